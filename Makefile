@@ -1,0 +1,57 @@
+# The doors, the same for people and for CI. A fresh machine needs Python 3.11 or later and nothing else:
+# each door makes .venv and installs on first use, and again only when what is installed changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+# Test processes that run side by side, each with one thread: more threads than cores only wait for each
+# other. `make test WORKERS=0` runs everything in one process, to debug.
+WORKERS ?= 2
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: help demo test check bench size docs format clean
+
+help:
+	@echo "make demo    train a model that reverses sequences, and show what it learnt"
+	@echo "make test    every test"
+	@echo "make check   formatting, lint, types and the quick tests"
+	@echo "make bench   one training step, side by side with other projects"
+	@echo "make size    lines a file and the longest functions"
+	@echo "make docs    write the pages that are made from the code"
+	@echo "make format  put the code into the one format"
+	@echo "make clean   remove what these doors made"
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/reverse.py
+
+test: $(INSTALLED)
+	$(PYTEST)
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(PYTEST) -m "not slow"
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/train_step.py
+
+size: $(INSTALLED)
+	$(BIN)/python tools/size.py
+
+docs: $(INSTALLED)
+	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
+
+format: $(INSTALLED)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@

@@ -1,0 +1,1 @@
+"""The contenders of `benchmarks/train_step.py`, one a file."""

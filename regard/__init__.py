@@ -1,0 +1,116 @@
+"""Train, run, serve and look inside Transformers, as *Attention Is All You Need* defines them.
+
+Every public name is here. Each is imported when it is first used, so that `import regard`, and with it the
+command line's help, does not wait for torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from regard.version import __version__
+
+if TYPE_CHECKING:
+    from regard.config import (
+        DecodingConfig,
+        ModelConfig,
+        RunConfig,
+        TrainingConfig,
+        preset,
+        read_config,
+        to_toml,
+    )
+    from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
+    from regard.model.add_and_norm import AddAndNorm
+    from regard.model.classifier import Classifier
+    from regard.model.decoder import Decoder, DecoderLayer
+    from regard.model.embedding import Embedding
+    from regard.model.encoder import Encoder, EncoderLayer
+    from regard.model.feed_forward import FeedForward
+    from regard.model.language_model import LanguageModel
+    from regard.model.multi_head_attention import MultiHeadAttention
+    from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention
+    from regard.model.taps import recording
+    from regard.model.transformer import Transformer
+    from regard.packing import Packed, pack, unpack
+
+# The same list as above: that one is for type checkers, this one runs. A test holds them equal.
+_HOMES = {
+    "AddAndNorm": "regard.model.add_and_norm",
+    "attention_weights": "regard.model.scaled_dot_product_attention",
+    "BundleError": "regard.errors",
+    "Classifier": "regard.model.classifier",
+    "ConfigError": "regard.errors",
+    "CorpusError": "regard.errors",
+    "Decoder": "regard.model.decoder",
+    "DecoderLayer": "regard.model.decoder",
+    "DecodingConfig": "regard.config",
+    "Embedding": "regard.model.embedding",
+    "Encoder": "regard.model.encoder",
+    "EncoderLayer": "regard.model.encoder",
+    "FeedForward": "regard.model.feed_forward",
+    "LanguageModel": "regard.model.language_model",
+    "ModelConfig": "regard.config",
+    "MultiHeadAttention": "regard.model.multi_head_attention",
+    "pack": "regard.packing",
+    "Packed": "regard.packing",
+    "preset": "regard.config",
+    "read_config": "regard.config",
+    "recording": "regard.model.taps",
+    "RegardError": "regard.errors",
+    "RequestError": "regard.errors",
+    "RunConfig": "regard.config",
+    "scaled_dot_product_attention": "regard.model.scaled_dot_product_attention",
+    "ShapeError": "regard.errors",
+    "to_toml": "regard.config",
+    "TrainingConfig": "regard.config",
+    "Transformer": "regard.model.transformer",
+    "unpack": "regard.packing",
+}
+
+__all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks names up
+    "__version__",
+    "AddAndNorm",
+    "attention_weights",
+    "BundleError",
+    "Classifier",
+    "ConfigError",
+    "CorpusError",
+    "Decoder",
+    "DecoderLayer",
+    "DecodingConfig",
+    "Embedding",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LanguageModel",
+    "ModelConfig",
+    "MultiHeadAttention",
+    "pack",
+    "Packed",
+    "preset",
+    "read_config",
+    "recording",
+    "RegardError",
+    "RequestError",
+    "RunConfig",
+    "scaled_dot_product_attention",
+    "ShapeError",
+    "to_toml",
+    "TrainingConfig",
+    "Transformer",
+    "unpack",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the home of a public name on first use, and keep the name for the next."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, also those not imported yet."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,65 @@
+"""The program `regard`: its verbs, its global options, and how it ends."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from regard.cli.config import config
+from regard.cli.options import settings_help
+from regard.errors import RegardError
+from regard.version import __version__
+
+MISTAKE = 2
+"""Exit status for a mistake in what was asked, the one that shells and argument parsers use."""
+
+PIPE_CLOSED = 1
+"""Exit status when the reader of our output went away (`regard … | head`); typer's own choice."""
+
+# Plain help text: it is quicker to make than panels, and reads the same in a pipe.
+app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command("config", epilog=settings_help())(config)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def regard(
+    context: typer.Context,
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train, run, serve and look inside Transformers, as Attention Is All You Need defines them."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit: 0 if all went well, 2 and a message on stderr if the user can mend it."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        try:
+            app(words, prog_name="regard")
+        finally:
+            # What is still buffered would otherwise fail at exit, where nobody can catch it.
+            sys.stdout.flush()
+    except RegardError as error:
+        if "--debug" in words:
+            traceback.print_exc()
+        else:
+            print(f"regard: {error}", file=sys.stderr)
+        sys.exit(MISTAKE)
+    except BrokenPipeError:
+        # Python flushes once more at exit: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(PIPE_CLOSED)

@@ -1,0 +1,41 @@
+"""Configuration: frozen values, read once, with all of their mistakes reported together. Imports no torch."""
+
+from regard.config.decoding import DecodingConfig
+from regard.config.describe import descriptions, reference, settings, to_toml
+from regard.config.model import (
+    Architecture,
+    FeedForwardName,
+    ModelConfig,
+    NormName,
+    NormPosition,
+    PositionsName,
+    SharedEmbeddings,
+    SimilarityName,
+)
+from regard.config.presets import PRESETS, preset, summary
+from regard.config.reading import read_config
+from regard.config.run import SECTIONS, RunConfig
+from regard.config.training import TrainingConfig
+
+__all__ = [
+    "PRESETS",
+    "SECTIONS",
+    "Architecture",
+    "DecodingConfig",
+    "FeedForwardName",
+    "ModelConfig",
+    "NormName",
+    "NormPosition",
+    "PositionsName",
+    "RunConfig",
+    "SharedEmbeddings",
+    "SimilarityName",
+    "TrainingConfig",
+    "descriptions",
+    "preset",
+    "read_config",
+    "reference",
+    "settings",
+    "summary",
+    "to_toml",
+]

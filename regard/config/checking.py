@@ -1,0 +1,120 @@
+"""What every section of the configuration shares: does a value fit its field, and is it in range?
+
+The checks return sentences rather than raise, so that all the problems of a configuration meet in one error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import cache
+from math import inf
+from types import NoneType
+from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
+
+from regard.errors import ConfigError
+
+KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text", NoneType: '"none"'}
+
+
+class Section(Protocol):
+    """A frozen dataclass of settings: `ModelConfig`, `TrainingConfig`, `DecodingConfig`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    SECTION: ClassVar[str]
+
+    def problems(self) -> list[str]:
+        """Every contradiction among settings that are of the right type."""
+        ...
+
+
+@cache
+def types_of(section: type[Section]) -> dict[str, Any]:
+    """The type of every setting of a section, by name, in the order of definition."""
+    hints = get_type_hints(section)
+    return {field.name: hints[field.name] for field in fields(section)}
+
+
+def choices(kind: Any) -> tuple[str, ...]:
+    """The words that a `Literal` allows; nothing for any other type."""
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def kinds(kind: Any) -> tuple[type, ...]:
+    """The plain types that a field takes: `(int, NoneType)` for `int | None`."""
+    return get_args(kind) or (kind,)
+
+
+def expected(kind: Any) -> str:
+    """What a field takes, in words."""
+    if words := choices(kind):
+        return "one of " + ", ".join(words)
+    return " or ".join(KIND_NAMES[one] for one in kinds(kind))
+
+
+def shown(value: object) -> str:
+    """A value as a person would write it in TOML; in full only where that is short."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """`; did you mean …?` for the nearest known word, or nothing when none is near."""
+    near = get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def type_problem(name: str, kind: Any, value: object) -> str | None:
+    """Why `value` does not fit the field called `name`, or None if it does."""
+    if words := choices(kind):
+        if value in words:
+            return None
+        return f"{name} = {shown(value)} is not {expected(kind)}{did_you_mean(str(value), words)}"
+    allowed = kinds(kind)
+    # To Python a bool is an int; to someone who writes `n_heads = true` it is a mistake.
+    if type(value) in allowed or (type(value) is int and float in allowed):
+        return None
+    return f"{name} expects {expected(kind)}, got {shown(value)}"
+
+
+def refuse_problems(config: Section) -> None:
+    """Raise every problem of one section together; for `__post_init__`."""
+    found = [
+        problem
+        for name, kind in types_of(type(config)).items()
+        if (problem := type_problem(f"{config.SECTION}.{name}", kind, getattr(config, name)))
+    ]
+    # Contradictions are looked for among well-typed values only: "512" < 1 has no answer.
+    if found := found or config.problems():
+        raise ConfigError(found, type(config).__name__)
+
+
+def too_small(config: Section, least: Mapping[str, float]) -> list[str]:
+    """The settings below their least value, or not finite; None passes, it stands for a derived value."""
+    found = []
+    for name, bound in least.items():
+        value = getattr(config, name)
+        if value is not None and not bound <= value < inf:
+            finite = " and finite" if isinstance(value, float) else ""
+            found.append(f"{config.SECTION}.{name} = {value} must be at least {bound}{finite}")
+    return found
+
+
+def not_positive(config: Section, *names: str) -> list[str]:
+    """The numbers that are not above 0, or not finite."""
+    return [
+        f"{config.SECTION}.{name} = {value} must be above 0 and finite"
+        for name in names
+        if not 0 < (value := getattr(config, name)) < inf
+    ]
+
+
+def not_a_fraction(config: Section, *names: str) -> list[str]:
+    """The settings that are not in [0, 1): probabilities and decay rates."""
+    return [
+        f"{config.SECTION}.{name} = {value} must be at least 0 and below 1"
+        for name in names
+        if not 0 <= (value := getattr(config, name)) < 1
+    ]

@@ -1,0 +1,124 @@
+"""What the settings mean, from their own docstrings: the help text, TOML comments, the reference page."""
+
+import ast
+import inspect
+import sys
+from dataclasses import fields
+from functools import cache
+from itertools import pairwise
+from textwrap import wrap
+from types import NoneType
+from typing import Any
+
+from regard.config.checking import KIND_NAMES, Section, choices, kinds, types_of
+from regard.config.presets import PRESETS, summary
+from regard.config.run import SECTIONS, RunConfig
+
+
+@cache
+def descriptions(section: type[Section]) -> dict[str, str]:
+    """What each setting of a section means: the string that follows the field in the source.
+
+    Python keeps no docstring for a field, so the source is parsed; it ships with the package.
+    """
+    tree = ast.parse(inspect.getsource(sys.modules[section.__module__]))
+    body = next(
+        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == section.__name__
+    )
+    found = {}
+    for field, text in pairwise(body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                found[name] = " ".join(words.split())
+    return found
+
+
+def settings() -> dict[str, str]:
+    """Every setting by its dotted name, with what it means."""
+    return {
+        f"{name}.{field}": text
+        for name, section in SECTIONS.items()
+        for field, text in descriptions(section).items()
+    }
+
+
+def toml_value(kind: Any, value: Any) -> str:
+    """One value of a field of type `kind`, as TOML writes it. TOML has no null: `"none"` stands for it."""
+    if value is None:
+        return '"none"'
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(value)) if float in kinds(kind) else str(value)
+
+
+def to_toml(config: RunConfig, *, described: bool = False) -> str:
+    """The whole configuration as TOML, which `read_config` reads back to an equal value.
+
+    Args:
+        config: what to write.
+        described: put above each setting what it means.
+    """
+    return "\n".join(
+        line
+        for name, section in SECTIONS.items()
+        for line in [f"[{name}]", *_section_lines(section, getattr(config, name), described), ""]
+    ).removesuffix("\n")
+
+
+def _section_lines(section: type[Section], values: Any, described: bool) -> list[str]:
+    lines = []
+    for field, kind in types_of(section).items():
+        if described:
+            lines += ["# " + line for line in wrap(descriptions(section)[field], 100)]
+        lines.append(f"{field} = {toml_value(kind, getattr(values, field))}")
+    return lines
+
+
+HEADING = """\
+# Configuration
+
+This page is made from the settings themselves by `make docs`; a test holds the two equal.
+
+A run is configured once, from three places, each stronger than the one before: a preset (`--preset`, or a
+line `preset = "small"` at the top of the file), a TOML file (`--config`), and single settings
+(`--set model.d_model=256`). Without any, it is the paper's base model. All the unknown settings, wrong
+types and contradictions are reported together. Numbers in parentheses are sections of the paper.
+
+`regard config` prints the outcome; `regard config --describe` adds these descriptions as comments.
+"""
+
+
+def reference() -> str:
+    """The reference page: every setting and every preset, as Markdown."""
+    parts = [HEADING]
+    for name, section in SECTIONS.items():
+        parts += [
+            f"## `[{name}]`\n",
+            inspect.cleandoc(section.__doc__ or "") + "\n",
+            "| setting | takes | default | meaning |",
+            "|---|---|---|---|",
+            *_reference_rows(name, section),
+            "",
+        ]
+    parts += ["## Presets\n", "| preset | what it is |", "|---|---|"]
+    parts += [f"| `{name}` | {summary(name)} |" for name in PRESETS]
+    return "\n".join(parts) + "\n"
+
+
+def _reference_rows(name: str, section: type[Section]) -> list[str]:
+    rows = []
+    for field in fields(section):
+        kind = types_of(section)[field.name]
+        default = toml_value(kind, field.default)
+        meaning = descriptions(section)[field.name]
+        rows.append(f"| `{name}.{field.name}` | {_takes(kind)} | `{default}` | {meaning} |")
+    return rows
+
+
+def _takes(kind: Any) -> str:
+    if words := choices(kind):
+        return ", ".join(f'`"{word}"`' for word in words)
+    names = [f"`{KIND_NAMES[one]}`" if one is NoneType else KIND_NAMES[one] for one in kinds(kind)]
+    return " or ".join(names)

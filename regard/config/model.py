@@ -1,0 +1,155 @@
+"""The shape of a model. The defaults are the paper's base model; the docstrings are the help text."""
+
+from dataclasses import dataclass
+from math import lcm
+from typing import ClassVar, Literal
+
+from regard.config.checking import not_a_fraction, refuse_problems, too_small
+
+# Each choice has a name of its own, so that the code that acts on it can be checked to know every case.
+Architecture = Literal["encoder-decoder", "decoder", "encoder"]
+NormPosition = Literal["post", "pre"]
+NormName = Literal["layer", "rms"]
+FeedForwardName = Literal["relu", "gelu", "swiglu", "geglu"]
+PositionsName = Literal["sinusoidal", "learned", "rotary", "none"]
+SimilarityName = Literal["scaled-dot", "dot", "cosine", "additive", "bilinear"]
+SharedEmbeddings = Literal["none", "two-way", "three-way"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """The shape of a model: which boxes of Figure 1 it has, and how wide they are."""
+
+    SECTION: ClassVar[str] = "model"
+
+    architecture: Architecture = "encoder-decoder"
+    """Both stacks of Figure 1 (3.1), the decoder alone (to generate) or the encoder alone (to classify)."""
+
+    vocab_size: int = 37000
+    """Number of subwords, special tokens included; one vocabulary serves inputs and outputs (5.1)."""
+
+    n_labels: int = 0
+    """Number of classes; for the encoder alone."""
+
+    d_model: int = 512
+    """Width of every sub-layer's output, and of the embeddings (3.1)."""
+
+    n_heads: int = 8
+    """Parallel attention heads, the paper's h (3.2.2)."""
+
+    d_k: int | None = None
+    """Width of one head's queries and keys; none takes d_model / n_heads (3.2.2)."""
+
+    d_v: int | None = None
+    """Width of one head's values; none takes d_model / n_heads (3.2.2)."""
+
+    d_ff: int = 2048
+    """Inner width of the feed-forward sub-layer (3.3)."""
+
+    encoder_layers: int = 6
+    """Layers of the encoder, the paper's N (3.1)."""
+
+    decoder_layers: int = 6
+    """Layers of the decoder, the paper's N (3.1)."""
+
+    dropout: float = 0.1
+    """Share of each sub-layer's output, and of the embedded inputs, dropped in training; P_drop (5.4)."""
+
+    norm_position: NormPosition = "post"
+    """Normalise after adding the residual, as in the paper (3.1), or before the sub-layer."""
+
+    norm: NormName = "layer"
+    """Layer normalisation, as in the paper (3.1), or root-mean-square normalisation."""
+
+    feed_forward: FeedForwardName = "relu"
+    """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), GELU, or a gated form."""
+
+    positions: PositionsName = "sinusoidal"
+    """How order is told: sinusoids or a learned table (3.5), rotated queries and keys, or not at all."""
+
+    similarity: SimilarityName = "scaled-dot"
+    """How a query is compared with a key: the paper's scaled dot product (3.2.1), or another way."""
+
+    max_length: int = 1024
+    """Longest sequence in tokens; also the number of learned positions (3.5)."""
+
+    shared_embeddings: SharedEmbeddings = "three-way"
+    """Which weights are one: decoder input and output layer (two-way), and the encoder input too (3.4)."""
+
+    scale_embeddings: bool = True
+    """Multiply embeddings by sqrt(d_model) (3.4)."""
+
+    attention_bias: bool = False
+    """Add a bias to the projections of attention; the paper's have none (3.2.2)."""
+
+    def __post_init__(self) -> None:
+        refuse_problems(self)
+
+    @property
+    def key_width(self) -> int:
+        """The width of one head's queries and keys."""
+        return self.d_model // self.n_heads if self.d_k is None else self.d_k
+
+    @property
+    def value_width(self) -> int:
+        """The width of one head's values."""
+        return self.d_model // self.n_heads if self.d_v is None else self.d_v
+
+    def problems(self) -> list[str]:
+        """Every contradiction among the settings, as sentences."""
+        sizes = self._size_problems()
+        # What follows divides by the sizes and multiplies them: it needs them to make sense one by one.
+        widths = [] if sizes else self._width_problems()
+        return [*sizes, *widths, *not_a_fraction(self, "dropout"), *self._architecture_problems()]
+
+    def _size_problems(self) -> list[str]:
+        positive = ("vocab_size", "d_model", "n_heads", "d_k", "d_v", "d_ff", "max_length")
+        return too_small(
+            self, dict.fromkeys(positive, 1) | {"n_labels": 0, "encoder_layers": 0, "decoder_layers": 0}
+        )
+
+    def _width_problems(self) -> list[str]:
+        """At most one: the width proposed for the first is also free of the others."""
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.n_heads:
+            return [
+                f"model.d_model = {self.d_model} does not divide among {self.n_heads} heads; "
+                f"{self._nearest_width()} does"
+            ]
+        if self.positions == "rotary" and self.key_width % 2:
+            return [
+                f"model.positions = rotary turns pairs of numbers and needs an even width per head; "
+                f"d_k is {self.key_width}"
+            ]
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            return [
+                f"model.positions = sinusoidal pairs a sine with a cosine and needs an even model.d_model, "
+                f"not {self.d_model}"
+            ]
+        return []
+
+    def _nearest_width(self) -> int:
+        """The multiple nearest to d_model (the larger of two) that its heads and positions allow."""
+        step = self.n_heads
+        if self.positions == "sinusoidal":
+            step = lcm(step, 2)
+        elif self.positions == "rotary" and self.d_k is None:
+            step *= 2
+        return max(step, (self.d_model + step // 2) // step * step)
+
+    def _architecture_problems(self) -> list[str]:
+        found = []
+        alone = self.architecture == "encoder"
+        if alone and self.n_labels < 2:
+            found.append(
+                f"model.n_labels = {self.n_labels} is too few for the encoder alone; it needs 2 or more"
+            )
+        if not alone and self.n_labels > 0:
+            found.append(
+                f'model.n_labels = {self.n_labels} is for model.architecture = "encoder", '
+                f'not "{self.architecture}"'
+            )
+        if self.architecture != "decoder" and self.encoder_layers == 0:
+            found.append(f'model.encoder_layers = 0 leaves "{self.architecture}" without an encoder')
+        if not alone and self.decoder_layers == 0:
+            found.append(f'model.decoder_layers = 0 leaves "{self.architecture}" without a decoder')
+        return found

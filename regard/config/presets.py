@@ -1,0 +1,132 @@
+"""Presets: named functions that return a whole configuration, each a base and a difference.
+
+`paper-*` are what was published, and nothing else. `tiny`, `small`, `base` and `deep-shallow` are ours, and
+depart from the paper in one thing: they normalise before each sub-layer, which trains stably without a long
+warm-up and at any depth. The other departures are a `--set` away.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from regard.config.checking import did_you_mean
+from regard.config.run import RunConfig
+from regard.errors import ConfigError
+
+Preset = Callable[[], RunConfig]
+
+
+def vary(
+    base: RunConfig, model: dict[str, Any] | None = None, training: dict[str, Any] | None = None
+) -> RunConfig:
+    """`base` with some settings of its model and its training changed."""
+    return replace(
+        base, model=replace(base.model, **model or {}), training=replace(base.training, **training or {})
+    )
+
+
+def paper_base() -> RunConfig:
+    """The paper's base model, 65 M parameters."""
+    # Every default is the paper's base, so that the settings and their documentation show it too.
+    return RunConfig()
+
+
+def paper_big() -> RunConfig:
+    """The paper's big model, 213 M parameters (Table 3, last row)."""
+    return vary(
+        paper_base(),
+        model={"d_model": 1024, "d_ff": 4096, "n_heads": 16, "dropout": 0.3},
+        training={"max_steps": 300_000},
+    )
+
+
+def tiny() -> RunConfig:
+    """2 + 2 layers of width 128, for tests and toy tasks on a CPU; pre-norm."""
+    return vary(
+        small(),
+        model={"vocab_size": 8000, "d_model": 128, "d_ff": 512, "encoder_layers": 2, "decoder_layers": 2},
+        training={"batch_tokens": 4096, "max_steps": 20_000, "warmup_steps": 1000},
+    )
+
+
+def small() -> RunConfig:
+    """3 + 3 layers of width 256, for a corpus of some hundred thousand sentences; pre-norm."""
+    return vary(
+        base(),
+        model={
+            "vocab_size": 16_000,
+            "d_model": 256,
+            "n_heads": 4,
+            "d_ff": 1024,
+            "encoder_layers": 3,
+            "decoder_layers": 3,
+        },
+        training={"batch_tokens": 8192, "max_steps": 50_000, "warmup_steps": 2000},
+    )
+
+
+def base() -> RunConfig:
+    """6 + 6 layers of width 512, for millions of sentences; pre-norm."""
+    return vary(paper_base(), model={"vocab_size": 32_000, "norm_position": "pre"})
+
+
+def deep_shallow() -> RunConfig:
+    """12 + 2 layers of width 512: only the decoder runs once a token, so outputs come faster; pre-norm."""
+    return vary(base(), model={"encoder_layers": 12, "decoder_layers": 2})
+
+
+def _row(
+    description: str, model: dict[str, Any] | None = None, training: dict[str, Any] | None = None
+) -> Preset:
+    """One row of the paper's Table 3: its base model with one thing changed."""
+
+    def variation() -> RunConfig:
+        return vary(paper_base(), model, training)
+
+    variation.__doc__ = f"Table 3 {description}."
+    return variation
+
+
+TABLE_3: dict[str, Preset] = {
+    "heads-1": _row("(A): one head of width 512", {"n_heads": 1, "d_k": 512, "d_v": 512}),
+    "heads-4": _row("(A): 4 heads of width 128", {"n_heads": 4, "d_k": 128, "d_v": 128}),
+    "heads-16": _row("(A): 16 heads of width 32", {"n_heads": 16, "d_k": 32, "d_v": 32}),
+    "heads-32": _row("(A): 32 heads of width 16", {"n_heads": 32, "d_k": 16, "d_v": 16}),
+    "d_k-16": _row("(B): queries and keys of width 16", {"d_k": 16}),
+    "d_k-32": _row("(B): queries and keys of width 32", {"d_k": 32}),
+    "layers-2": _row("(C): 2 + 2 layers", {"encoder_layers": 2, "decoder_layers": 2}),
+    "layers-4": _row("(C): 4 + 4 layers", {"encoder_layers": 4, "decoder_layers": 4}),
+    "layers-8": _row("(C): 8 + 8 layers", {"encoder_layers": 8, "decoder_layers": 8}),
+    "d_model-256": _row("(C): width 256, heads of 32", {"d_model": 256, "d_k": 32, "d_v": 32}),
+    "d_model-1024": _row("(C): width 1024, heads of 128", {"d_model": 1024, "d_k": 128, "d_v": 128}),
+    "d_ff-1024": _row("(C): feed-forward of width 1024", {"d_ff": 1024}),
+    "d_ff-4096": _row("(C): feed-forward of width 4096", {"d_ff": 4096}),
+    "dropout-0.0": _row("(D): no dropout", {"dropout": 0.0}),
+    "dropout-0.2": _row("(D): dropout 0.2", {"dropout": 0.2}),
+    "label-smoothing-0.0": _row("(D): no label smoothing", training={"label_smoothing": 0.0}),
+    "label-smoothing-0.2": _row("(D): label smoothing 0.2", training={"label_smoothing": 0.2}),
+    "learned-positions": _row("(E): learned positions", {"positions": "learned"}),
+}
+
+PRESETS: dict[str, Preset] = {
+    "paper-base": paper_base,
+    "paper-big": paper_big,
+    **{f"paper-base-{name}": row for name, row in TABLE_3.items()},
+    "tiny": tiny,
+    "small": small,
+    "base": base,
+    "deep-shallow": deep_shallow,
+}
+
+
+def preset(name: str) -> RunConfig:
+    """The configuration of that name; ConfigError if there is none."""
+    if name not in PRESETS:
+        advice = did_you_mean(name, list(PRESETS)) or "; `regard config --list` shows them all"
+        raise ConfigError(f"there is no preset {name}{advice}")
+    return PRESETS[name]()
+
+
+def summary(name: str) -> str:
+    """What a preset is, in one line."""
+    return (PRESETS[name].__doc__ or "").partition("\n")[0]

@@ -1,0 +1,168 @@
+"""Reading a configuration from a preset, a TOML file and `--set`; each is stronger than the one before.
+
+All that is wrong is collected and reported in one error: settings that do not exist, values of the wrong
+type, and contradictions among what remains.
+"""
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from regard.config.checking import choices, kinds, shown, type_problem, types_of
+from regard.config.presets import preset as preset_named
+from regard.config.run import SECTIONS, RunConfig
+from regard.errors import ConfigError
+
+KINDS: dict[str, Any] = {
+    f"{name}.{field}": kind for name, section in SECTIONS.items() for field, kind in types_of(section).items()
+}
+"""The type of every setting, by its dotted name."""
+
+FROM_COMMAND_LINE = "--set"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as somebody wrote it, before anything is known about it."""
+
+    name: str
+    value: object
+    origin: str
+
+
+def read_config(
+    *, preset: str | None = None, file: Path | str | None = None, settings: Sequence[str] = ()
+) -> RunConfig:
+    """The configuration that a preset, a file and single settings make together.
+
+    Args:
+        preset: where to start; it wins over a `preset` line in the file. Without either: `paper-base`.
+        file: a TOML file with the sections `[model]`, `[training]` and `[decoding]`.
+        settings: like `model.d_model=256`; of two for one name the last counts.
+
+    Raises:
+        ConfigError: with every problem at once.
+    """
+    table = {} if file is None else _read_toml(Path(file))
+    base, found = _base(preset, table)
+    written = [*_flatten(table, str(file)), *(_split(text) for text in settings)]
+    origins = [*([str(file)] if file else []), *([FROM_COMMAND_LINE] if settings else [])]
+
+    accepted: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    for setting in written:
+        section, _, field = setting.name.partition(".")
+        try:
+            accepted[section][field] = _value_of(setting)
+        except ConfigError as error:
+            # With two places to look in, each line says which one it means.
+            prefix = f"{setting.origin}: " if len(origins) > 1 else ""
+            found += [prefix + problem for problem in error.problems]
+
+    config, contradictions = _apply(base, accepted)
+    if found := found + contradictions:
+        raise ConfigError(found, " and ".join(origins) or None)
+    return config
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        # "utf-8-sig": some editors open a file with a byte order mark, which TOML has no word for.
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", str(file)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"is not UTF-8 text: {error.reason} at byte {error.start}", str(file)) from error
+    except ValueError as error:
+        raise ConfigError(f"is not valid TOML: {error}", str(file)) from error
+
+
+def _base(argument: str | None, table: dict[str, Any]) -> tuple[RunConfig, list[str]]:
+    """The preset to start from, taken out of `table` if it is there, and what is wrong with its name."""
+    in_file = table.pop("preset", "paper-base")
+    name = in_file if argument is None else argument
+    if not isinstance(name, str):
+        return RunConfig(), [f"preset expects the name of a preset, got {shown(name)}"]
+    try:
+        return preset_named(name), []
+    except ConfigError as error:
+        return RunConfig(), list(error.problems)
+
+
+def _flatten(table: dict[str, Any], origin: str) -> Iterator[Setting]:
+    """The settings of a file under their dotted names; what is not inside a section keeps its bare name."""
+    for name, value in table.items():
+        if isinstance(value, dict) and (value or name in SECTIONS):
+            yield from (Setting(f"{name}.{field}", inner, origin) for field, inner in value.items())
+        else:
+            yield Setting(name, value, origin)
+
+
+def _split(text: str) -> Setting:
+    name, equals, value = text.partition("=")
+    # Without "=" the value is missing, and no setting takes None from here: _value_of says so.
+    return Setting(name.strip(), value.strip() if equals else None, FROM_COMMAND_LINE)
+
+
+def _value_of(setting: Setting) -> object:
+    """The value of a setting in the type of its field; ConfigError if it does not exist or does not fit."""
+    if setting.name not in KINDS:
+        raise ConfigError(unknown_setting(setting.name))
+    kind, value = KINDS[setting.name], setting.value
+    if setting.origin == FROM_COMMAND_LINE:
+        if value is None:
+            raise ConfigError(f"{setting.name} has no value; write {setting.name}=VALUE")
+        value = _parse(str(value), kind)
+    if NoneType in kinds(kind) and value in ("none", ""):
+        return None
+    if problem := type_problem(setting.name, kind, value):
+        raise ConfigError(problem)
+    return float(value) if float in kinds(kind) and isinstance(value, int) else value
+
+
+def _parse(text: str, kind: Any) -> object:
+    """A word from the command line in the type of its field; the word itself where it does not parse."""
+    if choices(kind):
+        return text
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    for number in (int, float):
+        if number in kinds(kind):
+            with suppress(ValueError):
+                return number(text)
+    return text
+
+
+def unknown_setting(name: str) -> str:
+    """That a setting does not exist, and which one may have been meant."""
+    if name in SECTIONS:
+        return f"{name} is a section and takes no value; its settings are written {name}.NAME"
+    near = _nearest_setting(name)
+    return f"{name} is not a setting" + (f"; did you mean {near}?" if near else "")
+
+
+def _nearest_setting(name: str) -> str | None:
+    """What a wrong name may mean: a setting of another section, else a misspelling here, else elsewhere."""
+    section, _, field = name.rpartition(".")
+    everywhere = {known.rpartition(".")[2]: known for known in KINDS}
+    if field in everywhere:
+        return everywhere[field]
+    here = [known for known in everywhere if f"{section}.{known}" in KINDS]
+    near = get_close_matches(field, here, n=1) or get_close_matches(field, everywhere, n=1)
+    return everywhere[near[0]] if near else None
+
+
+def _apply(base: RunConfig, accepted: dict[str, dict[str, Any]]) -> tuple[RunConfig, list[str]]:
+    """`base` with the accepted settings, and the contradictions that they make."""
+    sections = {}
+    found: list[str] = []
+    for name, changes in accepted.items():
+        try:
+            sections[name] = replace(getattr(base, name), **changes)
+        except ConfigError as error:
+            found += error.problems
+    return replace(base, **sections), found

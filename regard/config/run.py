@@ -1,0 +1,24 @@
+"""The whole configuration of a run, and the stable dotted names of its settings."""
+
+from dataclasses import dataclass, field
+
+from regard.config.checking import Section
+from regard.config.decoding import DecodingConfig
+from regard.config.model import ModelConfig
+from regard.config.training import TrainingConfig
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunConfig:
+    """The configuration of a run: one frozen value a section. The default is the paper's base model."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "model": ModelConfig,
+    "training": TrainingConfig,
+    "decoding": DecodingConfig,
+}

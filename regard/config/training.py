@@ -1,0 +1,65 @@
+"""How a model is trained. The defaults are the paper's (5); the docstrings are the help text."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from regard.config.checking import not_a_fraction, not_positive, refuse_problems, too_small
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingConfig:
+    """How a model is trained: how long, on how much at once, and with which optimizer."""
+
+    SECTION: ClassVar[str] = "training"
+
+    seed: int = 1
+    """Where every random choice of a run starts."""
+
+    batch_tokens: int = 25000
+    """Output tokens in one step (5.1)."""
+
+    max_steps: int = 100000
+    """Steps to train for (5.2)."""
+
+    learning_rate: float = 1.0
+    """Factor on the schedule; 1 is the paper's formula (5.3)."""
+
+    schedule: Literal["paper"] = "paper"
+    """How the learning rate changes: d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3)."""
+
+    warmup_steps: int = 4000
+    """Steps over which the learning rate grows before it falls (5.3)."""
+
+    adam_beta1: float = 0.9
+    """Decay of Adam's mean of gradients (5.3)."""
+
+    adam_beta2: float = 0.98
+    """Decay of Adam's mean of squared gradients (5.3)."""
+
+    adam_epsilon: float = 1e-9
+    """What Adam adds to its denominator (5.3)."""
+
+    weight_decay: float = 0.0
+    """Share of each weight taken away at each step, times the learning rate; the paper has none."""
+
+    label_smoothing: float = 0.1
+    """Share of the target probability spread over the whole vocabulary, epsilon_ls (5.4)."""
+
+    clip_norm: float = 0.0
+    """Largest norm of the whole gradient, 0 for no limit; the paper names none."""
+
+    checkpoint_every: int = 1000
+    """Steps between two checkpoints."""
+
+    def __post_init__(self) -> None:
+        refuse_problems(self)
+
+    def problems(self) -> list[str]:
+        """Every setting that is out of range, as sentences."""
+        counts = ("batch_tokens", "max_steps", "warmup_steps", "checkpoint_every")
+        least = dict.fromkeys(counts, 1) | {"seed": 0, "weight_decay": 0, "clip_norm": 0}
+        return [
+            *too_small(self, least),
+            *not_positive(self, "learning_rate", "adam_epsilon"),
+            *not_a_fraction(self, "adam_beta1", "adam_beta2", "label_smoothing"),
+        ]

@@ -1,0 +1,152 @@
+"""Label-smoothed cross-entropy on packed tokens (5.4), without the whole logit matrix in memory.
+
+The output layer and the loss are one function here. It goes through the tokens in slices: logits, softmax,
+loss and the gradients of the slice, then the logits are forgotten. Value and gradients equal those of
+`F.cross_entropy`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.errors import ShapeError
+
+CPU_SLICE = 4 * 1024 * 1024
+"""Logits in one slice: small enough for a CPU's last cache."""
+GPU_SLICE = 512 * 1024 * 1024
+
+
+class Loss(NamedTuple):
+    """Sums over tokens, so that batches and machines can be added up before dividing."""
+
+    smoothed: Tensor
+    """What is minimised; carries the gradient."""
+    nll: Tensor
+    """Negative log-likelihood of the targets, without smoothing: exp of its mean is the perplexity."""
+    correct: Tensor
+    """Tokens whose target had the highest probability."""
+
+
+def label_smoothed_cross_entropy(
+    states_ND: Tensor,
+    weight_VD: Tensor,
+    targets_N: Tensor,
+    smoothing: float = 0.0,
+    *,
+    bias_V: Tensor | None = None,
+    counted_N: Tensor | None = None,
+) -> Loss:
+    """Loss of predicting `targets_N` with softmax(states Wᵀ + b), summed over tokens.
+
+    The target distribution gives 1 - smoothing to the target and shares the rest evenly among all V. Tokens
+    where `counted_N` is False count for nothing.
+    """
+    N, V = states_ND.shape[0], weight_VD.shape[0]
+    if targets_N.shape != (N,):
+        raise ShapeError("targets_N", f"one id for each of {N} states", tuple(targets_N.shape))
+    if counted_N is not None and counted_N.shape != (N,):
+        raise ShapeError("counted_N", f"one flag for each of {N} states", tuple(counted_N.shape))
+    if not 0.0 <= smoothing < 1.0:
+        raise ShapeError("smoothing", "a share of at least 0 and below 1", smoothing)
+    on_host = targets_N.device.type == "cpu" and not torch.compiler.is_compiling()
+    if on_host and not 0 <= int(targets_N.min()) <= int(targets_N.max()) < V:
+        raise ShapeError(
+            "targets_N", f"token ids from 0 to {V - 1}", f"{targets_N.min()} to {targets_N.max()}"
+        )
+    return Loss(*_SlicedLoss.apply(states_ND, weight_VD, bias_V, targets_N, counted_N, smoothing))
+
+
+class _SlicedLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states_ND: Tensor,
+        weight_VD: Tensor,
+        bias_V: Tensor | None,
+        targets_N: Tensor,
+        counted_N: Tensor | None,
+        smoothing: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        V = weight_VD.shape[0]
+        rows = max(1, (CPU_SLICE if states_ND.device.type == "cpu" else GPU_SLICE) // V)
+        w_VD = weight_VD.to(states_ND.dtype)
+        b_V = None if bias_V is None else bias_V.to(states_ND.dtype)
+        wants_w, wants_b = ctx.needs_input_grad[1], ctx.needs_input_grad[2]
+        grad_w = torch.zeros_like(weight_VD) if wants_w else None
+        grad_b = torch.zeros_like(bias_V) if bias_V is not None and wants_b else None
+        grads_x, sums = [], []
+        for start in range(0, states_ND.shape[0], rows):
+            piece = slice(start, start + rows)
+            counted = None if counted_N is None else counted_N[piece]
+            logits = F.linear(states_ND[piece], w_VD, b_V)
+            *losses, grad = _slice_loss(logits, targets_N[piece], counted, smoothing)
+            sums.append(torch.stack(losses))
+            grads_x.append(grad @ w_VD)
+            if grad_w is not None:
+                grad_w += grad.t() @ states_ND[piece]
+            if grad_b is not None:
+                grad_b += grad.sum(dim=0)
+        ctx.save_for_backward(torch.cat(grads_x), grad_w, grad_b)
+        smoothed, nll, correct = torch.stack(sums).sum(dim=0)
+        ctx.mark_non_differentiable(nll, correct)
+        return smoothed, nll, correct
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        grad_x, grad_w, grad_b = ctx.saved_tensors
+        scaled = [None if g is None else g * grad.to(g.dtype) for g in (grad_x, grad_w, grad_b)]
+        return scaled[0], scaled[1], scaled[2], None, None, None
+
+
+def _slice_loss(
+    logits_NV: Tensor, targets_N: Tensor, counted_N: Tensor | None, smoothing: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sums of the smoothed loss, the likelihood and the hits; and the gradient by the logits."""
+    wide = torch.promote_types(logits_NV.dtype, torch.float32)
+    V = logits_NV.shape[1]
+    target_logit_N = logits_NV.gather(1, targets_N[:, None])[:, 0].to(wide)
+    top_logit_N = logits_NV.amax(dim=-1).to(wide)
+    if torch.compiler.is_compiling():
+        log_sum_N, grad_NV = _fused_gradient(logits_NV, targets_N, smoothing, wide)
+    else:
+        log_sum_N, grad_NV = _gradient(logits_NV, targets_N, top_logit_N, smoothing, wide)
+    nll_N = log_sum_N - target_logit_N
+    # An even share of all log-probabilities, from the sum of the logits.
+    even_N = log_sum_N - logits_NV.sum(dim=-1, dtype=wide) / V
+    smoothed_N = (1.0 - smoothing) * nll_N + smoothing * even_N
+    correct_N = (target_logit_N == top_logit_N).to(wide)
+    if counted_N is not None:
+        counted = counted_N.to(wide)
+        smoothed_N, nll_N, correct_N = smoothed_N * counted, nll_N * counted, correct_N * counted
+        grad_NV = grad_NV * counted[:, None]
+    return smoothed_N.sum(), nll_N.sum(), correct_N.sum(), grad_NV.to(logits_NV.dtype)
+
+
+def _gradient(
+    logits_NV: Tensor, targets_N: Tensor, top_logit_N: Tensor, smoothing: float, wide: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Log Σ exp(logits) of each row, and softmax minus the smoothed targets: few passes, one kernel each."""
+    probs_NV = torch.softmax(logits_NV, dim=-1, dtype=wide)
+    # From the likeliest token, whose probability cannot underflow.
+    log_sum_N = top_logit_N - probs_NV.amax(dim=-1).log()
+    on_target = probs_NV.new_full((1, 1), smoothing - 1.0).expand(len(targets_N), 1)
+    probs_NV.scatter_add_(1, targets_N[:, None], on_target)
+    grad_NV = torch.sub(probs_NV, smoothing / logits_NV.shape[1], out=torch.empty_like(logits_NV))
+    return log_sum_N, grad_NV
+
+
+def _fused_gradient(
+    logits_NV: Tensor, targets_N: Tensor, smoothing: float, wide: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The same as one expression by element, so that a compiler never writes the probabilities down."""
+    log_sum_N = torch.logsumexp(logits_NV.to(wide), dim=-1)
+    V = logits_NV.shape[1]
+    is_target_NV = torch.arange(V, device=logits_NV.device) == targets_N[:, None]
+    probs_NV = (logits_NV.to(wide) - log_sum_N[:, None]).exp()
+    return log_sum_N, probs_NV - smoothing / V - (1.0 - smoothing) * is_target_NV

@@ -1,0 +1,71 @@
+"""Figure 1: Add & Norm, the residual connection and normalisation around every sub-layer (3.1, 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.dropout import Dropout
+from regard.model.taps import tap
+
+EPSILON = 1e-5
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation: mean 0 and variance 1 over d_model, then a gain and a bias."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        """Normalise each token by itself."""
+        weight, bias = self.weight.to(x_ND.dtype), self.bias.to(x_ND.dtype)
+        return F.layer_norm(x_ND, weight.shape, weight, bias, EPSILON)
+
+
+class RMSNorm(nn.Module):
+    """Departure 2: divide by the root mean square, no mean and no bias."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        """Normalise each token by itself."""
+        return F.rms_norm(x_ND, self.weight.shape, self.weight.to(x_ND.dtype), EPSILON)
+
+
+def make_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
+    """The normalisation that the configuration names."""
+    match config.norm:
+        case "layer":
+            return LayerNorm(config.d_model)
+        case "rms":
+            return RMSNorm(config.d_model)
+        case other:
+            assert_never(other)
+
+
+class AddAndNorm(nn.Module):
+    """LayerNorm(x + Dropout(Sublayer(x))) as in the paper, or x + Dropout(Sublayer(LayerNorm(x)))."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm_first = config.norm_position == "pre"  # Departure 1: the norm before the sub-layer
+        self.norm = make_norm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x_ND: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Run the sub-layer inside its residual connection."""
+        if self.norm_first:
+            added_ND = self.dropout(sublayer(self.norm(x_ND)), added_to=x_ND)
+        else:
+            added_ND = self.norm(self.dropout(sublayer(x_ND), added_to=x_ND))
+        return tap(self, "output", added_ND)

@@ -1,0 +1,57 @@
+"""What the three assemblies of the boxes have in common."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.errors import ConfigError
+from regard.model.dropout import Dropout
+from regard.model.embedding import Embedding
+from regard.model.output_probabilities import OutputProbabilities
+from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions
+from regard.model.taps import tap
+from regard.packing import Packed
+
+
+class Assembly(nn.Module):
+    """A whole model: a configuration, and the dtype that its activations have."""
+
+    def __init__(self, config: ModelConfig, architecture: str) -> None:
+        super().__init__()
+        if config.architecture != architecture:
+            problem = (
+                f"model.architecture = {config.architecture!r}; {type(self).__name__} is {architecture!r}"
+            )
+            raise ConfigError([problem])
+        self.config = config
+        self.compute_dtype = torch.float32
+        """Weights may be kept finer than what flows: set bfloat16 here for mixed precision."""
+        self.dropout = Dropout(config.dropout)
+
+    @property
+    def n_parameters(self) -> int:
+        """Every weight once, however many boxes share it."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def embed(
+        self, tokens: Packed, embedding: Embedding, positions: SinusoidalPositions | LearnedPositions | None
+    ) -> Tensor:
+        """Figure 1, below the stacks: embedding plus position, then dropout (5.4)."""
+        x_ND: Tensor = embedding(tokens.ids_N)
+        if positions is not None:
+            x_ND = x_ND + positions(tokens.boundaries)
+        return tap(embedding, "with_positions", self.dropout(x_ND.to(self.compute_dtype)))
+
+    def new_embedding(self) -> Embedding:
+        """One vocabulary's embedding, as configured."""
+        config = self.config
+        return Embedding(config.vocab_size, config.d_model, scaled=config.scale_embeddings)
+
+    def new_output(self, embedding: Embedding) -> OutputProbabilities:
+        """The output layer over the vocabulary, sharing the embedding's weights when so configured (3.4)."""
+        output = OutputProbabilities(self.config.d_model, self.config.vocab_size, bias=False)
+        if self.config.shared_embeddings != "none":
+            output.weight = embedding.weight
+        return output

@@ -1,0 +1,111 @@
+"""What decoding remembers: keys and values of the tokens so far, and of the memory.
+
+A cache is a value. `step` takes one and gives another back; the two share storage, and the older one stays
+right for its own length, because what lies beyond it is never read. Two continuations of one cache need
+`reorder`, which copies.
+
+Letters: `R` rows being decoded, `B` sources (each with R / B rows, its beams), `M` places for keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.errors import ShapeError
+from regard.packing import Boundaries
+
+
+@dataclass(frozen=True, eq=False)
+class KeysValues:
+    """Keys and values of one attention block."""
+
+    k_BHMK: Tensor
+    v_BHMU: Tensor
+
+    def write(self, new: Boundaries, k_NHK: Tensor, v_NHU: Tensor) -> None:
+        """Put the keys and values of new tokens into their rows and positions."""
+        self.k_BHMK[new.sequence_N, :, new.positions_N] = k_NHK
+        self.v_BHMU[new.sequence_N, :, new.positions_N] = v_NHU
+
+    def up_to(self, reach: int) -> KeysValues:
+        """A view of the first `reach` places."""
+        return KeysValues(self.k_BHMK[:, :, :reach], self.v_BHMU[:, :, :reach])
+
+    def select(self, rows: Tensor) -> KeysValues:
+        """A copy of these rows."""
+        return KeysValues(self.k_BHMK.index_select(0, rows), self.v_BHMU.index_select(0, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """What one step needs to know to look back: the new tokens' places, and who may attend to what."""
+
+    new: Boundaries
+    reach: int
+    own_may_attend: Tensor
+    memory_may_attend: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class Cache:
+    """Keys and values of every decoder layer, preallocated, and of the memory, worked out once."""
+
+    own: tuple[KeysValues, ...]
+    """A layer each, (R, heads, capacity, width)."""
+    lengths_R: Tensor
+    """Tokens decoded so far in each row."""
+    longest: int
+    """The largest of them, known without asking the device."""
+    memory: tuple[KeysValues, ...] = ()
+    """A layer each, (B, heads, source length, width); none in a decoder alone."""
+    memory_may_attend: Tensor | None = None
+    """(B, 1, 1, source length)."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows being decoded."""
+        return self.lengths_R.shape[0]
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that a row has room for."""
+        return self.own[0].k_BHMK.shape[2]
+
+    def place(self, new: Boundaries) -> Boundaries:
+        """Boundaries of new tokens, at least one in every row, behind those that are there already."""
+        if new.n_sequences != self.n_rows:
+            raise ShapeError("ids", f"new tokens for each of the cache's {self.n_rows} rows", new.n_sequences)
+        if self.longest + new.longest > self.capacity:
+            expected = f"room for {new.longest} more tokens in a cache of {self.capacity}"
+            raise ShapeError("cache", expected, f"{self.longest} taken")
+        return new.shifted(self.lengths_R, self.longest)
+
+    def recall(self, placed: Boundaries) -> Recall:
+        """Look back from tokens that were placed."""
+        (positions_RL,) = placed.padded.pad(placed.positions_N)
+        reach = self.longest + placed.longest
+        own_may_attend = torch.arange(reach, device=positions_RL.device) <= positions_RL[:, None, :, None]
+        return Recall(placed, reach, own_may_attend, self.memory_may_attend)
+
+    def advanced(self, new: Boundaries) -> Cache:
+        """The cache after `new` tokens were written."""
+        lengths_R = self.lengths_R + torch.tensor(new.known_lengths, device=self.lengths_R.device)
+        return replace(self, lengths_R=lengths_R, longest=self.longest + new.longest)
+
+    def reorder(self, rows_R: Tensor) -> Cache:
+        """Row i goes on from what was row `rows_R[i]`, which must be of the same source."""
+        own = tuple(layer.select(rows_R) for layer in self.own)
+        return replace(self, own=own, lengths_R=self.lengths_R.index_select(0, rows_R))
+
+    def keep(self, sources_B: Tensor) -> Cache:
+        """Only these sources, each with all its rows: finished ones leave the batch."""
+        n_sources = self.memory[0].k_BHMK.shape[0] if self.memory else self.n_rows
+        beams = self.n_rows // n_sources
+        rows_R = (sources_B[:, None] * beams + torch.arange(beams, device=sources_B.device)).flatten()
+        memory = tuple(layer.select(sources_B) for layer in self.memory)
+        may_attend = self.memory_may_attend
+        may_attend = None if may_attend is None else may_attend.index_select(0, sources_B)
+        return replace(self.reorder(rows_R), memory=memory, memory_may_attend=may_attend)

@@ -1,0 +1,37 @@
+"""The encoder alone: a classifier, which reads the answer off the first token, [CLS]."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.model.assembly import Assembly
+from regard.model.encoder import Encoder
+from regard.model.masks import SameSequence
+from regard.model.output_probabilities import OutputProbabilities
+from regard.model.positional_encoding import make_positions
+from regard.packing import Packed
+
+
+class Classifier(Assembly):
+    """Figure 1, left, with a linear map and a softmax over labels on top of the first token."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, "encoder")
+        self.input_embedding = self.new_embedding()
+        self.input_positions = make_positions(config)
+        self.encoder = Encoder(config)
+        self.output_probabilities = OutputProbabilities(config.d_model, config.n_labels, bias=True)
+
+    def forward(self, inputs: Packed) -> Tensor:
+        """Logits of the labels, (B, n_labels); every sequence starts with [CLS]."""
+        first_BD = self.encode(inputs).index_select(0, inputs.boundaries.starts_B)
+        logits: Tensor = self.output_probabilities(first_BD)
+        return logits
+
+    def encode(self, inputs: Packed) -> Tensor:
+        """States of all tokens, (N, d_model)."""
+        x_ND = self.embed(inputs, self.input_embedding, self.input_positions)
+        within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
+        states_ND: Tensor = self.encoder(x_ND, within)
+        return states_ND

@@ -1,0 +1,41 @@
+"""The decoder alone: a language model, which continues a text."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.model.autoregressive import Autoregressive
+from regard.model.cache import Cache
+from regard.model.decoder import Decoder
+from regard.model.masks import SameSequence
+from regard.model.positional_encoding import make_positions
+from regard.packing import Packed
+
+
+class LanguageModel(Autoregressive):
+    """Figure 1, right, without the attention to an encoder."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, "decoder")
+        self.output_embedding = self.new_embedding()
+        self.output_positions = make_positions(config)
+        self.decoder = Decoder(config, memory=False)
+        self.output_probabilities = self.new_output(self.output_embedding)
+
+    def forward(self, outputs: Packed) -> Tensor:
+        """Logits of the token after each token, (N, V)."""
+        logits_NV: Tensor = self.output_probabilities(self.decode(outputs))
+        return logits_NV
+
+    def decode(self, outputs: Packed) -> Tensor:
+        """Tokens to the states behind the output layer's probabilities, (N, d_model)."""
+        x_ND = self.embed(outputs, self.output_embedding, self.output_positions)
+        so_far = SameSequence(outputs.boundaries, outputs.boundaries, causal=True)
+        states_ND: Tensor = self.decoder(x_ND, None, so_far)
+        return states_ND
+
+    def start(self, n_rows: int, capacity: int) -> Cache:
+        """An empty cache of `n_rows` texts, with room for `capacity` tokens each."""
+        like = self.output_embedding.weight.new_empty(0, dtype=self.compute_dtype)
+        return self.empty_cache(n_rows, capacity, like)

@@ -1,0 +1,37 @@
+"""A linear map whose weights stay in float32 and are rounded, where they are used, to what flows through.
+
+This is all of mixed precision here: the embedding decides the dtype of the activations (bf16 where the
+hardware has it), every map follows, and gradients come back to float32 weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Linear(nn.Linear):
+    """x W + b, in the dtype of x."""
+
+    def reset_parameters(self) -> None:
+        """Glorot's uniform start, which keeps the variance of what flows through in both directions."""
+        nn.init.xavier_uniform_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        """(…, in) to (…, out)."""
+        bias = None if self.bias is None else self.bias.to(x_ND.dtype)
+        return F.linear(x_ND, self.weight.to(x_ND.dtype), bias)
+
+
+def side_by_side(maps: Sequence[Linear], x_ND: Tensor) -> list[Tensor]:
+    """Several maps of the same input, as one product: wider products run faster."""
+    weight = torch.cat([each.weight for each in maps]).to(x_ND.dtype)
+    bias = None
+    if maps[0].bias is not None:
+        bias = torch.cat([each.bias for each in maps]).to(x_ND.dtype)
+    return list(F.linear(x_ND, weight, bias).split([each.out_features for each in maps], dim=-1))

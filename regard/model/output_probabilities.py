@@ -1,0 +1,22 @@
+"""Figure 1: Linear and Softmax, the output probabilities (3.4)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.model.linear import Linear
+from regard.model.taps import tap
+
+
+class OutputProbabilities(Linear):
+    """A linear map to one score for each subword (or label), and a softmax over them."""
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        """Logits, before the softmax: (N, V)."""
+        return tap(self, "logits", super().forward(x_ND))
+
+    def log_probs(self, x_ND: Tensor) -> Tensor:
+        """Log softmax(x W), in float32 at least."""
+        logits_NV = self(x_ND)
+        return torch.log_softmax(logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32)), dim=-1)

@@ -1,0 +1,81 @@
+"""Figure 1: the Transformer.
+
+    memory = encoder(inputs)
+    probabilities = softmax(linear(decoder(outputs shifted right, memory)))
+
+Inputs and outputs are packed: sequence i of the outputs answers sequence i of the inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.errors import ShapeError
+from regard.model.autoregressive import Autoregressive
+from regard.model.cache import Cache
+from regard.model.decoder import Decoder
+from regard.model.encoder import Encoder
+from regard.model.masks import SameSequence
+from regard.model.positional_encoding import make_positions
+from regard.packing import Boundaries, Packed
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the encoder made of the inputs."""
+
+    states_SD: Tensor
+    boundaries: Boundaries
+
+
+class Transformer(Autoregressive):
+    """Encoder and decoder, as Figure 1 draws them."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config, "encoder-decoder")
+        self.input_embedding = self.new_embedding()
+        self.input_positions = make_positions(config)
+        self.encoder = Encoder(config)
+        self.output_embedding = self.new_embedding()
+        if config.shared_embeddings == "three-way":
+            self.output_embedding.weight = self.input_embedding.weight
+        self.output_positions = make_positions(config)
+        self.decoder = Decoder(config)
+        self.output_probabilities = self.new_output(self.output_embedding)
+
+    def forward(self, inputs: Packed, outputs: Packed) -> Tensor:
+        """Logits of the token after each output token, (T, V)."""
+        logits_TV: Tensor = self.output_probabilities(self.decode(outputs, self.encode(inputs)))
+        return logits_TV
+
+    def encode(self, inputs: Packed) -> Memory:
+        """Inputs to memory."""
+        x_SD = self.embed(inputs, self.input_embedding, self.input_positions)
+        within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
+        return Memory(self.encoder(x_SD, within), inputs.boundaries)
+
+    def decode(self, outputs: Packed, memory: Memory) -> Tensor:
+        """Outputs, shifted right, to the states behind the output layer's probabilities, (T, d_model)."""
+        own, of_memory = outputs.boundaries, memory.boundaries
+        if own.lengths is not None and own.n_sequences != of_memory.n_sequences:
+            raise ShapeError("outputs", f"one for each of {of_memory.n_sequences} inputs", own.n_sequences)
+        x_TD = self.embed(outputs, self.output_embedding, self.output_positions)
+        so_far = SameSequence(own, own, causal=True)
+        source = SameSequence(own, of_memory, causal=False)
+        states_TD: Tensor = self.decoder(x_TD, memory.states_SD, so_far, source)
+        return states_TD
+
+    def start(self, memory: Memory, capacity: int, beams: int = 1) -> Cache:
+        """An empty cache of `beams` rows for each source, with room for `capacity` tokens a row."""
+        if beams < 1 or capacity < 1:
+            raise ShapeError("beams, capacity", "at least 1", (beams, capacity))
+        (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
+        cache = self.empty_cache(memory.boundaries.n_sequences * beams, capacity, memory.states_SD)
+        return replace(
+            cache,
+            memory=self.decoder.remember(memory_BSD),
+            memory_may_attend=memory.boundaries.exists_BL[:, None, None, :],
+        )

@@ -1,0 +1,86 @@
+"""Every command and every piece of Python in the README and the docs works as it is printed."""
+
+import pytest
+
+from tests.architecture.pages import commands, failures, is_run, python_of
+from tests.architecture.sources import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+GOOD = """\
+```bash
+# a comment
+make test PYTHON=python3.12   # a reason
+pip install -e '.[dev]'
+printf 'one line\\n' \\
+  > out.txt
+grep line out.txt
+```
+
+```console
+$ python -c "print(1)"
+1
+```
+
+```python
+x = 1
+```
+
+```text
+$ this is no command
+```
+
+```python
+assert x == 1
+```
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_does_what_it_says(page, tmp_path):
+    assert list(failures(page, ROOT, tmp_path)) == []
+
+
+def small_checkout(folder, page):
+    root = folder / "checkout"
+    root.mkdir()
+    (root / "Makefile").write_text("PYTHON := python3\ntest: installed\n\techo\n")
+    (root / "pyproject.toml").write_text("[project]\noptional-dependencies = {dev = []}\n")
+    (root / "PAGE.md").write_text(page)
+    (folder / "work").mkdir()
+    return root / "PAGE.md", root, folder / "work"
+
+
+def test_a_page_that_works_passes(tmp_path):
+    assert list(failures(*small_checkout(tmp_path, GOOD))) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```bash\nfalse\n```\n", "false"),
+        ("```console\n$ python -m regard tarnslate\n```\n", "tarnslate"),
+        ("```bash\nmake tset\n```\n", "no door tset"),
+        ("```bash\npip install 'regard[sevre]'\n```\n", "no extra sevre"),
+        ("Text.\n\n```python\nimport regard\nregard.nothing\n```\n", 'PAGE.md", line 5'),
+    ],
+)
+def test_a_page_that_does_not_work_is_found(tmp_path, page, complaint):
+    (failure,) = failures(*small_checkout(tmp_path, page))
+    assert complaint in failure
+
+
+def test_what_is_run_and_what_is_not():
+    found = list(commands(GOOD))
+    assert found[0] == "make test PYTHON=python3.12   # a reason"
+    assert [command for command in found if is_run(command)] == [
+        "printf 'one line\\n'    > out.txt",
+        "grep line out.txt",
+        'python -c "print(1)"',
+    ]
+
+
+def test_python_keeps_the_lines_of_the_page():
+    lines = python_of(GOOD).splitlines()
+    assert lines[GOOD.splitlines().index("assert x == 1")] == "assert x == 1"

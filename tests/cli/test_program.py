@@ -1,0 +1,119 @@
+"""The program as a user meets it: a process with arguments, output and an exit status."""
+
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import regard
+from regard.config import PRESETS, settings
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "regard", *words], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("words", [[], ["--help"]])
+def test_help_names_the_verbs(words):
+    done = run(*words)
+    assert done.returncode == 0
+    assert "config" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["config"], ["config", "--help"]])
+def test_torch_is_not_imported_to_answer(words):
+    code = (
+        "import sys\nfrom regard.cli import main\n"
+        f"try: main({words})\n"
+        "except SystemExit as end: print(end.code, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
+def test_version():
+    assert run("--version").stdout == f"regard {regard.__version__}\n"
+
+
+def test_an_unknown_verb_is_refused():
+    done = run("tarnslate")
+    assert done.returncode == 2
+    assert "No such command 'tarnslate'" in done.stderr
+
+
+def test_config_prints_what_it_read(tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text("[model]\nd_ff = 333\n")
+    done = run(
+        "config",
+        "--preset",
+        "small",
+        "--config",
+        str(file),
+        "--set",
+        "model.d_k=5",
+        "--set",
+        "training.seed=3",
+    )
+    assert done.returncode == 0
+    printed = tomllib.loads(done.stdout)
+    assert (printed["model"]["d_model"], printed["model"]["d_ff"], printed["model"]["d_k"]) == (256, 333, 5)
+    assert printed["training"]["seed"] == 3
+
+
+def test_config_describes_its_settings():
+    assert (
+        "# Parallel attention heads, the paper's h (3.2.2).\nn_heads = 8\n"
+        in run("config", "--describe").stdout
+    )
+
+
+def test_config_help_lists_every_setting():
+    printed = run("config", "--help").stdout
+    for name, text in settings().items():
+        assert any(line.split(maxsplit=1) == [name, text] for line in printed.splitlines()), name
+
+
+def test_config_lists_the_presets_a_line_each():
+    lines = run("config", "--list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(PRESETS)
+    assert all(len(line.split()) > 1 for line in lines)
+
+
+def test_a_mistake_is_told_without_a_traceback():
+    done = run("config", "--set", "model.n_head=4")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "regard: 1 problem in --set\n  model.n_head is not a setting; did you mean model.n_heads?\n"
+    )
+
+
+def test_debug_shows_the_traceback():
+    done = run("--debug", "config", "--set", "model.n_head=4")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Traceback")
+    assert "regard.errors.ConfigError: 1 problem in --set" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["config"], ["--help"]])
+def test_a_reader_that_goes_away_gets_no_traceback(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "regard", *words],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == ""

@@ -1,0 +1,196 @@
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard import ConfigError, ModelConfig, RunConfig, preset, read_config, to_toml
+from regard.config import PRESETS
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "de-en.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def refusal(**sources):
+    with pytest.raises(ConfigError) as caught:
+        read_config(**sources)
+    return caught.value
+
+
+def test_nothing_given_is_the_paper():
+    assert read_config() == preset("paper-base")
+
+
+def test_a_preset_then_a_file_then_settings(toml):
+    file = toml('preset = "small"\n[model]\nd_ff = 300\nd_v = 20\n[training]\nlearning_rate = 2\n')
+    config = read_config(file=file, settings=["model.d_ff=400", "training.seed=7"])
+    small = preset("small")
+    assert config == RunConfig(
+        model=replace(small.model, d_ff=400, d_v=20),
+        training=replace(small.training, learning_rate=2.0, seed=7),
+        decoding=small.decoding,
+    )
+    assert isinstance(config.training.learning_rate, float)
+
+
+def test_a_preset_from_the_command_line_wins_over_the_files(toml):
+    file = toml('preset = "small"\n')
+    assert read_config(preset="tiny", file=file) == preset("tiny")
+
+
+def test_of_two_settings_the_last_counts():
+    assert read_config(settings=["training.seed=2", "training.seed=3"]).training.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("model.d_model=256", 256),
+        ("model.d_model = 1_024", 1024),
+        ("model.d_k=none", None),
+        ("model.d_k=", None),
+        ("model.d_k=32", 32),
+        ("model.dropout=0", 0.0),
+        ("model.dropout=2e-1", 0.2),
+        ("model.scale_embeddings=False", False),
+        ("model.positions=none", "none"),
+        ("model.norm=rms", "rms"),
+    ],
+)
+def test_a_setting_takes_the_type_of_its_field(setting, value):
+    name = setting.partition("=")[0].strip().removeprefix("model.")
+    read = getattr(read_config(preset="paper-base-heads-4", settings=[setting]).model, name)
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_the_message_of_the_style_guide(toml):
+    file = toml("[model]\nn_head = 8\nd_model = 510\n")
+    assert str(refusal(file=file)) == (
+        f"2 problems in {file}\n"
+        "  model.n_head is not a setting; did you mean model.n_heads?\n"
+        "  model.d_model = 510 does not divide among 8 heads; 512 does"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[model]\nn_head = 4", "model.n_head is not a setting; did you mean model.n_heads?"),
+        ("[training]\nd_model = 4", "training.d_model is not a setting; did you mean model.d_model?"),
+        ("[training]\nn_head = 4", "training.n_head is not a setting; did you mean model.n_heads?"),
+        ("[modle]\nd_ff = 4", "modle.d_ff is not a setting; did you mean model.d_ff?"),
+        ("d_ff = 4", "d_ff is not a setting; did you mean model.d_ff?"),
+        ("[zzz]", "zzz is not a setting"),
+        ("[model]\nzzz = 4", "model.zzz is not a setting"),
+        ("model = 4", "model is a section and takes no value; its settings are written model.NAME"),
+        ('[model]\nd_ff = "4"', 'model.d_ff expects an integer, got "4"'),
+        ("[model]\nd_ff = 4.0", "model.d_ff expects an integer, got 4.0"),
+        ("[model]\nd_ff = true", "model.d_ff expects an integer, got true"),
+        ("[model]\nd_ff = [4]", "model.d_ff expects an integer, got a list"),
+        ("[model.d_ff]\nx = 1", "model.d_ff expects an integer, got a table"),
+        ("[model]\ndropout = false", "model.dropout expects a number, got false"),
+        ("[model]\nscale_embeddings = 1", "model.scale_embeddings expects true or false, got 1"),
+        (
+            '[model]\npositions = "sinusoid"',
+            'model.positions = "sinusoid" is not one of sinusoidal, learned, rotary, none; '
+            "did you mean sinusoidal?",
+        ),
+        ("[training]\nclip_norm = nan", "training.clip_norm = nan must be at least 0 and finite"),
+        ("preset = 3", "preset expects the name of a preset, got 3"),
+        ('preset = "smal"', "there is no preset smal; did you mean small?"),
+    ],
+)
+def test_one_mistake_in_a_file_is_one_problem(toml, text, problem):
+    error = refusal(file=toml(text))
+    assert error.problems == (problem,)
+    assert error.where.endswith("de-en.toml")
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("model.d_model", "model.d_model has no value; write model.d_model=VALUE"),
+        ("model.d_model=wide", 'model.d_model expects an integer, got "wide"'),
+        ("model.d_model=", 'model.d_model expects an integer, got ""'),
+        ("model.scale_embeddings=yes", 'model.scale_embeddings expects true or false, got "yes"'),
+        ("training.d_model=4", "training.d_model is not a setting; did you mean model.d_model?"),
+        ("=4", " is not a setting"),
+    ],
+)
+def test_one_mistake_in_a_setting_is_one_problem(setting, problem):
+    error = refusal(settings=[setting])
+    assert error.problems == (problem,)
+    assert error.where == "--set"
+
+
+def test_with_two_origins_each_problem_says_which_it_means(toml):
+    file = toml('preset = "smal"\n[model]\nd_fff = 4\nd_model = 510')
+    error = refusal(file=file, settings=["training.sead=1", "decoding.beam_size=0"])
+    assert error.where == f"{file} and --set"
+    assert error.problems == (
+        "there is no preset smal; did you mean small?",
+        f"{file}: model.d_fff is not a setting; did you mean model.d_ff?",
+        "--set: training.sead is not a setting; did you mean training.seed?",
+        "model.d_model = 510 does not divide among 8 heads; 512 does",
+        "decoding.beam_size = 0 must be at least 1",
+    )
+
+
+def test_an_unreadable_file_is_refused(tmp_path):
+    assert str(refusal(file=tmp_path)).startswith(f"1 problem in {tmp_path}\n  cannot be read: ")
+    assert "cannot be read: No such file" in str(refusal(file=tmp_path / "missing.toml"))
+
+
+def test_text_that_is_not_toml_is_refused_with_its_line(toml):
+    assert "is not valid TOML" in str(refusal(file=toml("[model]\nd_model 512\n")))
+    assert "line 2" in str(refusal(file=toml("[model]\nd_model 512\n")))
+
+
+def test_bytes_that_are_not_text_are_refused(tmp_path):
+    (tmp_path / "latin.toml").write_bytes(b"# gr\xfc\xdfe\n")
+    assert "is not UTF-8 text" in str(refusal(file=tmp_path / "latin.toml"))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path):
+    (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf[model]\nd_ff = 7\n")
+    assert read_config(file=tmp_path / "bom.toml").model.d_ff == 7
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("described", [False, True])
+def test_what_is_written_reads_back_equal_whatever_the_preset(toml, name, described):
+    file = toml(to_toml(preset(name), described=described))
+    assert read_config(file=file) == preset(name)
+    assert read_config(preset="paper-base-heads-1", file=file) == preset(name)
+
+
+@given(
+    dropout=st.floats(0, 1, exclude_max=True),
+    rate=st.floats(1e-300, 1e300),
+    d_v=st.none() | st.integers(1, 99),
+)
+def test_numbers_survive_the_round_trip(tmp_path_factory, dropout, rate, d_v):
+    base = preset("tiny")
+    config = replace(
+        base,
+        model=replace(base.model, dropout=dropout, d_v=d_v),
+        training=replace(base.training, learning_rate=rate),
+    )
+    file = tmp_path_factory.mktemp("toml") / "run.toml"
+    file.write_text(to_toml(config))
+    assert read_config(file=file) == config
+
+
+@pytest.mark.parametrize("field", fields(ModelConfig), ids=lambda field: field.name)
+def test_a_misspelt_setting_is_recognised(field):
+    misspelt = field.name[:-1] if len(field.name) > 4 else field.name + "s"
+    (problem,) = refusal(settings=[f"model.{misspelt}=1"]).problems
+    assert problem == f"model.{misspelt} is not a setting; did you mean model.{field.name}?"
