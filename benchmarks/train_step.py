@@ -142,7 +142,7 @@ def race(precision: str, options: argparse.Namespace) -> list[Worker]:
                 print(f"{name} ({setting}) is left out at {precision}: {reason}", flush=True)
     rounds: list[tuple[Turn, ...]] = []
     calm = 0
-    while calm < options.rounds and len(rounds) < PATIENCE * options.rounds:
+    while workers and calm < options.rounds and len(rounds) < PATIENCE * options.rounds:
         rounds.append(tuple(worker.run(options.steps) for worker in workers))
         calm += disturbance(rounds[-1]) <= CALM
     if calm < len(rounds):
@@ -226,7 +226,8 @@ def main() -> None:
         "tokens/s counts real source and real target tokens, and no padding."
     )
     for precision in options.precision:
-        report(precision, race(precision, options))
+        if workers := race(precision, options):
+            report(precision, workers)
 
 
 if __name__ == "__main__":

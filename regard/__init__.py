@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
+    from regard.bundle import Bundle, describe_bundle, load_bundle, save_bundle, weights_hash
     from regard.config import (
         DecodingConfig,
         ModelConfig,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AddAndNorm": "regard.model.add_and_norm",
     "attention_weights": "regard.model.scaled_dot_product_attention",
+    "Bundle": "regard.bundle",
     "BundleError": "regard.errors",
     "Classifier": "regard.model.classifier",
     "ConfigError": "regard.errors",
@@ -44,11 +46,13 @@ _HOMES = {
     "Decoder": "regard.model.decoder",
     "DecoderLayer": "regard.model.decoder",
     "DecodingConfig": "regard.config",
+    "describe_bundle": "regard.bundle",
     "Embedding": "regard.model.embedding",
     "Encoder": "regard.model.encoder",
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
     "LanguageModel": "regard.model.language_model",
+    "load_bundle": "regard.bundle",
     "ModelConfig": "regard.config",
     "MultiHeadAttention": "regard.model.multi_head_attention",
     "pack": "regard.packing",
@@ -59,18 +63,21 @@ _HOMES = {
     "RegardError": "regard.errors",
     "RequestError": "regard.errors",
     "RunConfig": "regard.config",
+    "save_bundle": "regard.bundle",
     "scaled_dot_product_attention": "regard.model.scaled_dot_product_attention",
     "ShapeError": "regard.errors",
     "to_toml": "regard.config",
     "TrainingConfig": "regard.config",
     "Transformer": "regard.model.transformer",
     "unpack": "regard.packing",
+    "weights_hash": "regard.bundle",
 }
 
 __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks names up
     "__version__",
     "AddAndNorm",
     "attention_weights",
+    "Bundle",
     "BundleError",
     "Classifier",
     "ConfigError",
@@ -78,11 +85,13 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "Decoder",
     "DecoderLayer",
     "DecodingConfig",
+    "describe_bundle",
     "Embedding",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
     "LanguageModel",
+    "load_bundle",
     "ModelConfig",
     "MultiHeadAttention",
     "pack",
@@ -93,12 +102,14 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "RegardError",
     "RequestError",
     "RunConfig",
+    "save_bundle",
     "scaled_dot_product_attention",
     "ShapeError",
     "to_toml",
     "TrainingConfig",
     "Transformer",
     "unpack",
+    "weights_hash",
 ]
 
 

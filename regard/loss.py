@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.errors import ShapeError
 
-CPU_SLICE = 4 * 1024 * 1024
+CPU_SLICE = 8 * 1024 * 1024
 """Logits in one slice: small enough for a CPU's last cache."""
 GPU_SLICE = 512 * 1024 * 1024
 
@@ -47,6 +47,13 @@ def label_smoothed_cross_entropy(
     where `counted_N` is False count for nothing.
     """
     N, V = states_ND.shape[0], weight_VD.shape[0]
+    if states_ND.dim() != 2 or states_ND.shape[1] != weight_VD.shape[1]:
+        expected = f"(tokens, d_model) with d_model = {weight_VD.shape[1]}, as the weights have"
+        raise ShapeError("states_ND", expected, tuple(states_ND.shape))
+    if N == 0:
+        raise ShapeError("states_ND", "at least one token", 0)
+    if bias_V is not None and bias_V.shape != (V,):
+        raise ShapeError("bias_V", f"one number for each of {V} classes", tuple(bias_V.shape))
     if targets_N.shape != (N,):
         raise ShapeError("targets_N", f"one id for each of {N} states", tuple(targets_N.shape))
     if counted_N is not None and counted_N.shape != (N,):
@@ -58,7 +65,8 @@ def label_smoothed_cross_entropy(
         raise ShapeError(
             "targets_N", f"token ids from 0 to {V - 1}", f"{targets_N.min()} to {targets_N.max()}"
         )
-    return Loss(*_SlicedLoss.apply(states_ND, weight_VD, bias_V, targets_N, counted_N, smoothing))
+    inputs = (states_ND, weight_VD, bias_V, targets_N, counted_N, smoothing, torch.is_grad_enabled())
+    return Loss(*_SlicedLoss.apply(*inputs))
 
 
 class _SlicedLoss(torch.autograd.Function):
@@ -71,27 +79,34 @@ class _SlicedLoss(torch.autograd.Function):
         targets_N: Tensor,
         counted_N: Tensor | None,
         smoothing: float,
+        learning: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
         V = weight_VD.shape[0]
         rows = max(1, (CPU_SLICE if states_ND.device.type == "cpu" else GPU_SLICE) // V)
         w_VD = weight_VD.to(states_ND.dtype)
         b_V = None if bias_V is None else bias_V.to(states_ND.dtype)
-        wants_w, wants_b = ctx.needs_input_grad[1], ctx.needs_input_grad[2]
+        wants_x, wants_w, wants_b = (learning and wanted for wanted in ctx.needs_input_grad[:3])
+        grad_x = torch.empty_like(states_ND) if wants_x else None
         grad_w = torch.zeros_like(weight_VD) if wants_w else None
         grad_b = torch.zeros_like(bias_V) if bias_V is not None and wants_b else None
-        grads_x, sums = [], []
+        # The sum of all logits of a token is its product with the sum of all rows: V times less to add up.
+        sum_w_D = w_VD.sum(dim=0, dtype=torch.promote_types(w_VD.dtype, torch.float32)).to(w_VD.dtype)
+        sum_b = 0.0 if b_V is None else b_V.sum()
+        sums = []
         for start in range(0, states_ND.shape[0], rows):
             piece = slice(start, start + rows)
             counted = None if counted_N is None else counted_N[piece]
             logits = F.linear(states_ND[piece], w_VD, b_V)
-            *losses, grad = _slice_loss(logits, targets_N[piece], counted, smoothing)
+            mean_logit_N = (states_ND[piece] @ sum_w_D + sum_b) / V
+            *losses, grad = _slice_loss(logits, mean_logit_N, targets_N[piece], counted, smoothing)
             sums.append(torch.stack(losses))
-            grads_x.append(grad @ w_VD)
+            if grad_x is not None:
+                grad_x[piece] = grad @ w_VD
             if grad_w is not None:
                 grad_w += grad.t() @ states_ND[piece]
             if grad_b is not None:
                 grad_b += grad.sum(dim=0)
-        ctx.save_for_backward(torch.cat(grads_x), grad_w, grad_b)
+        ctx.save_for_backward(grad_x, grad_w, grad_b)
         smoothed, nll, correct = torch.stack(sums).sum(dim=0)
         ctx.mark_non_differentiable(nll, correct)
         return smoothed, nll, correct
@@ -101,15 +116,14 @@ class _SlicedLoss(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         grad_x, grad_w, grad_b = ctx.saved_tensors
         scaled = [None if g is None else g * grad.to(g.dtype) for g in (grad_x, grad_w, grad_b)]
-        return scaled[0], scaled[1], scaled[2], None, None, None
+        return scaled[0], scaled[1], scaled[2], None, None, None, None
 
 
 def _slice_loss(
-    logits_NV: Tensor, targets_N: Tensor, counted_N: Tensor | None, smoothing: float
+    logits_NV: Tensor, mean_logit_N: Tensor, targets_N: Tensor, counted_N: Tensor | None, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sums of the smoothed loss, the likelihood and the hits; and the gradient by the logits."""
     wide = torch.promote_types(logits_NV.dtype, torch.float32)
-    V = logits_NV.shape[1]
     target_logit_N = logits_NV.gather(1, targets_N[:, None])[:, 0].to(wide)
     top_logit_N = logits_NV.amax(dim=-1).to(wide)
     if torch.compiler.is_compiling():
@@ -117,9 +131,8 @@ def _slice_loss(
     else:
         log_sum_N, grad_NV = _gradient(logits_NV, targets_N, top_logit_N, smoothing, wide)
     nll_N = log_sum_N - target_logit_N
-    # An even share of all log-probabilities, from the sum of the logits.
-    even_N = log_sum_N - logits_NV.sum(dim=-1, dtype=wide) / V
-    smoothed_N = (1.0 - smoothing) * nll_N + smoothing * even_N
+    # The smoothed targets' even share of all log-probabilities is log Σ exp less the mean logit.
+    smoothed_N = (1.0 - smoothing) * nll_N + smoothing * (log_sum_N - mean_logit_N.to(wide))
     correct_N = (target_logit_N == top_logit_N).to(wide)
     if counted_N is not None:
         counted = counted_N.to(wide)
@@ -137,8 +150,7 @@ def _gradient(
     log_sum_N = top_logit_N - probs_NV.amax(dim=-1).log()
     on_target = probs_NV.new_full((1, 1), smoothing - 1.0).expand(len(targets_N), 1)
     probs_NV.scatter_add_(1, targets_N[:, None], on_target)
-    grad_NV = torch.sub(probs_NV, smoothing / logits_NV.shape[1], out=torch.empty_like(logits_NV))
-    return log_sum_N, grad_NV
+    return log_sum_N, probs_NV.sub_(smoothing / logits_NV.shape[1])
 
 
 def _fused_gradient(

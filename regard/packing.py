@@ -84,10 +84,10 @@ class Boundaries:
         """Index of the last token of each sequence."""
         return torch.from_numpy(np.cumsum(np.asarray(self.known_lengths)) - 1).to(self.sequence_N.device)
 
-    def shifted(self, offsets_B: Tensor, largest: int) -> Boundaries:
+    def shifted(self, offsets_B: Tensor, n_positions: int) -> Boundaries:
         """The same sequences, continuing others that are `offsets_B` tokens long already."""
         positions_N = self.positions_N + offsets_B[self.sequence_N]
-        return Boundaries(self.sequence_N, positions_N, self.lengths, self.longest + largest)
+        return Boundaries(self.sequence_N, positions_N, self.lengths, n_positions)
 
     @cached_property
     def padded(self) -> PaddedView:
@@ -189,6 +189,8 @@ class Packed:
     def __post_init__(self) -> None:
         if self.ids_N.dim() != 1:
             raise ShapeError("ids_N", "one dimension: tokens laid end to end", tuple(self.ids_N.shape))
+        if self.ids_N.is_floating_point():
+            raise ShapeError("ids_N", "whole numbers", self.ids_N.dtype)
         if self.ids_N.shape[0] != self.boundaries.n_tokens:
             raise ShapeError("ids_N", f"{self.boundaries.n_tokens} tokens", self.ids_N.shape[0])
 
@@ -227,8 +229,10 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
     tensor([5, 6, 7, 8])
     """
     boundaries = Boundaries.of_lengths([len(sequence) for sequence in sequences], device)
-    ids = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
-    return Packed(torch.from_numpy(ids).to(device), boundaries)
+    ids = np.concatenate([np.asarray(sequence) for sequence in sequences])
+    if ids.dtype.kind not in "iu":
+        raise ShapeError("sequences", "token ids, which are whole numbers", ids.dtype)
+    return Packed(torch.from_numpy(ids.astype(np.int64)).to(device), boundaries)
 
 
 def unpack(x_N: Tensor, boundaries: Boundaries) -> list[Tensor]:

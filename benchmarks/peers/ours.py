@@ -21,6 +21,7 @@ from benchmarks.peers.contender import (
     RunResult,
 )
 from benchmarks.peers.corpus import BOS, EOS, VOCABULARY, Corpus, Pair
+from regard.allocator import keep_freed_memory
 from regard.config import ModelConfig
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
@@ -35,6 +36,7 @@ class Ours:
     name = "regard"
 
     def __init__(self, corpus: Corpus, dropout: float, setting: str) -> None:
+        keep_freed_memory()
         torch.manual_seed(SEED)
         config = ModelConfig(
             vocab_size=VOCABULARY,

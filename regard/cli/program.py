@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.config import config
+from regard.cli.info import info
 from regard.cli.options import settings_help
 from regard.errors import RegardError
 from regard.version import __version__
@@ -22,6 +23,7 @@ PIPE_CLOSED = 1
 # Plain help text: it is quicker to make than panels, and reads the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("config", epilog=settings_help())(config)
+app.command("info")(info)
 
 
 def _print_version(wanted: bool) -> None:

@@ -24,10 +24,10 @@ class LayerNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
-    def forward(self, x_ND: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
-        weight, bias = self.weight.to(x_ND.dtype), self.bias.to(x_ND.dtype)
-        return F.layer_norm(x_ND, weight.shape, weight, bias, EPSILON)
+        weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+        return F.layer_norm(x, weight.shape, weight, bias, EPSILON)
 
 
 class RMSNorm(nn.Module):
@@ -37,9 +37,9 @@ class RMSNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
 
-    def forward(self, x_ND: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
-        return F.rms_norm(x_ND, self.weight.shape, self.weight.to(x_ND.dtype), EPSILON)
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), EPSILON)
 
 
 def make_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
@@ -62,10 +62,10 @@ class AddAndNorm(nn.Module):
         self.norm = make_norm(config)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x_ND: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run the sub-layer inside its residual connection."""
         if self.norm_first:
-            added_ND = self.dropout(sublayer(self.norm(x_ND)), added_to=x_ND)
+            added = self.dropout(sublayer(self.norm(x)), added_to=x)
         else:
-            added_ND = self.norm(self.dropout(sublayer(x_ND), added_to=x_ND))
-        return tap(self, "output", added_ND)
+            added = self.norm(self.dropout(sublayer(x), added_to=x))
+        return tap(self, "output", added)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.errors import ShapeError
 from regard.model.assembly import Assembly
 from regard.model.cache import Cache
 from regard.model.decoder import Decoder
@@ -38,5 +39,7 @@ class Autoregressive(Assembly):
 
     def empty_cache(self, n_rows: int, capacity: int, like: Tensor) -> Cache:
         """Room for `capacity` tokens in each of `n_rows` rows; dtype and device as of `like`."""
+        if n_rows < 1 or capacity < 1:
+            raise ShapeError("n_rows, capacity", "at least 1", (n_rows, capacity))
         lengths_R = torch.zeros(n_rows, dtype=torch.int64, device=like.device)
         return Cache(own=self.decoder.empty_cache(n_rows, capacity, like), lengths_R=lengths_R, longest=0)

@@ -78,22 +78,31 @@ class Cache:
         """Boundaries of new tokens, at least one in every row, behind those that are there already."""
         if new.n_sequences != self.n_rows:
             raise ShapeError("ids", f"new tokens for each of the cache's {self.n_rows} rows", new.n_sequences)
-        if self.longest + new.longest > self.capacity:
-            expected = f"room for {new.longest} more tokens in a cache of {self.capacity}"
-            raise ShapeError("cache", expected, f"{self.longest} taken")
-        return new.shifted(self.lengths_R, self.longest)
+        after = self.longest + new.longest
+        if (
+            len(set(new.known_lengths)) > 1
+        ):  # uneven prompts: the longest row need not be the one that grows most
+            after = int((self.lengths_R + self._counts(new)).max())
+        if after > self.capacity:
+            raise ShapeError("ids", f"at most {self.capacity} tokens a row, the cache's capacity", after)
+        return new.shifted(self.lengths_R, after)
 
     def recall(self, placed: Boundaries) -> Recall:
         """Look back from tokens that were placed."""
         (positions_RL,) = placed.padded.pad(placed.positions_N)
-        reach = self.longest + placed.longest
+        reach = placed.n_positions
+        assert reach is not None, "only `place` makes boundaries to recall from"
         own_may_attend = torch.arange(reach, device=positions_RL.device) <= positions_RL[:, None, :, None]
         return Recall(placed, reach, own_may_attend, self.memory_may_attend)
 
-    def advanced(self, new: Boundaries) -> Cache:
-        """The cache after `new` tokens were written."""
-        lengths_R = self.lengths_R + torch.tensor(new.known_lengths, device=self.lengths_R.device)
-        return replace(self, lengths_R=lengths_R, longest=self.longest + new.longest)
+    def advanced(self, placed: Boundaries) -> Cache:
+        """The cache after tokens that were placed have been written."""
+        assert placed.n_positions is not None, "only `place` makes boundaries to advance by"
+        lengths_R = self.lengths_R + self._counts(placed)
+        return replace(self, lengths_R=lengths_R, longest=placed.n_positions)
+
+    def _counts(self, new: Boundaries) -> Tensor:
+        return torch.tensor(new.known_lengths, device=self.lengths_R.device)
 
     def reorder(self, rows_R: Tensor) -> Cache:
         """Row i goes on from what was row `rows_R[i]`, which must be of the same source."""

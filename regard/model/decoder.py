@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.errors import ShapeError
 from regard.model.add_and_norm import AddAndNorm, make_norm
 from regard.model.cache import Cache, KeysValues, Recall
 from regard.model.feed_forward import FeedForward
@@ -37,6 +38,8 @@ class DecoderLayer(nn.Module):
         of_self, of_memory = self.masked_multi_head_attention, self.multi_head_attention
         x = self.add_and_norm[0](x, lambda y: of_self(y, may_attend=may_attend))
         if of_memory is not None:
+            if memory is None:
+                raise ShapeError("memory", "what the encoder made of the inputs", None)
             x = self.add_and_norm[1](x, lambda y: of_memory(y, memory, may_attend_memory))
         return self.add_and_norm[-1](x, self.feed_forward)
 

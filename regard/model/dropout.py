@@ -17,7 +17,7 @@ def keep_mask(like: Tensor, p: float) -> Tensor:
     """1 / (1 - p) with probability 1 - p, else 0; from torch's CPU generator, so that a seed repeats it."""
     n = like.numel()
     words = torch.empty((n + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    dropped = round(p * 65536)
+    dropped = min(round(p * 65536), 65535)
     kept = words.view(torch.int16)[:n].view(like.shape) >= dropped - 32768
     return kept.to(like.dtype).mul_(65536 / (65536 - dropped))
 

@@ -26,22 +26,22 @@ class FeedForward(nn.Module):
             self.gate = Linear(config.d_model, config.d_ff)
         self.narrow = Linear(config.d_ff, config.d_model)
 
-    def forward(self, x_ND: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) to (…, d_model)."""
-        hidden_NF = tap(self, "hidden", self._hidden(x_ND))
-        return tap(self, "output", self.narrow(hidden_NF))
+        hidden = tap(self, "hidden", self._hidden(x))
+        return tap(self, "output", self.narrow(hidden))
 
-    def _hidden(self, x_ND: Tensor) -> Tensor:
+    def _hidden(self, x: Tensor) -> Tensor:
         match self.kind:
             case "relu":
-                return F.relu(self.widen(x_ND))
+                return F.relu(self.widen(x))
             case "gelu":  # Departure 3
-                return F.gelu(self.widen(x_ND))
+                return F.gelu(self.widen(x))
             case "swiglu":  # Departure 4: a second map decides how much of each hidden unit passes
-                gate_NF, hidden_NF = side_by_side([self.gate, self.widen], x_ND)
-                return F.silu(gate_NF) * hidden_NF
+                gate, hidden = side_by_side([self.gate, self.widen], x)
+                return F.silu(gate) * hidden
             case "geglu":
-                gate_NF, hidden_NF = side_by_side([self.gate, self.widen], x_ND)
-                return F.gelu(gate_NF) * hidden_NF
+                gate, hidden = side_by_side([self.gate, self.widen], x)
+                return F.gelu(gate) * hidden
             case other:
                 assert_never(other)

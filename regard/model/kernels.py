@@ -31,6 +31,7 @@ def dense_attention(
     if may_attend is None:
         return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, scale=scale)
     # The fused kernels divide 0 by 0 in an empty row: let it attend to everything, then take the result away.
+    may_attend = torch.atleast_2d(may_attend)
     sees_something = may_attend.any(dim=-1, keepdim=True)
     safe = may_attend | ~sees_something
     heads_BHLU = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=safe, scale=scale)
@@ -38,13 +39,13 @@ def dense_attention(
 
 
 def packed_attention(
-    q_NHK: Tensor, k_NHK: Tensor, v_NHU: Tensor, may_attend: SameSequence, scale: float
+    q_THK: Tensor, k_SHK: Tensor, v_SHU: Tensor, may_attend: SameSequence, scale: float
 ) -> Tensor:
     """Attention of packed queries on packed keys, each within its own sequence."""
     if may_attend.blocks is not None:
-        return _block_attention(q_NHK, k_NHK, v_NHU, may_attend.blocks, scale)
+        return _block_attention(q_THK, k_SHK, v_SHU, may_attend.blocks, scale)
     groups = may_attend.groups
-    q, k, v = groups.queries.pad(q_NHK), groups.keys.pad(k_NHK), groups.keys.pad(v_NHU)
+    q, k, v = groups.queries.pad(q_THK), groups.keys.pad(k_SHK), groups.keys.pad(v_SHU)
     heads = [
         _group_attention(q_BLHK, k_BMHK, v_BMHU, mask, scale)
         for q_BLHK, k_BMHK, v_BMHU, mask in zip(q, k, v, groups.may_attend, strict=True)
@@ -63,10 +64,10 @@ def _group_attention(
     return heads_BHLU.transpose(1, 2)
 
 
-def _block_attention(q_NHK: Tensor, k_NHK: Tensor, v_NHU: Tensor, blocks: BlockMask, scale: float) -> Tensor:
-    q_HNK, k_HNK, v_HNU = (x.transpose(0, 1)[None] for x in (q_NHK, k_NHK, v_NHU))
-    heads_HNU = flex_attention(q_HNK, k_HNK, v_HNU, block_mask=blocks, scale=scale)
-    return heads_HNU[0].transpose(0, 1)
+def _block_attention(q_THK: Tensor, k_SHK: Tensor, v_SHU: Tensor, blocks: BlockMask, scale: float) -> Tensor:
+    q, k, v = (x.transpose(0, 1)[None] for x in (q_THK, k_SHK, v_SHU))
+    heads = flex_attention(q, k, v, block_mask=blocks, scale=scale)
+    return heads[0].transpose(0, 1)
 
 
 class _ShortAttention(torch.autograd.Function):

@@ -22,16 +22,16 @@ class Linear(nn.Linear):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x_ND: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """(…, in) to (…, out)."""
-        bias = None if self.bias is None else self.bias.to(x_ND.dtype)
-        return F.linear(x_ND, self.weight.to(x_ND.dtype), bias)
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return F.linear(x, self.weight.to(x.dtype), bias)
 
 
-def side_by_side(maps: Sequence[Linear], x_ND: Tensor) -> list[Tensor]:
+def side_by_side(maps: Sequence[Linear], x: Tensor) -> list[Tensor]:
     """Several maps of the same input, as one product: wider products run faster."""
-    weight = torch.cat([each.weight for each in maps]).to(x_ND.dtype)
+    weight = torch.cat([each.weight for each in maps]).to(x.dtype)
     bias = None
     if maps[0].bias is not None:
-        bias = torch.cat([each.bias for each in maps]).to(x_ND.dtype)
-    return list(F.linear(x_ND, weight, bias).split([each.out_features for each in maps], dim=-1))
+        bias = torch.cat([each.bias for each in maps]).to(x.dtype)
+    return list(F.linear(x, weight, bias).split([each.out_features for each in maps], dim=-1))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
+from regard.errors import ShapeError
 from regard.packing import Boundaries, PaddedView
 
 BLOCK = 128
@@ -46,6 +47,9 @@ class SameSequence:
     """A packed query may attend to the keys of its own sequence; if causal, to none that come after it."""
 
     def __init__(self, queries: Boundaries, keys: Boundaries, causal: bool) -> None:
+        on_host = queries.lengths is not None and keys.lengths is not None
+        if on_host and queries.n_sequences != keys.n_sequences:
+            raise ShapeError("keys", f"{queries.n_sequences} sequences, as queries have", keys.n_sequences)
         self.queries, self.keys, self.causal = queries, keys, causal
         # One mask serves every layer, so what the kernels want of it is worked out once.
         self.blocks = self._make_blocks() if torch.compiler.is_compiling() else None

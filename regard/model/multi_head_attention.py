@@ -42,11 +42,15 @@ class MultiHeadAttention(nn.Module):
         rotary: bool = False,
     ) -> None:
         super().__init__()
+        if n_heads < 1:
+            raise ConfigError(f"n_heads = {n_heads}; at least 1 is needed")
         if (d_k is None or d_v is None) and d_model % n_heads != 0:
             problem = f"d_model = {d_model} does not divide among n_heads = {n_heads}; give d_k and d_v"
-            raise ConfigError([problem])
+            raise ConfigError(problem)
         self.d_model, self.n_heads, self.rotary = d_model, n_heads, rotary
         self.d_k, self.d_v = d_k or d_model // n_heads, d_v or d_model // n_heads
+        if rotary and self.d_k % 2:
+            raise ConfigError(f"d_k = {self.d_k}; rotary positions turn pairs, so it must be even")
         self.w_q = Linear(d_model, n_heads * self.d_k, bias=bias)
         self.w_k = Linear(d_model, n_heads * self.d_k, bias=bias)
         self.w_v = Linear(d_model, n_heads * self.d_v, bias=bias)
@@ -88,22 +92,23 @@ class MultiHeadAttention(nn.Module):
         q, k, v = side_by_side([self.w_q, self.w_k, self.w_v], x_ND)
         q, k = self._turn(q, recall.new.positions_N), self._turn(k, recall.new.positions_N)
         q, k = self.similarity.prepare(q, k)
-        past.write(recall.new, k, v.unflatten(-1, (-1, self.d_v)))
+        q, k, v = tap(self, "q", q), tap(self, "k", k), tap(self, "v", v.unflatten(-1, (-1, self.d_v)))
+        past.write(recall.new, k, v)
         return self._join(self._recall(q, past.up_to(recall.reach), recall, recall.own_may_attend))
 
     def consult(self, x_ND: Tensor, memory: KeysValues, recall: Recall) -> Tensor:
         """Attention of new tokens on a memory whose keys and values are remembered."""
         q = self.w_q(x_ND).unflatten(-1, (-1, self.d_k))
-        q, _ = self.similarity.prepare(q, q)
+        q = tap(self, "q", self.similarity.prepare(q, q)[0])
         return self._join(self._recall(q, memory, recall, recall.memory_may_attend))
 
     def _recall(self, q_NHK: Tensor, stored: KeysValues, recall: Recall, may_attend: Tensor | None) -> Tensor:
         (q_RLHK,) = recall.new.padded.pad(q_NHK)
         R, L, H, _ = q_RLHK.shape
         # Rows of one source ask the same memory: they line up as more queries, and nothing is copied.
-        q_BLHK = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, self.d_k)
-        heads_BHLU = self._weigh(q_BLHK.transpose(1, 2), stored.k_BHMK, stored.v_BHMU, may_attend)
-        return recall.new.padded.unpad([heads_BHLU.transpose(1, 2).reshape(R, L, H, self.d_v)])
+        lined_up = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, self.d_k)
+        heads = self._weigh(lined_up.transpose(1, 2), stored.k_BHMK, stored.v_BHMU, may_attend)
+        return recall.new.padded.unpad([heads.transpose(1, 2).reshape(R, L, H, self.d_v)])
 
     def _project(
         self, x: Tensor, memory: Tensor | None, may_attend: Tensor | SameSequence | None
@@ -120,9 +125,9 @@ class MultiHeadAttention(nn.Module):
         q, k = self.similarity.prepare(q, k)
         return q, k, v.unflatten(-1, (-1, self.d_v))
 
-    def _turn(self, x_ND: Tensor, positions_N: Tensor) -> Tensor:
-        x_NHK = x_ND.unflatten(-1, (-1, self.d_k))
-        return rotate(x_NHK, positions_N) if self.rotary else x_NHK
+    def _turn(self, x: Tensor, positions: Tensor) -> Tensor:
+        x = x.unflatten(-1, (-1, self.d_k))
+        return rotate(x, positions) if self.rotary else x
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, may_attend: Tensor | SameSequence | None) -> Tensor:
         if not isinstance(may_attend, SameSequence):
@@ -144,27 +149,37 @@ class MultiHeadAttention(nn.Module):
         weights_BHLM = tap(self, "weights", masked_softmax(scores_BHLM, may_attend))
         return weights_BHLM @ v_BHMU
 
-    def _join(self, heads_NHU: Tensor) -> Tensor:
-        heads_NHU = tap(self, "heads", heads_NHU)
-        return tap(self, "output", self.w_o(heads_NHU.flatten(-2)))
+    def _join(self, heads: Tensor) -> Tensor:
+        heads = tap(self, "heads", heads)
+        return tap(self, "output", self.w_o(heads.flatten(-2)))
 
     def _check(self, x: Tensor, memory: Tensor | None, may_attend: Tensor | SameSequence | None) -> None:
         """Refuse what does not fit, naming the argument."""
-        form = "(tokens, d_model)" if isinstance(may_attend, SameSequence) else "(batch, length, d_model)"
-        n_dims = 2 if isinstance(may_attend, SameSequence) else 3
+        packed = isinstance(may_attend, SameSequence)
+        form, n_dims = ("(tokens, d_model)", 2) if packed else ("(batch, length, d_model)", 3)
         for name, tensor in (("x", x), ("memory", memory)):
             if tensor is not None and (tensor.dim() != n_dims or tensor.shape[-1] != self.d_model):
                 raise ShapeError(name, f"{form} with d_model = {self.d_model}", tuple(tensor.shape))
-        if isinstance(may_attend, Tensor):
-            keys = x if memory is None else memory
+        keys = x if memory is None else memory
+        if memory is not None and self.rotary:
+            expected = "none: rotary positions are for self-attention, make this block with rotary=False"
+            raise ShapeError("memory", expected, tuple(memory.shape))
+        if isinstance(may_attend, SameSequence):
+            sides = (("x", x, may_attend.queries), ("memory", keys, may_attend.keys))
+            for name, tensor, boundaries in sides:
+                if tensor.shape[0] != boundaries.n_tokens:
+                    raise ShapeError(name, f"{boundaries.n_tokens} packed tokens", tensor.shape[0])
+        elif keys.shape[0] != x.shape[0]:
+            raise ShapeError("memory", f"{x.shape[0]} sequences, as x has", keys.shape[0])
+        elif may_attend is not None:
             check_may_attend(may_attend, torch.Size([x.shape[0], self.n_heads, x.shape[1], keys.shape[1]]))
             if memory is None:
-                _check_polarity(may_attend)
+                _check_polarity(may_attend, x.shape[1])
 
 
-def _check_polarity(may_attend: Tensor) -> None:
+def _check_polarity(may_attend: Tensor, length: int) -> None:
     """Refuse a self-attention mask that can only be upside down: torch.nn's masks say True = may *not*."""
-    square = may_attend.expand(*may_attend.shape[:-2], may_attend.shape[-1], may_attend.shape[-1])
+    square = may_attend.expand(torch.broadcast_shapes(may_attend.shape, (length, length)))
     if not square.diagonal(dim1=-2, dim2=-1).any(dim=-1).all():
         hint = (
             "a mask in which no token of some sequence may attend to itself; if True means masked, pass ~mask"

@@ -12,11 +12,11 @@ from regard.model.taps import tap
 class OutputProbabilities(Linear):
     """A linear map to one score for each subword (or label), and a softmax over them."""
 
-    def forward(self, x_ND: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Logits, before the softmax: (N, V)."""
-        return tap(self, "logits", super().forward(x_ND))
+        return tap(self, "logits", super().forward(x))
 
-    def log_probs(self, x_ND: Tensor) -> Tensor:
+    def log_probs(self, x: Tensor) -> Tensor:
         """Log softmax(x W), in float32 at least."""
-        logits_NV = self(x_ND)
-        return torch.log_softmax(logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32)), dim=-1)
+        logits = self(x)
+        return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)

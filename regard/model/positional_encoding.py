@@ -31,11 +31,11 @@ def sinusoids(positions_N: Tensor, d_model: int) -> Tensor:
     return torch.stack((a_NK.sin(), a_NK.cos()), dim=-1).flatten(-2)
 
 
-def rotate(x_NHK: Tensor, positions_N: Tensor) -> Tensor:
-    """Departure 5: turn each pair (x₂ᵢ, x₂ᵢ₊₁) by the angle of its position."""
-    a_NK = angles(positions_N, x_NHK.shape[-1])[:, None, :]
-    cos, sin = a_NK.cos().to(x_NHK.dtype), a_NK.sin().to(x_NHK.dtype)
-    even, odd = x_NHK[..., 0::2], x_NHK[..., 1::2]
+def rotate(x: Tensor, positions_N: Tensor) -> Tensor:
+    """Departure 5: turn each pair (x₂ᵢ, x₂ᵢ₊₁) of (…, N, heads, d_k) by the angle of its position."""
+    angle = angles(positions_N, x.shape[-1])[:, None, :]  # the same for all heads
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
 
 

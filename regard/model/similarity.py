@@ -25,9 +25,9 @@ class DotProduct(nn.Module):
         super().__init__()
         self.scale = scale
 
-    def prepare(self, q_NHK: Tensor, k_NHK: Tensor) -> tuple[Tensor, Tensor]:
+    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """What is multiplied in the end."""
-        return q_NHK, k_NHK
+        return q, k
 
     def scores(self, q_BHLK: Tensor, k_BHMK: Tensor) -> Tensor:
         """Of prepared queries and keys: (B, H, L, M)."""
@@ -37,9 +37,9 @@ class DotProduct(nn.Module):
 class Cosine(DotProduct):
     """Departure 6: q · k / (|q| |k|)."""
 
-    def prepare(self, q_NHK: Tensor, k_NHK: Tensor) -> tuple[Tensor, Tensor]:
+    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Unit vectors."""
-        return F.normalize(q_NHK, dim=-1), F.normalize(k_NHK, dim=-1)
+        return F.normalize(q, dim=-1), F.normalize(k, dim=-1)
 
 
 class Bilinear(DotProduct):
@@ -50,9 +50,9 @@ class Bilinear(DotProduct):
         # I / √d_k: it starts as the scaled dot product.
         self.weight = nn.Parameter((torch.eye(d_k) * d_k**-0.5).repeat(n_heads, 1, 1))
 
-    def prepare(self, q_NHK: Tensor, k_NHK: Tensor) -> tuple[Tensor, Tensor]:
+    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Wᵀ q and k."""
-        return torch.einsum("...hk,hkj->...hj", q_NHK, self.weight.to(q_NHK.dtype)), k_NHK
+        return torch.einsum("...hk,hkj->...hj", q, self.weight.to(q.dtype)), k
 
 
 class Additive(DotProduct):
@@ -66,11 +66,11 @@ class Additive(DotProduct):
         self.key = nn.Parameter(torch.randn(n_heads, d_k, d_k) * d_k**-0.5)
         self.weight = nn.Parameter(torch.randn(n_heads, d_k) * d_k**-0.5)
 
-    def prepare(self, q_NHK: Tensor, k_NHK: Tensor) -> tuple[Tensor, Tensor]:
+    def prepare(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """A q and B k."""
-        aq_NHK = torch.einsum("hjk,...hk->...hj", self.query.to(q_NHK.dtype), q_NHK)
-        bk_NHK = torch.einsum("hjk,...hk->...hj", self.key.to(k_NHK.dtype), k_NHK)
-        return aq_NHK, bk_NHK
+        aq = torch.einsum("hjk,...hk->...hj", self.query.to(q.dtype), q)
+        bk = torch.einsum("hjk,...hk->...hj", self.key.to(k.dtype), k)
+        return aq, bk
 
     def scores(self, q_BHLK: Tensor, k_BHMK: Tensor) -> Tensor:
         """Of prepared queries and keys: (B, H, L, M)."""

@@ -1,0 +1,53 @@
+"""`regard info`: what a model folder holds, without loading it."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.bundle import Description, describe_bundle
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
+) -> None:
+    """Say what a model folder holds: architecture, sizes, files, metrics and the hash of its weights."""
+    description = describe_bundle(model)
+    if as_json:
+        typer.echo(json.dumps(asdict(description), default=str))
+    else:
+        typer.echo(_text(description))
+
+
+def _text(description: Description) -> str:
+    lines = [
+        f"{description.folder}: {description.config.architecture}, {description.n_parameters:,} parameters, "
+        f"{description.dtype}",
+        f"written by regard {description.regard}, format {description.format}",
+        f"weights {description.weights_hash}",
+        *_section("model", asdict(description.config)),
+        *_section("decoding", asdict(description.decoding)),
+        *_section("files", {name: f"{size:,} bytes" for name, size in description.files.items()}),
+        *_section("metrics", description.metrics),
+    ]
+    return "\n".join(lines)
+
+
+def _section(title: str, values: dict[str, Any]) -> list[str]:
+    width = max(map(len, values), default=0)
+    return (
+        ["", title, *(f"  {_shown(name):{width}}  {_shown(value)}" for name, value in values.items())]
+        if values
+        else []
+    )
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    # What somebody wrote into metrics.json is printed as JSON: on one line, and harmless to a terminal.
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)

@@ -1,0 +1,175 @@
+"""Decoding with a cache against running the whole prefix again, at every step."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.packing import pack, unpack
+from tests.model.small import INPUT_LENGTHS, V, random_ids, small_model
+from tests.parity.tolerances import assert_close
+
+SETTINGS = [
+    {},
+    {"positions": "learned", "norm_position": "pre"},
+    {"positions": "rotary", "similarity": "bilinear"},
+    {"positions": "none", "similarity": "additive", "attention_bias": True},
+    {"positions": "rotary", "similarity": "cosine", "norm": "rms", "feed_forward": "geglu"},
+    {"similarity": "dot"},
+]
+each_setting = pytest.mark.parametrize(
+    "settings", SETTINGS, ids=lambda s: "-".join(str(value) for value in s.values()) or "paper"
+)
+PROMPTS = (2, 5, 1)
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients():
+    with torch.no_grad():
+        yield
+
+
+def last_of_whole(model, inputs: list[list[int]] | None, rows: list[list[int]]) -> Tensor:
+    """Log-probabilities after the last token of each row, every row from its beginning."""
+    packed = pack(rows)
+    logits = model(packed) if inputs is None else model(pack(inputs), packed)
+    return logits[packed.boundaries.ends_B].log_softmax(dim=-1)
+
+
+def grow(rows: list[list[int]]) -> Tensor:
+    """One more random token in each row; gives the tokens."""
+    new = torch.randint(V, (len(rows),))
+    for row, token in zip(rows, new.tolist(), strict=True):
+        row.append(token)
+    return new
+
+
+def steps_agree(model, cache, rows: list[list[int]], whole: Callable[[], Tensor], n_steps: int):
+    """Step on; at every step the answer is that of the whole prefix."""
+    for _ in range(n_steps):
+        log_probs, cache = model.step(grow(rows), cache)
+        assert_close(log_probs, whole())
+        assert cache.lengths_R.tolist() == [len(row) for row in rows]
+    return cache
+
+
+@each_setting
+def test_a_transformer_from_its_first_token(settings):
+    model, inputs = small_model(**settings), random_ids(INPUT_LENGTHS)
+    cache = model.start(model.encode(pack(inputs)), capacity=7)
+    rows = [[] for _ in inputs]
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, inputs, rows), n_steps=7)
+
+
+@each_setting
+def test_a_transformer_from_prompts_of_unlike_length(settings):
+    model, inputs = small_model(**settings), random_ids(INPUT_LENGTHS)
+    rows = random_ids(PROMPTS)
+    prompts = pack(rows)
+    log_probs, cache = model.extend(prompts, model.start(model.encode(pack(inputs)), capacity=11))
+    assert_close(log_probs, model(pack(inputs), prompts).log_softmax(dim=-1))
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, inputs, rows), n_steps=3)
+
+
+@each_setting
+def test_a_language_model_from_prompts_of_unlike_length_extended_twice(settings):
+    model = small_model(architecture="decoder", **settings)
+    rows, more = random_ids(PROMPTS), random_ids((3, 1, 2))
+    _, cache = model.extend(pack(rows), model.start(len(rows), capacity=13))
+    log_probs, cache = model.extend(pack(more), cache)
+    rows = [[*row, *new] for row, new in zip(rows, more, strict=True)]
+    whole = unpack(model(pack(rows)).log_softmax(dim=-1), pack(rows).boundaries)
+    for of_one, expected, new in zip(unpack(log_probs, pack(more).boundaries), whole, more, strict=True):
+        assert_close(of_one, expected[-len(new) :])
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=2)
+
+
+@each_setting
+def test_beams_reordered_within_their_source_and_finished_sources_gone(settings):
+    beams = 2
+    model, inputs = small_model(**settings), random_ids(INPUT_LENGTHS)
+    cache = model.start(model.encode(pack(inputs)), capacity=11, beams=beams)
+    rows: list[list[int]] = [[] for _ in range(len(inputs) * beams)]
+    sources = [one for one in inputs for _ in range(beams)]
+
+    cache = steps_agree(model, cache, rows, lambda: last_of_whole(model, sources, rows), n_steps=2)
+
+    order = torch.tensor([1, 1, 2, 2, 5, 4])
+    cache = cache.reorder(order)
+    rows = [list(rows[i]) for i in order]
+    cache = steps_agree(model, cache, rows, lambda: last_of_whole(model, sources, rows), n_steps=2)
+
+    cache = cache.keep(torch.tensor([2, 0]))
+    rows = [rows[i] for i in (4, 5, 0, 1)]
+    sources = [sources[i] for i in (4, 5, 0, 1)]
+    assert cache.n_rows == 4
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, sources, rows), n_steps=2)
+
+
+def test_beams_that_start_from_prompts_of_unlike_length():
+    model, inputs = small_model(positions="rotary"), random_ids((3, 7))
+    rows = random_ids((2, 5, 1, 3, 1, 2))
+    sources = [one for one in inputs for _ in range(3)]
+    log_probs, cache = model.extend(pack(rows), model.start(model.encode(pack(inputs)), 11, beams=3))
+    assert_close(log_probs, model(pack(sources), pack(rows)).log_softmax(dim=-1))
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, sources, rows), n_steps=2)
+
+
+def test_texts_of_a_language_model_reordered_and_finished_ones_gone():
+    model, rows = small_model(architecture="decoder", positions="rotary"), random_ids(PROMPTS)
+    _, cache = model.extend(pack(rows), model.start(len(rows), capacity=11))
+    rows = [list(rows[i]) for i in (2, 1, 1)]
+    cache = cache.reorder(torch.tensor([2, 1, 1]))
+    cache = steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=2)
+    rows = [rows[i] for i in (2, 0)]
+    steps_agree(
+        model, cache.keep(torch.tensor([2, 0])), rows, lambda: last_of_whole(model, None, rows), n_steps=2
+    )
+
+
+def test_the_cache_handed_in_stays_right_for_its_own_length():
+    model, rows = small_model(architecture="decoder"), random_ids(PROMPTS)
+    _, before = model.extend(pack(rows), model.start(len(rows), capacity=11))
+    tokens = torch.randint(V, (len(rows),))
+    first, after = model.step(tokens, before)
+    model.step(torch.randint(V, (len(rows),)), after)
+    assert before.lengths_R.tolist() == list(PROMPTS)
+    again, _ = model.step(tokens, before)
+    assert torch.equal(first, again)
+
+
+def test_two_continuations_of_one_cache_do_not_meet_once_it_is_reordered():
+    model, rows = small_model(architecture="decoder"), random_ids(PROMPTS)
+    _, cache = model.extend(pack(rows), model.start(len(rows), capacity=11))
+    other = cache.reorder(torch.arange(len(rows)))
+    one_way, other_way = [list(row) for row in rows], [list(row) for row in rows]
+    _, cache = model.step(grow(one_way), cache)
+    _, other = model.step(grow(other_way), other)
+    assert one_way != other_way
+    steps_agree(model, cache, one_way, lambda: last_of_whole(model, None, one_way), n_steps=1)
+    steps_agree(model, other, other_way, lambda: last_of_whole(model, None, other_way), n_steps=1)
+
+
+def test_the_memory_s_keys_and_values_are_worked_out_once(monkeypatch):
+    model, inputs = small_model(), random_ids(INPUT_LENGTHS)
+    calls = []
+    remember = model.decoder.remember
+    monkeypatch.setattr(model.decoder, "remember", lambda memory: calls.append(1) or remember(memory))
+    cache = model.start(model.encode(pack(inputs)), capacity=5, beams=2)
+    for _ in range(3):
+        _, after = model.step(torch.randint(V, (cache.n_rows,)), cache)
+        assert all(one is other for one, other in zip(cache.memory, after.memory, strict=True))
+        cache = after
+    assert calls == [1]
+
+
+def test_rows_that_fit_are_not_refused_because_other_rows_are_longer():
+    """Rows of 5 and 1 tokens get 1 and 5 more: both then hold 6, which is what there is room for."""
+    model = small_model(architecture="decoder", positions="learned", max_length=6)
+    rows, more = random_ids((5, 1)), random_ids((1, 5))
+    _, cache = model.extend(pack(rows), model.start(2, capacity=6))
+    log_probs, cache = model.extend(pack(more), cache)
+    rows = [[*row, *new] for row, new in zip(rows, more, strict=True)]
+    assert_close(log_probs[[0, -1]], last_of_whole(model, None, rows))
+    assert cache.longest == 6
