@@ -33,7 +33,7 @@ CALM = 0.1
 """A turn is calm when other processes take less of a core than this."""
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34)}
 """Tells glibc to hand no memory back. By default it returns every large tensor to the kernel, and the next
-step takes the same pages again, one fault each: that is 15 to 40% of a peer's time."""
+step takes the same pages again, one fault each: that is 7 to 30% of a peer's time."""
 PATIENCE = 3
 """Rounds that are run, at most, for each one that counts. The calmest count."""
 

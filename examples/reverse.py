@@ -2,8 +2,8 @@
 
     python examples/reverse.py [--steps 600] [--seed 1]
 
-The blocks of the package used by hand: packed batches, the loss, a plain loop, greedy decoding with the cache,
-and the attention of the last decoder layer, recorded. It takes about half a minute on two cores.
+The blocks of the package used by hand: packed batches, the loss, a plain loop, greedy decoding with the
+cache, and the attention of the last decoder layer, recorded. It takes about half a minute on two cores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def draw(random_: random.Random, n: int) -> list[Digits]:
     return [[random_.randrange(10) for _ in range(random_.randint(3, 9))] for _ in range(n)]
 
 
-def train(model: regard.Transformer, steps: int, random_: random.Random, held_out: set[tuple[int, ...]]) -> None:
+def train(
+    model: regard.Transformer, steps: int, random_: random.Random, held_out: set[tuple[int, ...]]
+) -> None:
     """Adam, a warm-up and a fall to nothing; what is held out is never trained on."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98), eps=1e-9)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -54,7 +56,9 @@ def train(model: regard.Transformer, steps: int, random_: random.Random, held_ou
         if step % max(1, steps // 10) == 0:
             nll, hits = loss.nll.item() / len(targets_N), loss.correct.item() / len(targets_N)
             seconds = time.perf_counter() - start
-            print(f"step {step:5d}   loss {nll:.4f}   tokens right {hits:6.1%}   {seconds:5.1f} s", flush=True)
+            print(
+                f"step {step:5d}   loss {nll:.4f}   tokens right {hits:6.1%}   {seconds:5.1f} s", flush=True
+            )
 
 
 @torch.no_grad()

@@ -161,4 +161,4 @@ def _fused_gradient(
     V = logits_NV.shape[1]
     is_target_NV = torch.arange(V, device=logits_NV.device) == targets_N[:, None]
     probs_NV = (logits_NV.to(wide) - log_sum_N[:, None]).exp()
-    return log_sum_N, probs_NV - smoothing / V - (1.0 - smoothing) * is_target_NV
+    return log_sum_N, probs_NV - smoothing / V - (1.0 - smoothing) * is_target_NV.to(wide)

@@ -58,6 +58,47 @@ def test_value_and_every_gradient_are_those_of_cross_entropy(smoothing, biased, 
         assert_close(one, other)
 
 
+@pytest.mark.parametrize("some_do_not_count", [True, False])
+def test_the_form_that_gets_compiled_has_the_same_value_and_gradients(monkeypatch, some_do_not_count):
+    states, weight, bias, targets = randn(N, D), randn(V, D), randn(V), torch.randint(V, (N,))
+    counted = torch.rand(N) < 0.6 if some_do_not_count else None
+
+    def run() -> tuple[Tensor, ...]:
+        loss = label_smoothed_cross_entropy(states, weight, targets, 0.1, bias_V=bias, counted_N=counted)
+        return *loss, *torch.autograd.grad(loss.smoothed, (states, weight, bias))
+
+    plain = run()
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    monkeypatch.setattr(loss_module, "_gradient", None)
+    for one, other in zip(run(), plain, strict=True):
+        assert_close(one, other)
+
+
+@pytest.mark.parametrize("wanted", [(True, False, False), (False, True, False), (False, False, True)])
+def test_each_gradient_comes_alone_too(wanted):
+    inputs = [randn(N, D), randn(V, D), randn(V)]
+    targets = torch.randint(V, (N,))
+
+    def gradients(inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        states, weight, bias = inputs
+        loss = label_smoothed_cross_entropy(states, weight, targets, 0.1, bias_V=bias).smoothed
+        return torch.autograd.grad(loss, [x for x in inputs if x.requires_grad])
+
+    together = [g for g, want in zip(gradients(inputs), wanted, strict=True) if want]
+    alone = gradients([x if want else x.detach() for x, want in zip(inputs, wanted, strict=True)])
+    assert_close(alone[0], together[0])
+
+
+def test_without_gradients_the_value_is_the_same():
+    states, weight, targets = randn(N, D), randn(V, D), torch.randint(V, (N,))
+    learning = label_smoothed_cross_entropy(states, weight, targets, 0.1)
+    with torch.no_grad():
+        looking = label_smoothed_cross_entropy(states, weight, targets, 0.1)
+    assert not looking.smoothed.requires_grad
+    for one, other in zip(looking, learning, strict=True):
+        assert torch.equal(one, other)
+
+
 def test_it_is_the_sum_that_the_loops_give():
     states, weight, targets = randn(N, D), randn(V, D), torch.randint(V, (N,))
     log_probs = (states @ weight.t()).log_softmax(dim=-1).detach().numpy()

@@ -79,13 +79,13 @@ class Ours:
 
 
 def packed_batches(corpus: Corpus) -> Iterator[Batch]:
-    """The batches of the corpus in a fixed order, for ever; made before the clock starts, as for the others."""
+    """The batches of the corpus in a fixed order, for ever, made before the clock starts."""
     batches = [_pack(batch) for batch in corpus.batches(TOKENS, SEED)]
     while True:
         yield from batches
 
 
 def _pack(batch: list[Pair]) -> Batch:
-    inputs = pack([source + [EOS] for source, _ in batch])
+    inputs = pack([[*source, EOS] for source, _ in batch])
     outputs = pack([[BOS, *target] for _, target in batch])
     return inputs, outputs, torch.tensor([i for _, target in batch for i in (*target, EOS)])

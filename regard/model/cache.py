@@ -58,7 +58,7 @@ class Cache:
     lengths_R: Tensor
     """Tokens decoded so far in each row."""
     longest: int
-    """The largest of them, known without asking the device."""
+    """No row has more, known without asking the device."""
     memory: tuple[KeysValues, ...] = ()
     """A layer each, (B, heads, source length, width); none in a decoder alone."""
     memory_may_attend: Tensor | None = None
@@ -79,9 +79,8 @@ class Cache:
         if new.n_sequences != self.n_rows:
             raise ShapeError("ids", f"new tokens for each of the cache's {self.n_rows} rows", new.n_sequences)
         after = self.longest + new.longest
-        if (
-            len(set(new.known_lengths)) > 1
-        ):  # uneven prompts: the longest row need not be the one that grows most
+        # Where some rows grow more than others, the longest need not be the one that grows most.
+        if len(set(new.known_lengths)) > 1 or after > self.capacity:
             after = int((self.lengths_R + self._counts(new)).max())
         if after > self.capacity:
             raise ShapeError("ids", f"at most {self.capacity} tokens a row, the cache's capacity", after)
@@ -117,4 +116,6 @@ class Cache:
         memory = tuple(layer.select(sources_B) for layer in self.memory)
         may_attend = self.memory_may_attend
         may_attend = None if may_attend is None else may_attend.index_select(0, sources_B)
-        return replace(self.reorder(rows_R), memory=memory, memory_may_attend=may_attend)
+        kept = self.reorder(rows_R)
+        longest = int(kept.lengths_R.max())
+        return replace(kept, longest=longest, memory=memory, memory_may_attend=may_attend)

@@ -42,8 +42,9 @@ class MultiHeadAttention(nn.Module):
         rotary: bool = False,
     ) -> None:
         super().__init__()
-        if n_heads < 1:
-            raise ConfigError(f"n_heads = {n_heads}; at least 1 is needed")
+        for name, value in (("n_heads", n_heads), ("d_k", d_k), ("d_v", d_v)):
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} = {value} must be at least 1")
         if (d_k is None or d_v is None) and d_model % n_heads != 0:
             problem = f"d_model = {d_model} does not divide among n_heads = {n_heads}; give d_k and d_v"
             raise ConfigError(problem)

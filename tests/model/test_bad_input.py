@@ -117,6 +117,11 @@ class TestHeads:
         with pytest.raises(ConfigError, match=f"n_heads = {n_heads}"):
             MultiHeadAttention(D, n_heads, d_k=K)
 
+    @pytest.mark.parametrize("width", ["d_k", "d_v"])
+    def test_a_head_of_no_width(self, width):
+        with pytest.raises(ConfigError, match=f"{width} = 0"):
+            MultiHeadAttention(H * K, H, **{width: 0})
+
     def test_a_rotation_of_an_odd_width(self):
         with pytest.raises(ConfigError, match="d_k"):
             MultiHeadAttention(D, H, d_k=K, d_v=U, rotary=True)

@@ -173,3 +173,12 @@ def test_rows_that_fit_are_not_refused_because_other_rows_are_longer():
     rows = [[*row, *new] for row, new in zip(rows, more, strict=True)]
     assert_close(log_probs[[0, -1]], last_of_whole(model, None, rows))
     assert cache.longest == 6
+
+
+def test_rows_that_fit_are_not_refused_because_a_longer_one_has_left():
+    """Of rows of 5 and 1 tokens the short one stays, and gets the 5 more that there is room for."""
+    model = small_model(architecture="decoder", positions="learned", max_length=6)
+    rows, more = random_ids((5, 1)), random_ids((5,))
+    _, cache = model.extend(pack(rows), model.start(2, capacity=6))
+    log_probs, _ = model.extend(pack(more), cache.keep(torch.tensor([1])))
+    assert_close(log_probs[-1:], last_of_whole(model, None, [[*rows[1], *more[0]]]))
