@@ -1,0 +1,164 @@
+"""Tables of text: TSV with or without a head, and JSONL; some of their columns, in the order asked for.
+
+A TSV has one row a line, fields between tabs and no quotes: a quotation mark is a quotation mark. Columns
+asked for by name stand in its first line; columns asked for by number, from 1, are those of a table without a
+head.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.config.checking import did_you_mean
+from regard.errors import CorpusError
+from regard.text.lines import WRONG_ENCODING, Block, OnInvalid, has_breaks, one_line, read_lines
+from regard.text.opening import name_of, opened
+from regard.text.tally import Tally
+
+Kind = Literal["tsv", "jsonl"]
+Column = str | int
+"""A column's name, or its number in a table without a head."""
+
+_SUFFIXES: dict[str, Kind] = {".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+def kind_of(path: Path | str) -> Kind | None:
+    """What kind of table a file is, as its name tells: `train.tsv`, `train.jsonl.gz`."""
+    return next((_SUFFIXES[suffix] for suffix in reversed(Path(path).suffixes) if suffix in _SUFFIXES), None)
+
+
+def read_table(
+    path: Path | str,
+    columns: Sequence[Column],
+    repairs: Tally | None = None,
+    *,
+    kind: Kind | None = None,
+    name: str = "",
+    on_invalid: OnInvalid = "refuse",
+) -> Iterator[Block]:
+    """Some columns of a table, in blocks; without `kind`, the file's name or its first sign tells it.
+
+    Raises:
+        CorpusError: the file cannot be read or is not UTF-8; a column does not exist; a row has more or fewer
+            fields than the first one, or is not JSON. The message opens with file and line.
+    """
+    name = name or name_of(path)
+    repairs = Tally() if repairs is None else repairs
+    kind = kind or kind_of(path) or _kind_by_content(path)
+    blocks = read_lines(path, repairs, name=name, on_invalid=on_invalid)
+    if kind == "jsonl":
+        return (_json_block(block, [str(column) for column in columns], repairs) for block in blocks)
+    return _tsv_blocks(blocks, columns, name)
+
+
+def _kind_by_content(path: Path | str) -> Kind:
+    if not Path(path).is_file():
+        return "tsv"  # standard input can be looked at only once; whoever reads it names its kind
+    with opened(path) as stream:
+        return "jsonl" if stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "tsv"
+
+
+# --- TSV --------------------------------------------------------------------------------------------------
+
+
+def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -> Iterator[Block]:
+    places: list[int] = []
+    width = 0
+    for block in blocks:
+        if block.first == 1:
+            head = block.columns[0][0].split("\t")
+            width, places = len(head), _places(head, columns, name)
+            if isinstance(columns[0], str):
+                _, block = block.split(1)
+        rows = [line.split("\t") for line in block.columns[0]]
+        for i, row in enumerate(rows):
+            if len(row) != width:
+                if i in block.spoilt:
+                    rows[i] = [""] * width
+                    continue
+                told = f"{name}:{block.first + i}: has {_counted(len(row), 'field')}, and line 1 has {width}"
+                raise CorpusError(f"{told}; fields are parted by tabs")
+        if rows:
+            taken = tuple([row[place] for row in rows] for place in places)
+            yield Block(name, block.first, taken, block.spoilt)
+
+
+def _places(head: list[str], columns: Sequence[Column], name: str) -> list[int]:
+    """Where the columns asked for stand."""
+    places = []
+    for column in columns:
+        if isinstance(column, int):
+            if not 1 <= column <= len(head):
+                raise CorpusError(f"{name}:1: has no column {column}; it has {_counted(len(head), 'field')}")
+            places.append(column - 1)
+        elif column in head:
+            places.append(head.index(column))
+        else:
+            known = ", ".join(head)
+            near = did_you_mean(column, head)
+            told = f"there is no column {column}{near or f'; the columns are {known}'}"
+            raise CorpusError(f"{name}:1: {told}")
+    return places
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+# --- JSONL ------------------------------------------------------------------------------------------------
+
+
+def _json_block(block: Block, columns: Sequence[str], repairs: Tally) -> Block:
+    taken: tuple[list[str], ...] = tuple([] for _ in columns)
+    spoilt = dict(block.spoilt)
+    for i, line in enumerate(block.columns[0]):
+        place = f"{block.name}:{block.first + i}"
+        row = dict.fromkeys(columns, "") if i in spoilt or not line.strip() else _json_row(line, place)
+        for column, texts in zip(columns, taken, strict=True):
+            text = _json_text(row, column, place)
+            if has_breaks(text):
+                text = one_line(text, repairs, block.name, block.first + i)
+            if not text.isascii() and not _is_unicode(text):
+                text, spoilt[i] = "", WRONG_ENCODING
+            texts.append(text)
+    return Block(block.name, block.first, taken, spoilt)
+
+
+def _json_row(line: str, place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"{place}: is not JSON: {error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise CorpusError(f"{place}: is nested too deeply") from None
+    if not isinstance(row, dict):
+        raise CorpusError(f'{place}: is not an object, {{"name": "text", …}}')
+    return row
+
+
+def _json_text(row: dict[str, Any], column: str, place: str) -> str:
+    """The text under a name; a number or a truth value as JSON writes it, null as no text at all."""
+    if column not in row:
+        near = did_you_mean(column, list(row))
+        raise CorpusError(f"{place}: there is no {column}{near or '; the names are ' + ', '.join(row)}")
+    value = row[column]
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        kind = "an object" if isinstance(value, dict) else "a list"
+        raise CorpusError(f"{place}: {column} is {kind}, and a text is wanted")
+    return json.dumps(value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written in UTF-8: JSON can spell half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

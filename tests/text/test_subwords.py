@@ -1,0 +1,164 @@
+import copy
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import BundleError, ConfigError, CorpusError, RequestError, ShapeError
+from regard.text import Subwords, learn_subwords
+from regard.text.learning import common_characters, draw_sample, fitting_size
+from regard.text.normalisation import composed
+
+TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
+WORDS = TEXT.split(" ")
+
+
+def sentences(count=400, seed=1):
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(3, 9))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return learn_subwords(sentences(), 340, tags=["zh", "en"], threads=1)
+
+
+@pytest.fixture(scope="module")
+def subwords(model):
+    return Subwords(model)
+
+
+def test_the_first_ids_are_fixed(subwords):
+    assert subwords.pieces(range(6)) == ["<unk>", "<s>", "</s>", "[CLS]", "<2zh>", "<2en>"]
+    assert (subwords.bos_id, subwords.eos_id, subwords.cls_id, subwords.tag_id("en")) == (1, 2, 3, 5)
+    assert subwords.languages == ["zh", "en"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the cat sat",
+        "  two  spaces ",
+        "",
+        " ",
+        "ＡＢＣ，full width！",
+        "Ünseen létters, 𝔘nicode, 😀 and \t tabs",
+        "<s> </s> [CLS] <2en> <unk> <0x41>",
+        "12345",
+        "ﬁ ½ ™ …",
+        "a\u3000b\xa0c",
+    ],
+)
+def test_decoding_gives_back_what_was_encoded(subwords, text):
+    ids = subwords.encode_one(text)
+    assert subwords.decode(ids) == text
+    assert 0 not in ids  # nothing is unknown
+    assert not set(ids.tolist()) & {1, 2, 3, 4, 5}  # and no text spells a special token
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Mn", "Mc"], max_codepoint=0xD7FF)))
+def test_so_it_does_for_any_text(subwords, text):
+    text = text.replace("\u2581", "")
+    assert subwords.decode(subwords.encode_one(text)) == composed(text)
+
+
+def test_canonically_equivalent_spellings_are_one(subwords):
+    assert subwords.encode_one("cafe\u0301").tolist() == subwords.encode_one("café").tolist()
+
+
+def test_digits_stand_alone(subwords):
+    assert [piece for piece in subwords.pieces(subwords.encode_one("12 birds")) if "1" in piece] == ["1"]
+
+
+def test_many_texts_at_once_are_as_each_alone(subwords):
+    texts = [*sentences(50, seed=2), "", "é"]
+    for threads in (1, 3):
+        together = subwords.encode(texts, threads=threads)
+        assert [ids.tolist() for ids in together] == [subwords.encode_one(text).tolist() for text in texts]
+    assert {ids.dtype for ids in together} == {np.dtype(np.uint16)}
+    assert subwords.encode([]) == []
+
+
+def test_special_tokens_have_no_text(subwords):
+    ids = subwords.encode_one("the cat").tolist()
+    assert subwords.decode([1, 3, 5, *ids, 2]) == "the cat"
+    assert subwords.decode(np.array([], np.uint16)) == ""
+
+
+@pytest.mark.parametrize("wrong", [-1, 340, 10**12])
+def test_an_id_outside_the_vocabulary_is_refused(subwords, wrong):
+    last = subwords.vocab_size - 1
+    for method in (subwords.decode, subwords.pieces):
+        with pytest.raises(ShapeError, match=f"ids: expected numbers from 0 to {last}, got {wrong}"):
+            method([1, wrong])
+
+
+def test_a_tag_that_is_not_there_is_refused(subwords):
+    with pytest.raises(RequestError, match="has no tag for 'de'; it has zh, en"):
+        subwords.tag_id("de")
+
+
+@pytest.mark.parametrize("model", [b"", b"no model"])
+def test_a_damaged_model_is_refused(model):
+    with pytest.raises(BundleError, match="damaged"):
+        Subwords(model)
+
+
+def test_it_is_rebuilt_from_its_bytes(subwords, model):
+    assert subwords.model == model
+    assert copy.copy(subwords).encode_one("the cat").tolist() == subwords.encode_one("the cat").tolist()
+
+
+def test_learning_is_repeatable(model):
+    assert learn_subwords(iter(sentences()), 340, tags=["zh", "en"], threads=1) == model
+
+
+def test_a_text_with_few_pieces_gives_a_smaller_vocabulary():
+    learned = Subwords(learn_subwords(["a b", "b a"] * 20, 5000, threads=1))
+    assert 256 < learned.vocab_size < 300
+    assert learned.decode(learned.encode_one("xyz")) == "xyz"
+
+
+def test_the_size_is_chosen_from_the_data():
+    assert 300 < Subwords(learn_subwords(sentences(), threads=1)).vocab_size <= 1000
+    sizes = [fitting_size(characters, 400) for characters in (10**4, 10**5, 10**6, 10**7, 10**8, 10**9)]
+    assert sizes == [1000, 3000, 5000, 11000, 24000, 32000]
+    assert fitting_size(10**4, 40_000) == 40_000  # the characters must have room
+
+
+def test_too_small_a_vocabulary_is_refused_with_the_least_that_would_do():
+    with pytest.raises(
+        ConfigError, match=r"model.vocab_size = 100 is too small.*need at least (\d+)"
+    ) as caught:
+        learn_subwords(sentences(), 100, threads=1)
+    least = int(str(caught.value).split()[-1])
+    assert Subwords(learn_subwords(sentences(), least + 1, threads=1)).vocab_size <= least + 1
+
+
+@pytest.mark.parametrize("lines", [[], ["", ""]])
+def test_no_text_is_refused(lines):
+    with pytest.raises(CorpusError, match="no text to learn subwords from"):
+        learn_subwords(lines)
+
+
+def test_a_long_line_is_learned_from_too():
+    learned = Subwords(learn_subwords(["猫" * 9000 + "狗" * 9000], 300, threads=1))
+    assert {"猫", "狗"} <= set(learned.pieces(range(learned.vocab_size)))  # neither is left to bytes
+
+
+def test_a_sample_is_random_bounded_and_repeatable():
+    lines = [f"line {i}" for i in range(10_000)]
+    sample = draw_sample(lines, 1, most_lines=1000)
+    assert 400 <= len(sample.texts) <= 1000
+    assert sample.characters == sum(map(len, lines))
+    assert sample == draw_sample(iter(lines), 1, most_lines=1000) != draw_sample(lines, 2, most_lines=1000)
+    numbers = [int(text.split()[1]) for text in sample.texts]
+    assert abs(np.mean(numbers) - 5000) < 500  # from all over the text
+    assert sum(map(len, draw_sample(lines, 1, most_characters=5000).texts)) <= 5000
+    assert draw_sample(lines, 1).texts == lines
+
+
+def test_the_rarest_characters_are_left_to_bytes():
+    assert common_characters(["a" * 5000 + "b" * 100 + "é"]) == {"a", "b"}
