@@ -13,7 +13,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 .PHONY: help demo test check bench size docs format clean
 
 help:
-	@echo "make demo    train a model that reverses sequences, and show what it learnt"
+	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
 	@echo "make test    every test"
 	@echo "make check   formatting, lint, types and the quick tests"
 	@echo "make bench   one training step, side by side with other projects"
@@ -23,7 +23,7 @@ help:
 	@echo "make clean   remove what these doors made"
 
 demo: $(INSTALLED)
-	$(BIN)/python examples/reverse.py
+	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)
 	$(PYTEST)
@@ -35,6 +35,7 @@ check: $(INSTALLED)
 	$(PYTEST) -m "not slow"
 
 bench: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	$(BIN)/python benchmarks/train_step.py
 
 size: $(INSTALLED)

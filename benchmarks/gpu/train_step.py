@@ -10,8 +10,8 @@ DATA.npz comes from `prepare.py`. Contenders alternate, round by round, in one p
   as it comes for the many shapes of a sorted epoch; and not compiled.
 
 Before that, the compiled CUDA road is checked against the CPU's: same weights, same batch, loss and
-gradients. Tokens are real ones: no filler and no padding counts. The share of the peak is of 790 TFLOP/s, what
-large bf16 products reach on an H200.
+gradients. Tokens are real ones: no filler and no padding counts. The share of the peak is of 790 TFLOP/s,
+what large bf16 products reach on an H200.
 """
 
 from __future__ import annotations

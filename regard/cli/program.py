@@ -11,6 +11,7 @@ import typer
 from regard.cli.config import config
 from regard.cli.info import info
 from regard.cli.options import settings_help
+from regard.cli.train import train
 from regard.errors import RegardError
 from regard.version import __version__
 
@@ -24,6 +25,7 @@ PIPE_CLOSED = 1
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("config", epilog=settings_help())(config)
 app.command("info")(info)
+app.command("train", epilog=settings_help())(train)
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,6 +5,9 @@ from typing import ClassVar, Literal
 
 from regard.config.checking import not_a_fraction, not_positive, refuse_problems, too_small
 
+Precision = Literal["auto", "float32", "bfloat16"]
+Schedule = Literal["paper", "cosine", "warmup-stable-decay"]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingConfig:
@@ -18,14 +21,29 @@ class TrainingConfig:
     batch_tokens: int = 25000
     """Output tokens in one step (5.1)."""
 
+    accumulate: int = 1
+    """Parts that a step's tokens are taken in, one after another: more need less memory."""
+
+    precision: Precision = "auto"
+    """What activations are computed in; auto takes bfloat16 where the hardware is fast at it."""
+
     max_steps: int = 100000
     """Steps to train for (5.2)."""
 
-    learning_rate: float = 1.0
-    """Factor on the schedule; 1 is the paper's formula (5.3)."""
+    max_epochs: int | None = None
+    """Stop after so many times through the data."""
 
-    schedule: Literal["paper"] = "paper"
-    """How the learning rate changes: d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3)."""
+    max_minutes: float | None = None
+    """Stop after so many minutes of training, interruptions not counted."""
+
+    patience: int = 0
+    """Stop after so many validations without a better loss; 0 for never."""
+
+    learning_rate: float = 1.0
+    """Factor on the paper's schedule (5.3), 1 being its formula; in the others, the highest rate."""
+
+    schedule: Schedule = "paper"
+    """How the rate changes; paper is d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3)."""
 
     warmup_steps: int = 4000
     """Steps over which the learning rate grows before it falls (5.3)."""
@@ -48,6 +66,9 @@ class TrainingConfig:
     clip_norm: float = 0.0
     """Largest norm of the whole gradient, 0 for no limit; the paper names none."""
 
+    validate_every: int = 1000
+    """Steps between two validations."""
+
     checkpoint_every: int = 1000
     """Steps between two checkpoints."""
 
@@ -56,8 +77,11 @@ class TrainingConfig:
 
     def problems(self) -> list[str]:
         """Every setting that is out of range, as sentences."""
-        counts = ("batch_tokens", "max_steps", "warmup_steps", "checkpoint_every")
-        least = dict.fromkeys(counts, 1) | {"seed": 0, "weight_decay": 0, "clip_norm": 0}
+        counts = ("batch_tokens", "accumulate", "max_steps", "max_epochs", "warmup_steps")
+        every = ("validate_every", "checkpoint_every")
+        least = dict.fromkeys(counts + every, 1) | dict.fromkeys(
+            ("seed", "patience", "weight_decay", "clip_norm", "max_minutes"), 0
+        )
         return [
             *too_small(self, least),
             *not_positive(self, "learning_rate", "adam_epsilon"),

@@ -18,8 +18,8 @@ from regard import ConfigError, DecodingConfig, TrainingConfig
         ),
         (
             TrainingConfig,
-            {"schedule": "cosine"},
-            'training.schedule = "cosine" is not one of paper',
+            {"schedule": "linear"},
+            'training.schedule = "linear" is not one of paper, cosine, warmup-stable-decay',
         ),
         (DecodingConfig, {"beam_size": 0}, "decoding.beam_size = 0 must be at least 1"),
         (

@@ -1,0 +1,83 @@
+"""`regard train` as a user types it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from regard.data.numerals import sample
+
+QUICK = [
+    *("--preset", "numerals", "--set", "training.max_steps=6", "--set", "training.validate_every=3"),
+    *("--set", "model.d_model=32", "--set", "model.d_ff=32", "--set", "training.checkpoint_every=2"),
+    *(
+        "--set",
+        "training.warmup_steps=2",
+        "--set",
+        "model.vocab_size=600",
+        "--set",
+        "decoding.extra_length=3",
+    ),
+]
+
+
+def regard(folder, *words):
+    command = [sys.executable, "-m", "regard", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture
+def files(tmp_path):
+    pairs = sample("train", 800, 1)
+    (tmp_path / "train.zh").write_text("".join(f"{pair.chinese}\n" for pair in pairs))
+    (tmp_path / "train.en").write_text("".join(f"{pair.english}\n" for pair in pairs))
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(files):
+    first = regard(files, "train", "train.zh", "train.en", *QUICK)
+    assert first.returncode == 0, first.stderr
+    assert "tok:13a" in first.stdout
+    assert "exact matches:" in first.stdout
+    assert "6 steps are done" in first.stderr
+    assert "800 lines" in first.stderr
+    run = files / "runs" / "zh-en"
+    assert {path.name for path in run.iterdir()} >= {"best", "last", "journal.jsonl", "config.toml", "data"}
+    again = regard(files, "train", "train.zh", "train.en", *QUICK)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == first.stdout
+    info = regard(files, "info", "runs/zh-en/best")
+    assert info.returncode == 0
+    other = regard(files, "train", "train.zh", "train.en", *QUICK, "--set", "training.seed=9")
+    assert other.returncode == 2
+    assert "training.seed was 1 and is 9" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["train.zh"], "give two files"),
+        ([], "give two files"),
+        (["--builtin", "poems"], "numerals"),
+        (["train.zh", "train.en", "--builtin", "numerals"], "no files beside it"),
+        (["train.zh", "missing.en"], "missing.en"),
+        (["train.zh", "train.zh", "--to", "en"], "same file"),
+        (["train.zh", "plain"], "does not tell its language"),
+        (["train.zh", "short.en"], "800"),
+        (["train.zh", "train.en", "--out", "taken"], "something else"),
+        (["train.zh", "train.en", "--set", "model.n_head=3"], "did you mean model.n_heads?"),
+        (["train.zh", "train.en", "--valid", "train.zh", "train.en"], "training and for validation"),
+    ],
+)
+def test_mistakes_are_answered_in_a_line_and_leave_nothing_behind(files, words, complaint):
+    (files / "plain").write_text("one\n" * 800)
+    (files / "short.en").write_text("one\n" * 10)
+    (files / "taken").mkdir()
+    (files / "taken" / "thesis.tex").write_text("mine")
+    answer = regard(files, "train", *words)
+    assert answer.returncode == 2, answer.stderr
+    assert complaint in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert [path.name for path in (files / "taken").iterdir()] == ["thesis.tex"]
+    assert not list(files.glob("runs/*/checkpoints"))

@@ -1,0 +1,177 @@
+"""A run ends the same however often it is interrupted, and refuses to go on as something else."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.bundle import load_bundle, weights_hash
+from regard.errors import BundleError, ConfigError, CorpusError
+from regard.train.checkpoint import checkpoints
+from regard.train.loop import Run
+from tests.architecture.sources import ROOT
+from tests.train.copying import backwards, config, data
+
+
+def train(folder, *settings, **changes):
+    run = Run(folder / "run", config(*settings), replace(data(folder / "data"), **changes))
+    return run, run.train()
+
+
+def journal(folder):
+    return [json.loads(line) for line in (folder / "run" / "journal.jsonl").read_text().splitlines()]
+
+
+def stop_at(step):
+    """Ask to stop, as a terminal or a job system does, when a step is done."""
+
+    def on_step(progress, _):
+        if progress.step == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return on_step
+
+
+def test_a_run_leaves_its_model_its_journal_and_its_newest_checkpoints(tmp_path):
+    run, reason = train(tmp_path)
+    assert reason == "30 steps are done"
+    assert [entry["step"] for entry in journal(tmp_path) if "loss" in entry] == list(range(1, 31))
+    assert [entry["step"] for entry in journal(tmp_path) if "valid_loss" in entry] == [10, 20, 30]
+    assert [place.name[-2:] for place in checkpoints(tmp_path / "run" / "checkpoints")] == ["24", "28", "30"]
+    assert weights_hash(tmp_path / "run" / "last") == weights_hash(run.model)
+    best = load_bundle(tmp_path / "run" / "best").metrics
+    assert best["valid_loss"] == min(
+        entry["valid_loss"] for entry in journal(tmp_path) if "valid_loss" in entry
+    )
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, precision):
+    settings = f"training.precision={precision}"
+    whole, _ = train(tmp_path / "whole", settings)
+    for step in (7, 13, 14):
+        run = Run(
+            tmp_path / "parts" / "run", config(settings), data(tmp_path / "parts" / "data"), stop_at(step)
+        )
+        assert run.train() == "asked to stop"
+        assert run.progress.step == step
+    resumed, reason = train(tmp_path / "parts", settings)
+    assert reason == "30 steps are done"
+    assert weights_hash(resumed.model) == weights_hash(whole.model)
+
+    def facts(folder):
+        return [{k: v for k, v in entry.items() if k != "seconds"} for entry in journal(folder)]
+
+    assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_path):
+    """SIGKILL at random moments, also in the middle of writing a checkpoint."""
+    settings = ("training.max_steps=120", "training.checkpoint_every=3")
+    whole, _ = train(tmp_path / "whole", *settings)
+    moments, kills = random.Random(5), 0
+    command = [sys.executable, "-m", "tests.train.copying", str(tmp_path / "killed"), *settings]
+    path = tmp_path / "killed" / "journal.jsonl"
+    while True:
+        child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        goal, deadline = moments.randrange(10, 60) + path_length(path), time.monotonic() + 60
+        while child.poll() is None and path_length(path) < goal and time.monotonic() < deadline:
+            time.sleep(moments.random() * 0.02)
+        if child.poll() is None:
+            child.kill()
+            kills += 1
+        output, _ = child.communicate()
+        if child.returncode == 0:
+            break
+        assert kills < 30
+    assert kills >= 2
+    assert output.splitlines()[-1] == weights_hash(whole.model)
+    steps = [entry["step"] for entry in map(json.loads, path.read_text().splitlines()) if "loss" in entry]
+    assert steps == list(range(1, 121))
+
+
+def path_length(path):
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
+def test_a_full_disk_loses_nothing_that_was_there(tmp_path, monkeypatch):
+    whole, _ = train(tmp_path / "whole")
+
+    def no_space(_):
+        raise OSError(28, "No space left on device")
+
+    run = Run(
+        tmp_path / "full" / "run",
+        config(),
+        data(tmp_path / "full" / "data"),
+        lambda progress, _: monkeypatch.setattr(os, "fsync", no_space) if progress.step == 11 else None,
+    )
+    with pytest.raises(BundleError, match="No space left"):
+        run.train()
+    monkeypatch.undo()
+    assert [place.name[-2:] for place in checkpoints(tmp_path / "full" / "run" / "checkpoints")] == [
+        "04",
+        "08",
+    ]
+    resumed, _ = train(tmp_path / "full")
+    assert weights_hash(resumed.model) == weights_hash(whole.model)
+
+
+def test_another_configuration_is_named_and_refused(tmp_path):
+    train(tmp_path, "training.max_steps=4")
+    with pytest.raises(ConfigError) as caught:
+        train(tmp_path, "training.max_steps=4", "training.seed=7", "model.d_ff=48")
+    assert {"model.d_ff was 32 and is 48", "training.seed was 1 and is 7"} <= set(caught.value.problems)
+
+
+def test_other_data_is_named_and_refused(tmp_path):
+    train(tmp_path, "training.max_steps=4")
+    with pytest.raises(CorpusError, match="the data has changed"):
+        train(tmp_path, "training.max_steps=4", train=backwards(tmp_path / "other", 400, 9))
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("mine")
+    with pytest.raises(ConfigError, match="something else"):
+        train(tmp_path)
+    assert (tmp_path / "run" / "thesis.tex").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["training.max_epochs=1"], "1 epochs are done"),
+        (["training.max_minutes=0"], "0.0 minutes are over"),
+        (
+            ["training.patience=2", "training.learning_rate=1e-12", "training.validate_every=1"],
+            "no better loss",
+        ),
+    ],
+)
+def test_other_limits_end_a_run_too(tmp_path, settings, reason):
+    assert reason in train(tmp_path, *settings)[1]
+
+
+def test_signals_go_where_they_went_before(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    train(tmp_path, "training.max_steps=2")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.slow
+def test_a_model_learns_to_write_backwards(tmp_path):
+    settings = ("model.d_model=64", "model.n_heads=4", "model.d_ff=128", "training.batch_tokens=2000")
+    schedule = ("training.max_steps=500", "training.learning_rate=0.004", "training.validate_every=500")
+    torch.manual_seed(0)
+    store = backwards(tmp_path / "more", 6000, 11)
+    _, _ = train(tmp_path, *settings, *schedule, "training.checkpoint_every=500", train=store)
+    assert journal(tmp_path)[-1]["valid_accuracy"] > 0.9
