@@ -1,5 +1,6 @@
 """The program `regard`: its verbs, its global options, and how it ends."""
 
+import io
 import os
 import sys
 import traceback
@@ -51,6 +52,9 @@ def regard(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 if all went well, 2 and a message on stderr if the user can mend it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a letter gets its number: an arrow must not cost the score behind it.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             app(words, prog_name="regard")

@@ -1,22 +1,24 @@
 """`regard train`: from text files to a scored model."""
 
-from dataclasses import replace
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.options import ConfigOption, PresetOption, SetOption
 from regard.config import RunConfig, read_config
-from regard.errors import ConfigError
+from regard.errors import ConfigError, CorpusError
 from regard.text.languages import known_code, language_of
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.train.loop import Run
     from regard.train.preparation import PairsSource, Prepared
 
-Pair = Annotated[tuple[Path, Path] | None, typer.Option(metavar="SRC TGT")]
 BUILTIN = "numerals"
+ASKED_TO_STOP = "asked to stop"
+INTERRUPTED = 130
+"""Exit status of a run that was stopped before its end: what comes after `&&` must not start."""
 
 
 def train(
@@ -50,69 +52,104 @@ def train(
     settings: SetOption = None,
 ) -> None:
     """Train a translator on two text files and score it; run the same command again to go on with it."""
-    if builtin is None and len(files or ()) != 2:
-        raise ConfigError("give two files, SRC and TGT, or --builtin numerals")
-    if builtin is not None and (files or builtin != BUILTIN):
-        raise ConfigError(f"--builtin takes {BUILTIN}, and no files beside it")
-    chosen = preset or (BUILTIN if builtin else "small")
-    config = read_config(preset=chosen if file is None else preset, file=file, settings=settings or ())
+    _check_words(files, builtin, {"--valid": valid, "--test": test, "--from": source, "--to": target})
+    settings = [setting.strip() for setting in settings or ()]
+    usual = None if "preset" in _table(file) else BUILTIN if builtin else "small"
+    config = read_config(preset=preset or usual, file=file, settings=settings)
     languages = ("zh", "en") if builtin else _languages(files or [], source, target)
     run = out or Path("runs") / (builtin or "-".join(languages))
-    vocab_size = config.model.vocab_size if builtin or _is_set(settings, file) else None
+    sized = any(setting.startswith("model.vocab_size") for setting in settings)
+    sized = sized or "vocab_size" in _table(file).get("model", {})
+    vocab_size = config.model.vocab_size if builtin or sized else None
+    try:
+        _run(run, config, _source(files or [], valid, test, languages, run, config, vocab_size))
+    except OSError as error:
+        raise ConfigError(f"{error.filename or run}: {error.strerror or error}") from error
 
-    from regard.allocator import keep_freed_memory
+
+def _check_words(files: list[Path] | None, builtin: str | None, others: dict[str, object]) -> None:
+    if builtin is None and len(files or ()) != 2:
+        raise ConfigError("give two files, SRC and TGT, or --builtin numerals")
+    if builtin is None:
+        return
+    if files or builtin != BUILTIN:
+        raise ConfigError(f"--builtin takes {BUILTIN}, and no files beside it")
+    if beside := [name for name, value in others.items() if value is not None]:
+        raise ConfigError(f"--builtin has sets and languages of its own; leave out {', '.join(beside)}")
+
+
+def _source(
+    files: list[Path],
+    valid: tuple[Path, Path] | None,
+    test: tuple[Path, Path] | None,
+    languages: tuple[str, str],
+    run: Path,
+    config: RunConfig,
+    vocab_size: int | None,
+) -> "PairsSource":
+    """The pairs to train on, from files or built in, once the folder is known to be this run's."""
     from regard.data.corpus import parallel, refuse_shared_files
     from regard.train.builtin import numerals
-    from regard.train.loop import DATA, refuse_strangers
-    from regard.train.preparation import PairsSource, prepare_pairs
+    from regard.train.loop import DATA, claim
+    from regard.train.preparation import PairsSource
+
+    max_tokens, seed = config.model.max_length, config.training.seed
+    corpora = {"training": parallel(*files)} if files else {}
+    corpora |= {"validation": parallel(*valid)} if valid else {}
+    corpora |= {"the test": parallel(*test)} if test else {}
+    refuse_shared_files(corpora)
+    claim(run, config)
+    if not files:
+        return numerals(run / DATA / "text", max_tokens=max_tokens, vocab_size=vocab_size, seed=seed)
+    return PairsSource(
+        train=corpora["training"],
+        valid=corpora.get("validation"),
+        test=corpora.get("the test"),
+        languages=languages,
+        vocab_size=vocab_size,
+        max_tokens=max_tokens,
+        seed=seed,
+    )
+
+
+def _run(run: Path, config: RunConfig, pairs: "PairsSource") -> None:
+    """Prepare, train, then score the best model on the test set."""
+    from regard.allocator import keep_freed_memory
+    from regard.train.loop import DATA, Run, has_begun
+    from regard.train.preparation import key_of, prepare_pairs
 
     keep_freed_memory()
-    refuse_strangers(run)
-    max_tokens, seed = config.model.max_length, config.training.seed
-    if builtin:
-        pairs = numerals(run / DATA / "text", max_tokens=max_tokens, vocab_size=vocab_size, seed=seed)
-    else:
-        corpora = {"training": parallel(*files or [])}
-        corpora |= {"validation": parallel(*valid)} if valid else {}
-        corpora |= {"the test": parallel(*test)} if test else {}
-        refuse_shared_files(corpora)
-        pairs = PairsSource(
-            train=corpora["training"],
-            valid=corpora.get("validation"),
-            test=corpora.get("the test"),
-            languages=languages,
-            vocab_size=vocab_size,
-            max_tokens=max_tokens,
-            seed=seed,
+    if has_begun(run) and key_of(run / DATA) not in (None, pairs.key()):
+        raise CorpusError(
+            f"{run}: the data has changed since the run began; choose another folder with --out"
         )
     prepared = prepare_pairs(run / DATA, pairs, lambda words: typer.echo(words, err=True))
-    _train(run, config, pairs, prepared)
-
-
-def _train(run: Path, config: RunConfig, pairs: "PairsSource", prepared: "Prepared") -> None:
-    """Train, then score the best model on the test set."""
-    from regard.bundle import load_bundle
-    from regard.evaluate.translation import score_translations
-    from regard.model.transformer import Transformer
-    from regard.train.loop import Run
-    from regard.train.testing import translate
-
-    model = replace(config.model, vocab_size=prepared.subwords.vocab_size)
-    training = Run(run, replace(config, model=model), prepared.data)
+    training = Run(run, config, prepared.data)
     training.on_step = _Lines(training)
     typer.echo(f"{training.model.n_parameters:,} parameters, {training.model.compute_dtype}", err=True)
     reason = training.train()
     typer.echo(f"{reason}, after {training.progress.seconds:,.0f} s of training", err=True)
-    if reason == "asked to stop":
+    if reason == ASKED_TO_STOP:
         typer.echo("the same command goes on from here", err=True)
-        return
-    best = load_bundle(run / ("best" if (run / "best").exists() else "last")).model
+        raise typer.Exit(INTERRUPTED)
+    _score(run, config, pairs, prepared)
+
+
+def _score(run: Path, config: RunConfig, pairs: "PairsSource", prepared: "Prepared") -> None:
+    from regard.bundle import load_bundle
+    from regard.evaluate.translation import score_translations
+    from regard.model.transformer import Transformer
+    from regard.text.normalisation import composed
+    from regard.train.testing import translate
+
+    best = load_bundle(run / "best").model
     assert isinstance(best, Transformer)
-    sources, references = ([row[side] for row in prepared.test] for side in (0, 1))
+    sources, references = ([composed(row[side]) for row in prepared.test] for side in (0, 1))
     outputs = translate(best, prepared.subwords, sources, config.decoding)
+    typer.echo(str(score_translations(outputs, references, pairs.languages[1])))
+    typer.echo("greedily decoded, for example:")
     for row in list(zip(sources, outputs, strict=True))[:5]:
         typer.echo("  {}  →  {}".format(*row))
-    typer.echo(str(score_translations(outputs, references, pairs.languages[1])))
     typer.echo(f"the model is in {run / 'best'}; regard info {run / 'best'} describes it")
 
 
@@ -143,7 +180,8 @@ class _Lines:
         left = (limit - progress.step) * progress.seconds / max(1, progress.step)
         best = f"  best valid loss {progress.best_loss:.3f}" if progress.best_step else ""
         typer.echo(
-            f"step {progress.step:,} of {limit:,}  loss {score.loss:.3f}  perplexity {exp(score.loss):.2f}"
+            f"step {progress.step:,} of {limit:,}  loss {score.loss:.3f}"
+            f"  perplexity {exp(min(score.loss, 99.0)):.2f}"
             f"  {self.tokens / elapsed:,.0f} tokens/s{best}  about {left:,.0f} s left",
             err=True,
         )
@@ -167,7 +205,9 @@ def _languages(files: list[Path], source: str | None, target: str | None) -> tup
     return found[0] or "", found[1] or ""
 
 
-def _is_set(settings: list[str] | None, file: Path | None) -> bool:
-    """Whether somebody chose the size of the vocabulary; otherwise the data does."""
-    in_file = file is not None and "vocab_size" in file.read_text(encoding="utf-8")
-    return in_file or any(setting.startswith("model.vocab_size") for setting in settings or ())
+def _table(file: Path | None) -> dict[str, Any]:
+    """What a configuration file holds; nothing where it cannot be read, which `read_config` reports."""
+    try:
+        return {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

@@ -91,8 +91,8 @@ class Report:
     lines: int
     validation: int
     test: int
-    split_off: bool
-    """Whether validation and test sets were taken from the corpus, or given."""
+    split_off: int
+    """How many of these were taken from the corpus; the others were given."""
     repairs: Tally
     dropped: Tally
     vocab_size: int = 0
@@ -101,8 +101,7 @@ class Report:
     @property
     def training(self) -> int:
         """Examples to train on."""
-        held_out = self.validation + self.test if self.split_off else 0
-        return self.lines - self.dropped.total - held_out
+        return self.lines - self.dropped.total - self.split_off
 
     def measure(
         self, examples: Iterable[tuple[np.ndarray, ...]], cleaned: Cleaned, max_tokens: int
@@ -137,7 +136,8 @@ class Report:
 
     def as_text(self) -> str:
         """As people read it, in plain lines."""
-        origin = "split off" if self.split_off else "given"
+        given = self.validation + self.test - self.split_off
+        origin = "given" if not self.split_off else f"{given:,} of them given" if given else "split off"
         held_out = f"{self.validation:,} to validate, {self.test:,} to test ({origin})"
         lines = [
             "Data: " + ", ".join(self.files),
@@ -161,14 +161,15 @@ def report(
     vocab_size: int = 0,
 ) -> Report:
     """The report on a cleaned corpus, still without tokens; the numbers are of sets that were given."""
-    split_off = validation is None and test is None
+    given = {Fate.VALIDATION: validation, Fate.TEST: test}
+    taken = {fate: cleaned.count(fate) if number is None else 0 for fate, number in given.items()}
     return Report(
         files=cleaned.corpus.names,
         sides=tuple(sides),
         lines=cleaned.n_lines,
-        validation=cleaned.count(Fate.VALIDATION) if split_off else validation or 0,
-        test=cleaned.count(Fate.TEST) if split_off else test or 0,
-        split_off=split_off,
+        validation=taken[Fate.VALIDATION] if validation is None else validation,
+        test=taken[Fate.TEST] if test is None else test,
+        split_off=sum(taken.values()),
         repairs=cleaned.repairs,
         dropped=cleaned.dropped,
         vocab_size=vocab_size,

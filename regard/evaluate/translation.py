@@ -10,7 +10,15 @@ from sacrebleu.metrics.chrf import CHRF
 
 from regard.errors import ShapeError
 
-WITHOUT_SPACES = {"zh": "zh", "ja": "char", "th": "char", "km": "char", "lo": "char", "my": "char"}
+WITHOUT_SPACES = {
+    "zh": "zh",
+    "yue": "zh",
+    "ja": "char",
+    "th": "char",
+    "km": "char",
+    "lo": "char",
+    "my": "char",
+}
 """How sacreBLEU cuts languages that are written without spaces; everything else takes its default, 13a."""
 
 

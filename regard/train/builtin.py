@@ -7,12 +7,14 @@ from pathlib import Path
 from regard.data.corpus import parallel
 from regard.data.numerals import Split, sample
 from regard.train.preparation import PairsSource
+from regard.train.whole import write_whole
 
 SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 
 
 def numerals(folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int) -> PairsSource:
     """Chinese to English numbers, dates, times and prices, written to a folder."""
+    folder = folder / f"seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
     for split, size in SIZES.items():
@@ -21,7 +23,7 @@ def numerals(folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int
             pairs = sample(split, size, seed)
             texts = [pair.chinese for pair in pairs], [pair.english for pair in pairs]
             for path, lines in zip(paths, texts, strict=True):
-                path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                write_whole(path, "\n".join(lines) + "\n")
         files[split] = parallel(*paths)
     return PairsSource(
         train=files["train"],

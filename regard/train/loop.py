@@ -13,11 +13,12 @@ weights, to the bit, as if it had never stopped.
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from regard.train.journal import Journal
 from regard.train.optimizer import make_optimizer
 from regard.train.schedule import learning_rate
 from regard.train.step import Score, evaluate, train_step
+from regard.train.whole import write_whole
 
 DATA = "data"
 """Where a run keeps what was prepared for it."""
@@ -62,6 +64,8 @@ class Progress:
     step: int = 0
     best_loss: float = float("inf")
     best_step: int = 0
+    validated: int = 0
+    """The step of the last validation."""
     stale: int = 0
     """Validations since the best."""
     seconds: float = 0.0
@@ -79,15 +83,18 @@ class Run:
         on_step: Callable[[Progress, Score], None] = lambda *_: None,
     ) -> None:
         self.folder, self.config, self.data, self.on_step = folder, config, data, on_step
-        _claim(folder, config)
+        tokens = config.training.batch_tokens // config.training.accumulate
+        self.budget = Budget(tokens=(tokens, tokens), extra=PAIRS_EXTRA)
+        for store in (data.train, data.valid):
+            self.budget.check(store)
+        claim(folder, config)
         torch.manual_seed(config.training.seed)
-        self.model = Transformer(config.model)
+        # The size of the vocabulary is the data's: it may have fewer subwords than were asked for.
+        self.model = Transformer(replace(config.model, vocab_size=data.train.facts.vocab_size))
         self.model.compute_dtype = compute_dtype(config.training)
         self.optimizer = make_optimizer(self.model, config.training)
         self.progress = Progress()
         self.journal = Journal(folder / "journal.jsonl")
-        tokens = config.training.batch_tokens // config.training.accumulate
-        self.budget = Budget(tokens=(tokens, tokens), extra=PAIRS_EXTRA)
         self.stream = self._resume()
 
     def train(self) -> str:
@@ -135,8 +142,9 @@ class Run:
         self.on_step(self.progress, score)
 
     def _validate(self) -> None:
-        batches = [self._make(self.data.valid, indices) for indices in one_pass(self.data.valid, self.budget)]
+        batches = (self._make(self.data.valid, indices) for indices in one_pass(self.data.valid, self.budget))
         score, progress = evaluate(self.model, batches), self.progress
+        progress.validated = progress.step
         better = score.loss < progress.best_loss
         if better:
             progress.best_loss, progress.best_step = score.loss, progress.step
@@ -146,7 +154,9 @@ class Run:
             self._save("best", {"valid_loss": score.loss, "valid_accuracy": score.accuracy})
 
     def _leave(self, reason: str | None) -> str:
-        """At the end, the last model; when asked to stop, a checkpoint to go on from."""
+        """At the end a last validation and the last model; when asked to stop, a checkpoint to go on from."""
+        if reason is not None and self.progress.validated < self.progress.step:
+            self._validate()
         done = [int(place.name.removeprefix("step-")) for place in checkpoints(self.folder / "checkpoints")]
         if self.progress.step not in done:
             self._checkpoint()
@@ -176,6 +186,7 @@ class Run:
         prune(folder, KEPT)
 
     def _resume(self) -> BatchStream[PairsBatch]:
+        self._sweep()
         found = checkpoints(self.folder / "checkpoints")
         state = load_checkpoint(found[-1], self.model, self.optimizer) if found else None
         if state is not None:
@@ -189,30 +200,45 @@ class Run:
             state=None if state is None else state["stream"],
         )
 
+    def _sweep(self) -> None:
+        """Clear away what a killed process left half-written; a model that it had set aside comes back."""
+        for name in ("best", "last"):
+            for aside in self.folder.glob(f".{name}.*.old"):
+                if not (self.folder / name).exists():
+                    aside.rename(self.folder / name)
+        for left in (*self.folder.glob(".*.old"), *self.folder.glob(".*.new"), *self.folder.glob("*/.*.new")):
+            shutil.rmtree(left, ignore_errors=True)
+
     def _make(self, store: Store, indices: np.ndarray) -> PairsBatch:
         return make_pairs_batch(store, indices, bos=self.data.bos, eos=self.data.eos)
 
 
-def _claim(folder: Path, config: RunConfig) -> None:
-    """Make a folder this run's; refuse one that holds a run of another configuration."""
-    folder.mkdir(parents=True, exist_ok=True)
+def claim(folder: Path, config: RunConfig) -> None:
+    """Make a folder this run's, before anything is written to it.
+
+    Raises:
+        ConfigError: it holds something else, or a run of another configuration that has begun.
+    """
     file = folder / "config.toml"
-    if not file.exists():
-        refuse_strangers(folder)
-        file.write_text(to_toml(config), encoding="utf-8")
-        return
-    before, now = (_flat(each) for each in (read_config(file=file), config))
-    changed = [f"{name} was {before[name]} and is {now[name]}" for name in now if before[name] != now[name]]
-    if changed:
-        hint = "a run goes on as it began: give it the same settings, or another folder"
-        raise ConfigError([*changed, hint], str(folder))
-
-
-def refuse_strangers(folder: Path) -> None:
-    """Refuse a folder that holds anything but a run, or the data prepared for one."""
-    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
-    if "config.toml" not in names and names - {DATA}:
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError("a file of that name is in the way; choose another folder", str(folder))
+    if not file.exists() and folder.is_dir() and any(folder.iterdir()):
         raise ConfigError("the folder holds something else; choose another", str(folder))
+    if has_begun(folder):
+        before, now = (_flat(each) for each in (read_config(file=file), config))
+        changed = [
+            f"{name} was {before[name]} and is {now[name]}" for name in now if before[name] != now[name]
+        ]
+        if changed:
+            hint = "a run goes on as it began: give it the same settings, or another folder"
+            raise ConfigError([*changed, hint], str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(file, to_toml(config))
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether there is a checkpoint to go on from; until then, settings and data may change."""
+    return bool(checkpoints(folder / "checkpoints"))
 
 
 def _flat(config: RunConfig) -> dict[str, object]:
@@ -233,7 +259,13 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     """Turn SIGINT and SIGTERM into a question that can be asked between steps."""
     asked: list[int] = []
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, lambda number, _: asked.append(number)) for each in signals]
+
+    def note(number: int, _: object) -> None:
+        if asked:  # whoever asks twice means at once
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = [signal.signal(each, note) for each in signals]
     try:
         yield lambda: bool(asked)
     finally:

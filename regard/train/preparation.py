@@ -2,7 +2,7 @@
 
     DATA/subwords.model     the subword model
     DATA/train, DATA/valid  token stores
-    DATA/test.tsv           what was kept to test with, as text
+    DATA/test.jsonl         what was kept to test with, as text, a pair a line
     DATA/report.json        what was dropped and repaired, and how long things are
     DATA/key                a hash of the files and settings that all of this was made from, written last
 
@@ -11,7 +11,6 @@ When the key is the one that the files have now, everything is taken as it lies 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Callable
@@ -23,13 +22,15 @@ from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key, each_side, encode_in_threads
 from regard.data.holding_out import Split
 from regard.data.report import report
-from regard.data.store import open_store
+from regard.data.store import Store, find_store
 from regard.data.store_writing import write_store
 from regard.errors import CorpusError
 from regard.text.subwords import Subwords, learn_subwords
 from regard.train.loop import PairsData
+from regard.train.whole import write_whole
 
 SIDES = ("inputs", "outputs")
+SUBWORDS, TEST = "subwords.model", "test.jsonl"
 Tell = Callable[[str], None]
 
 
@@ -67,22 +68,33 @@ class Prepared:
 def prepare_pairs(folder: Path, source: PairsSource, tell: Tell = lambda _: None) -> Prepared:
     """Prepare the data in a folder, or take what was prepared there from the same files before."""
     key, file = source.key(), folder / "key"
-    if not (file.exists() and file.read_text() == key):
+    stored = _stored(folder, key) if key_of(folder) == key else None
+    if stored is None:
         folder.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
         _prepare(folder, source, key, tell)
-        _write(file, key)
-    subwords = Subwords((folder / "subwords.model").read_bytes())
-    with (folder / "test.tsv").open(encoding="utf-8", newline="") as lines:
-        test = [tuple(row) for row in csv.reader(lines, delimiter="\t")]
-    data = PairsData(
-        open_store(folder / "train"),
-        open_store(folder / "valid"),
-        bos=subwords.bos_id,
-        eos=subwords.eos_id,
-        subwords=subwords.model,
-    )
-    return Prepared(data, subwords, test)
+        write_whole(file, key)
+        stored = _stored(folder, key)
+        assert stored is not None, "what was just written is there"
+    train, valid = stored
+    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    with (folder / TEST).open(encoding="utf-8") as lines:
+        test = [tuple(json.loads(line)) for line in lines]
+    bos, eos = subwords.bos_id, subwords.eos_id
+    return Prepared(PairsData(train, valid, bos=bos, eos=eos, subwords=subwords.model), subwords, test)
+
+
+def key_of(folder: Path) -> str | None:
+    """The key of what was prepared in a folder; None where nothing is finished."""
+    file = folder / "key"
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def _stored(folder: Path, key: str) -> tuple[Store, Store] | None:
+    """Both stores, if everything that was prepared is still there."""
+    train, valid = find_store(folder / "train", key), find_store(folder / "valid", f"{key}-valid")
+    there = (folder / SUBWORDS).is_file() and (folder / TEST).is_file()
+    return (train, valid) if there and train is not None and valid is not None else None
 
 
 def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
@@ -98,10 +110,24 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
     tell("learning subwords")
     model = learn_subwords(cleaned.texts(), source.vocab_size, seed=source.seed)
     subwords = Subwords(model)
-    (folder / "subwords.model").write_bytes(model)
+    (folder / SUBWORDS).write_bytes(model)
+    room = source.max_tokens - 1  # one is for the token that ends a sequence, or starts it
+    valid, test = (
+        _fitting(rows, name, subwords, room, tell) for rows, name in ((valid, "validation"), (test, "test"))
+    )
     _write_stores(folder, source, key, cleaned, valid, len(test), subwords, tell)
-    with (folder / "test.tsv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter="\t", lineterminator="\n").writerows(test)
+    write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+
+
+def _fitting(rows: list[Row], name: str, subwords: Subwords, room: int, tell: Tell) -> list[Row]:
+    """The rows of a held-out set that a model can take; how many it cannot is said."""
+    sizes = [[len(ids) for ids in subwords.encode(list(row))] for row in rows]
+    fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size) <= room]
+    if len(fit) < len(rows):
+        tell(f"{len(rows) - len(fit):,} of {len(rows):,} lines of the {name} set are empty or too long")
+    if not fit:
+        raise CorpusError(f"no line of the {name} set can be used: all are empty or too long")
+    return fit
 
 
 def _write_stores(
@@ -115,31 +141,20 @@ def _write_stores(
     tell: Tell,
 ) -> None:
     """Encode what to train on and what to validate with; the report tells what became of the lines."""
-    given = source.valid is not None or source.test is not None
     facts = report(
         cleaned,
         source.languages,
-        validation=len(valid) if given else None,
-        test=n_test if given else None,
+        validation=None if source.valid is None else len(valid),
+        test=None if source.test is None else n_test,
         vocab_size=subwords.vocab_size,
     )
     encode = each_side(subwords.encode, subwords.encode)
     threads = min(4, os.cpu_count() or 1)
-    room = source.max_tokens - 1  # one is for the token that ends a sequence, or starts it
+    room = source.max_tokens - 1
     tell("encoding")
     rows = encode_in_threads(cleaned.rows(), encode, threads=threads)
     size = subwords.vocab_size
     write_store(folder / "train", facts.measure(rows, cleaned, room), sides=SIDES, key=key, vocab_size=size)
-    short = [pair for pair in encode(valid) if max(map(len, pair)) <= room and min(map(len, pair)) > 0]
-    if not short:
-        raise CorpusError("no line of the validation set can be used: all are empty or too long")
-    write_store(folder / "valid", short, sides=SIDES, key=f"{key}-valid", vocab_size=size)
-    (folder / "report.json").write_text(json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
+    write_store(folder / "valid", encode(valid), sides=SIDES, key=f"{key}-valid", vocab_size=size)
+    write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a small file so that it is there whole or not at all."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(text)
-    partial.replace(file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +17,7 @@ from regard.train.optimizer import set_learning_rate
 
 
 class DivergedError(RegardError):
-    """The loss is no longer a number; the weights are still those of the last good step."""
+    """The loss or its gradient is no longer a number; the step was not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ def train_step(
     if not torch.isfinite(norm):
         optimizer.zero_grad()
         what = f"the loss is {smoothed / n_tokens:.4g} and the gradient's norm {float(norm):.4g}"
-        raise DivergedError(f"{what}; try a lower training.learning_rate or a longer training.warmup_steps")
+        advice = (
+            "train in another folder with a lower training.learning_rate or a longer training.warmup_steps"
+        )
+        raise DivergedError(f"{what}; {advice}")
     set_learning_rate(optimizer, rate)
     optimizer.step()
     optimizer.zero_grad()
@@ -76,11 +79,13 @@ def train_step(
 
 
 @torch.no_grad()
-def evaluate(model: Transformer, batches: Sequence[PairsBatch]) -> Score:
+def evaluate(model: Transformer, batches: Iterable[PairsBatch]) -> Score:
     """The score of held-out batches, without dropout and smoothing."""
-    was_training = model.training
+    was_training, n_tokens, sums = model.training, 0, torch.zeros(3)
     model.eval()
-    sums = [torch.stack(list(batch_loss(model, batch, 0.0))) for batch in batches]
+    for batch in batches:
+        sums += torch.stack(list(batch_loss(model, batch, 0.0))).cpu()
+        n_tokens += batch.n_tokens[1]
     model.train(was_training)
-    smoothed, nll, correct = torch.stack(sums).sum(dim=0).tolist()
-    return Score(smoothed, nll, correct, sum(batch.n_tokens[1] for batch in batches))
+    smoothed, nll, correct = sums.tolist()
+    return Score(smoothed, nll, correct, n_tokens)

@@ -35,7 +35,8 @@ def translate(
 def _decode(
     model: Transformer, sources: list[list[int]], subwords: Subwords, decoding: DecodingConfig
 ) -> list[tuple[int, ...]]:
-    limits = [len(source) + decoding.extra_length for source in sources]
+    longest = model.config.max_length - 1  # one place is for the token that starts the output
+    limits = [min(len(source) + decoding.extra_length, longest) for source in sources]
     memory = model.encode(pack(sources))
     cache = model.start(memory, capacity=max(limits) + 1)
 

@@ -47,6 +47,11 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
     again = regard(files, "train", "train.zh", "train.en", *QUICK)
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
+    for path in ("train.zh", "train.en"):
+        with (files / path).open("a") as file:
+            file.write("another line\n")
+    changed = regard(files, "train", "train.zh", "train.en", *QUICK)
+    assert (changed.returncode, "the data has changed" in changed.stderr) == (2, True)
     info = regard(files, "info", "runs/zh-en/best")
     assert info.returncode == 0
     other = regard(files, "train", "train.zh", "train.en", *QUICK, "--set", "training.seed=9")
@@ -61,6 +66,8 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
         ([], "give two files"),
         (["--builtin", "poems"], "numerals"),
         (["train.zh", "train.en", "--builtin", "numerals"], "no files beside it"),
+        (["--builtin", "numerals", "--valid", "train.zh", "train.en"], "leave out --valid"),
+        (["train.zh", "train.en", "--out", "plain"], "a file of that name"),
         (["train.zh", "missing.en"], "missing.en"),
         (["train.zh", "train.zh", "--to", "en"], "same file"),
         (["train.zh", "plain"], "does not tell its language"),

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -69,6 +70,24 @@ def test_a_crash_in_the_middle_is_done_over(tmp_path, source):
     (tmp_path / "data" / "key").unlink()
     (tmp_path / "data" / "subwords.model").write_bytes(b"half of")
     assert prepare_pairs(tmp_path / "data", source).subwords.vocab_size > 300
+
+
+def test_a_store_that_was_deleted_is_made_again(tmp_path, source):
+    first = prepare_pairs(tmp_path / "data", source)
+    shutil.rmtree(tmp_path / "data" / "train")
+    assert prepare_pairs(tmp_path / "data", source).data.train.facts == first.data.train.facts
+
+
+def test_lines_for_the_test_that_are_empty_or_too_long_are_left_out_and_counted(tmp_path, source):
+    rows = [("一", "one"), ("", ""), ("二" * 200, "two"), ('"三"', 'three "quoted"\ttab')]
+    test, told = write(tmp_path / "text", "test", rows), []
+    given = PairsSource(train=source.train, test=test, languages=("zh", "en"), vocab_size=600, max_tokens=64)
+    assert prepare_pairs(tmp_path / "data", given, told.append).test == [rows[0], rows[3]]
+    assert any("2 of 4 lines of the test set" in words for words in told)
+    report = json.loads((tmp_path / "data" / "report.json").read_text(encoding="utf-8"))
+    assert report["lines"] == report["training"] + report["split_off"] + sum(
+        entry["lines"] for entry in report["dropped"].values()
+    )
 
 
 def test_a_validation_set_of_empty_lines_is_refused(tmp_path, source):

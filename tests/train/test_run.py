@@ -127,8 +127,10 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path, monkeypatch):
 
 def test_another_configuration_is_named_and_refused(tmp_path):
     train(tmp_path, "training.max_steps=4")
+    before = (tmp_path / "run" / "config.toml").read_text()
     with pytest.raises(ConfigError) as caught:
         train(tmp_path, "training.max_steps=4", "training.seed=7", "model.d_ff=48")
+    assert (tmp_path / "run" / "config.toml").read_text() == before
     assert {"model.d_ff was 32 and is 48", "training.seed was 1 and is 7"} <= set(caught.value.problems)
 
 
@@ -159,6 +161,27 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
 )
 def test_other_limits_end_a_run_too(tmp_path, settings, reason):
     assert reason in train(tmp_path, *settings)[1]
+
+
+def test_until_there_is_a_checkpoint_a_mistake_can_be_mended(tmp_path):
+    with pytest.raises(CorpusError, match="budget of tokens"):
+        train(tmp_path, "training.batch_tokens=5")
+    assert train(tmp_path, "training.max_steps=2")[1] == "2 steps are done"
+
+
+def test_the_last_step_is_validated_so_there_is_always_a_best_model(tmp_path):
+    train(tmp_path, "training.max_steps=3", "training.validate_every=1000")
+    assert load_bundle(tmp_path / "run" / "best").metrics["step"] == 3
+
+
+def test_what_a_killed_process_left_is_cleared_away_and_a_model_set_aside_comes_back(tmp_path):
+    train(tmp_path, "training.max_steps=4")
+    run = tmp_path / "run"
+    (run / "best").rename(run / ".best.12ab.old")
+    (run / "checkpoints" / ".step-00000008.34cd.new").mkdir()
+    train(tmp_path, "training.max_steps=4")
+    assert (run / "best").is_dir()
+    assert not [*run.glob(".*.*"), *run.glob("checkpoints/.*")]
 
 
 def test_signals_go_where_they_went_before(tmp_path):
