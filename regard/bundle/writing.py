@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from regard.bundle.manifest import MANIFEST, read_manifest, unfinished
+from regard.durable import sync_folder
 from regard.errors import BundleError
 
 
@@ -30,7 +31,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
             new.mkdir()
             for name, content in files.items():
                 _write(new / name, content)
-            _sync(new)
+            sync_folder(new)
             _swap(folder, new, old if replaced else None)
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -68,16 +69,6 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
-    """Have the names in a folder last; a file's own sync keeps only what is in it."""
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _swap(folder: Path, new: Path, old: Path | None) -> None:
     """Put `new` in its place, and what was there, if it is to go, at `old`."""
     try:
@@ -89,4 +80,4 @@ def _swap(folder: Path, new: Path, old: Path | None) -> None:
             old.rename(folder)
         raise
     with suppress(OSError):  # it is written and in its place: no reason to say that it is not
-        _sync(folder.parent)
+        sync_folder(folder.parent)

@@ -176,8 +176,8 @@ class _Lines:
         elapsed = self.clock() - self.since
         if elapsed < self.EVERY:
             return
-        limit = self.run.config.training.max_steps
-        left = (limit - progress.step) * progress.seconds / max(1, progress.step)
+        limit, done = self.run.config.training.max_steps, max(1e-9, self.run.share_done)
+        left = progress.seconds * max(0.0, 1.0 / done - 1.0)
         best = f"  best valid loss {progress.best_loss:.3f}" if progress.best_step else ""
         typer.echo(
             f"step {progress.step:,} of {limit:,}  loss {score.loss:.3f}"

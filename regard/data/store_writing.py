@@ -15,6 +15,7 @@ from typing import NoReturn
 import numpy as np
 
 from regard.data.store import MANIFEST, Example, Facts, File, Side, Store, facts_as_json, open_store
+from regard.durable import sync_folder
 from regard.errors import CorpusError
 
 AT_ONCE = 4096
@@ -213,7 +214,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _put_in_place(new: Path, folder: Path) -> None:
-    _sync(new)
+    sync_folder(new)
     old = new.with_suffix(".old")
     with suppress(FileNotFoundError):
         folder.rename(old)
@@ -225,14 +226,4 @@ def _put_in_place(new: Path, folder: Path) -> None:
         raise
     shutil.rmtree(old, ignore_errors=True)
     with suppress(OSError):  # it is whole and in its place: no reason to say that it is not
-        _sync(folder.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in a folder last; a file's own sync keeps only what is in it."""
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder.parent)

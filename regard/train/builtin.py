@@ -6,8 +6,8 @@ from pathlib import Path
 
 from regard.data.corpus import parallel
 from regard.data.numerals import Split, sample
+from regard.durable import write_whole
 from regard.train.preparation import PairsSource
-from regard.train.whole import write_whole
 
 SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 

@@ -30,6 +30,7 @@ from regard.config import RunConfig, TrainingConfig, read_config, to_toml
 from regard.data.batches import PAIRS_EXTRA, Budget, PairsBatch, make_pairs_batch, one_pass
 from regard.data.store import Store
 from regard.data.stream import BatchStream
+from regard.durable import write_whole
 from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 from regard.train.checkpoint import checkpoints, load_checkpoint, prune, save_checkpoint
@@ -37,7 +38,6 @@ from regard.train.journal import Journal
 from regard.train.optimizer import make_optimizer
 from regard.train.schedule import learning_rate
 from regard.train.step import Score, evaluate, train_step
-from regard.train.whole import write_whole
 
 DATA = "data"
 """Where a run keeps what was prepared for it."""
@@ -124,6 +124,17 @@ class Run:
             f"no better loss in {progress.stale} validations": 0 < training.patience <= progress.stale,
         }
         return next((words for words, reached in limits.items() if reached), None)
+
+    @property
+    def share_done(self) -> float:
+        """How much of the run is behind, by the limit that comes first."""
+        training, progress = self.config.training, self.progress
+        minutes = training.max_minutes
+        return max(
+            progress.step / training.max_steps,
+            self.stream.epochs / (training.max_epochs or np.inf),
+            0.0 if minutes is None else progress.seconds / max(1e-9, 60 * minutes),
+        )
 
     def _step(self) -> None:
         training = self.config.training

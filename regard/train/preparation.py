@@ -24,10 +24,10 @@ from regard.data.holding_out import Split
 from regard.data.report import report
 from regard.data.store import Store, find_store
 from regard.data.store_writing import write_store
+from regard.durable import write_whole
 from regard.errors import CorpusError
 from regard.text.subwords import Subwords, learn_subwords
 from regard.train.loop import PairsData
-from regard.train.whole import write_whole
 
 SIDES = ("inputs", "outputs")
 SUBWORDS, TEST = "subwords.model", "test.jsonl"

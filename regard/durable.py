@@ -1,4 +1,4 @@
-"""A small file that is there whole or not at all."""
+"""Files and folders that are there whole or not at all, and last."""
 
 from __future__ import annotations
 
@@ -14,3 +14,13 @@ def write_whole(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder last; a file's own sync keeps only what is in it."""
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
