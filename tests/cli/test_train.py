@@ -1,7 +1,9 @@
 """`regard train` as a user types it."""
 
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -57,6 +59,23 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
     other = regard(files, "train", "train.zh", "train.en", *QUICK, "--set", "training.seed=9")
     assert other.returncode == 2
     assert "training.seed was 1 and is 9" in other.stderr
+
+
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_later(files):
+    words = ["train", "train.zh", "train.en", *QUICK, "--set", "training.max_steps=400"]
+    command = [sys.executable, "-m", "regard", *words]
+    child = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
+    journal, deadline = files / "runs" / "zh-en" / "journal.jsonl", time.monotonic() + 120
+    while not (journal.exists() and journal.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    _, told = child.communicate(timeout=120)
+    assert child.returncode == 130, told
+    assert "the same command goes on from here" in told
+    again = regard(files, *words)
+    assert again.returncode == 0, again.stderr
+    assert "400 steps are done" in again.stderr
 
 
 @pytest.mark.parametrize(
