@@ -1,6 +1,8 @@
 """`regard train`: from text files to a scored model."""
 
+import json
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,6 +139,7 @@ def _run(run: Path, config: RunConfig, pairs: "PairsSource") -> None:
 
 def _score(run: Path, config: RunConfig, pairs: "PairsSource", prepared: "Prepared") -> None:
     from regard.bundle import load_bundle
+    from regard.durable import write_whole
     from regard.evaluate.translation import score_translations
     from regard.model.transformer import Transformer
     from regard.text.normalisation import composed
@@ -146,7 +149,9 @@ def _score(run: Path, config: RunConfig, pairs: "PairsSource", prepared: "Prepar
     assert isinstance(best, Transformer)
     sources, references = ([composed(row[side]) for row in prepared.test] for side in (0, 1))
     outputs = translate(best, prepared.subwords, sources, config.decoding)
-    typer.echo(str(score_translations(outputs, references, pairs.languages[1])))
+    score = score_translations(outputs, references, pairs.languages[1])
+    write_whole(run / "scores.json", json.dumps({"decoding": "greedy", **asdict(score)}, indent=1))
+    typer.echo(str(score))
     typer.echo("greedily decoded, for example:")
     for row in list(zip(sources, outputs, strict=True))[:5]:
         typer.echo("  {}  →  {}".format(*row))

@@ -6,6 +6,7 @@
     RUN/checkpoints/    the newest checkpoints
     RUN/best/           the model folder with the lowest validation loss
     RUN/last/           the model folder at the end
+    RUN/scores.json     what `regard train` measured on the test set, with signatures
 
 Kill a run at any moment and start it again: it goes on from its newest checkpoint and ends with the same
 weights, to the bit, as if it had never stopped.

@@ -1,5 +1,6 @@
 """`regard train` as a user types it."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -46,6 +47,9 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
     assert "800 lines" in first.stderr
     run = files / "runs" / "zh-en"
     assert {path.name for path in run.iterdir()} >= {"best", "last", "journal.jsonl", "config.toml", "data"}
+    scores = json.loads((run / "scores.json").read_text())
+    assert f"BLEU {scores['bleu']:.2f}" in first.stdout
+    assert "tok:13a" in scores["bleu_signature"]
     again = regard(files, "train", "train.zh", "train.en", *QUICK)
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
