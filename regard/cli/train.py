@@ -1,8 +1,10 @@
 """`regard train`: from text files to a scored model."""
 
 import json
+import time
 import tomllib
 from dataclasses import asdict
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +16,11 @@ from regard.errors import ConfigError, CorpusError
 from regard.text.languages import known_code, language_of
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.train.loop import Run
+    from regard.train.loop import Progress, Run
     from regard.train.preparation import PairsSource, Prepared
+    from regard.train.step import Score
 
 BUILTIN = "numerals"
-ASKED_TO_STOP = "asked to stop"
 INTERRUPTED = 130
 """Exit status of a run that was stopped before its end: what comes after `&&` must not start."""
 
@@ -117,7 +119,7 @@ def _source(
 def _run(run: Path, config: RunConfig, pairs: "PairsSource") -> None:
     """Prepare, train, then score the best model on the test set."""
     from regard.allocator import keep_freed_memory
-    from regard.train.loop import DATA, Run, has_begun
+    from regard.train.loop import ASKED_TO_STOP, DATA, Run, has_begun
     from regard.train.preparation import key_of, prepare_pairs
 
     keep_freed_memory()
@@ -164,21 +166,11 @@ class _Lines:
     EVERY = 5.0
 
     def __init__(self, run: "Run") -> None:
-        import time
+        self.run, self.tokens, self.since = run, 0, time.perf_counter()
 
-        self.clock = time.perf_counter
-        self.run, self.tokens, self.since = run, 0, self.clock()
-
-    def __call__(self, progress: object, score: object) -> None:
-        from math import exp
-
-        from regard.train.loop import Progress
-        from regard.train.step import Score
-
-        assert isinstance(progress, Progress)
-        assert isinstance(score, Score)
+    def __call__(self, progress: "Progress", score: "Score") -> None:
         self.tokens += score.n_tokens
-        elapsed = self.clock() - self.since
+        elapsed = time.perf_counter() - self.since
         if elapsed < self.EVERY:
             return
         limit, done = self.run.config.training.max_steps, max(1e-9, self.run.share_done)
@@ -190,7 +182,7 @@ class _Lines:
             f"  {self.tokens / elapsed:,.0f} tokens/s{best}  about {left:,.0f} s left",
             err=True,
         )
-        self.tokens, self.since = 0, self.clock()
+        self.tokens, self.since = 0, time.perf_counter()
 
 
 def _languages(files: list[Path], source: str | None, target: str | None) -> tuple[str, str]:

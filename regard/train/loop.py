@@ -42,6 +42,8 @@ from regard.train.step import Score, evaluate, train_step
 
 DATA = "data"
 """Where a run keeps what was prepared for it."""
+ASKED_TO_STOP = "asked to stop"
+"""Why a run left that may go on."""
 KEPT = 3
 """Checkpoints that stay."""
 
@@ -173,7 +175,7 @@ class Run:
         if self.progress.step not in done:
             self._checkpoint()
         if reason is None:
-            return "asked to stop"
+            return ASKED_TO_STOP
         self._save("last", {})
         return reason
 

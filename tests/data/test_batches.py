@@ -1,6 +1,5 @@
 """Batches keep to their budget, lose no example, and hold what the model wants to see."""
 
-import time
 from itertools import chain
 
 import numpy as np
@@ -102,12 +101,11 @@ def test_a_balanced_budget_has_room_for_the_longest_of_both_sides():
     budget.check(store_of_lengths(lengths))
 
 
-def test_a_million_examples_are_planned_in_about_a_second():
+def test_the_batches_of_a_million_examples_hold_each_of_them_once():
     lengths = np.random.default_rng(3).integers(1, 60, (2, 1_000_003))
     store, order = store_of_lengths(lengths), np.random.default_rng(4).permutation(1_000_003)
-    start = time.process_time()
-    plan_batches(store, order, Budget(tokens=(4096, 4096), extra=PAIRS_EXTRA))
-    assert time.process_time() - start < 3
+    plan = plan_batches(store, order, Budget(tokens=(4096, 4096), extra=PAIRS_EXTRA))
+    assert np.array_equal(np.sort(np.concatenate([plan[i] for i in range(len(plan))])), np.arange(1_000_003))
 
 
 def test_an_example_that_is_longer_than_a_batch_is_named(tmp_path):
