@@ -79,6 +79,11 @@ class Boundaries:
         lengths = np.asarray(self.known_lengths)
         return torch.from_numpy(np.cumsum(lengths) - lengths).to(self.sequence_N.device)
 
+    @cached_property
+    def ends_B(self) -> Tensor:
+        """Index of the last token of each sequence."""
+        return torch.from_numpy(np.cumsum(np.asarray(self.known_lengths)) - 1).to(self.sequence_N.device)
+
     def shifted(self, offsets_B: Tensor, n_positions: int) -> Boundaries:
         """The same sequences, continuing others that are `offsets_B` tokens long already."""
         positions_N = self.positions_N + offsets_B[self.sequence_N]

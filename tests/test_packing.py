@@ -26,8 +26,9 @@ class TestBoundaries:
         assert boundaries.n_positions == 5
         assert boundaries.known_lengths == LENGTHS
 
-    def test_first_token_of_each_sequence(self, boundaries):
+    def test_first_and_last_token_of_each_sequence(self, boundaries):
         assert boundaries.starts_B.tolist() == [0, 3, 4]
+        assert boundaries.ends_B.tolist() == [2, 3, 8]
 
     def test_which_cells_of_the_padded_view_hold_a_token(self, boundaries):
         assert boundaries.exists_BL.int().tolist() == [[1, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 1, 1, 1]]

@@ -1,6 +1,7 @@
 """Residual dropout (5.4): zero a share p of a sub-layer's output and add it to the sub-layer's input.
 
-On CPUs torch draws one Bernoulli number an element, on one thread: 6 ms for a million elements. Here one 64-bit draw serves four elements. The share is exact to 1/65,536, and the scale matches it.
+On CPUs torch draws one Bernoulli number an element, on one thread: 6 ms for a million elements. Here one
+64-bit draw serves four elements. The share is exact to 1/65,536, and the scale matches it.
 """
 
 from __future__ import annotations
