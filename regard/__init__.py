@@ -12,6 +12,7 @@ from regard.version import __version__
 if TYPE_CHECKING:
     from regard.bundle import Bundle, describe_bundle, load_bundle, save_bundle, weights_hash
     from regard.config import (
+        DataConfig,
         DecodingConfig,
         ModelConfig,
         RunConfig,
@@ -43,6 +44,7 @@ _HOMES = {
     "Classifier": "regard.model.classifier",
     "ConfigError": "regard.errors",
     "CorpusError": "regard.errors",
+    "DataConfig": "regard.config",
     "Decoder": "regard.model.decoder",
     "DecoderLayer": "regard.model.decoder",
     "DecodingConfig": "regard.config",
@@ -82,6 +84,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "Classifier",
     "ConfigError",
     "CorpusError",
+    "DataConfig",
     "Decoder",
     "DecoderLayer",
     "DecodingConfig",

@@ -1,5 +1,6 @@
 """Configuration: frozen values, read once, with all of their mistakes reported together. Imports no torch."""
 
+from regard.config.data import DataConfig
 from regard.config.decoding import DecodingConfig
 from regard.config.describe import descriptions, reference, settings, to_toml
 from regard.config.model import (
@@ -21,6 +22,7 @@ __all__ = [
     "PRESETS",
     "SECTIONS",
     "Architecture",
+    "DataConfig",
     "DecodingConfig",
     "FeedForwardName",
     "ModelConfig",

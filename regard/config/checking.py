@@ -17,7 +17,7 @@ KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: 
 
 
 class Section(Protocol):
-    """A frozen dataclass of settings: `ModelConfig`, `TrainingConfig`, `DecodingConfig`."""
+    """A frozen dataclass of settings: `ModelConfig`, `DataConfig`, `TrainingConfig`, `DecodingConfig`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     SECTION: ClassVar[str]

@@ -16,12 +16,10 @@ from regard.errors import ConfigError
 Preset = Callable[[], RunConfig]
 
 
-def vary(
-    base: RunConfig, model: dict[str, Any] | None = None, training: dict[str, Any] | None = None
-) -> RunConfig:
-    """`base` with some settings of its model and its training changed."""
+def vary(base: RunConfig, **sections: dict[str, Any]) -> RunConfig:
+    """`base` with some settings of some sections changed."""
     return replace(
-        base, model=replace(base.model, **model or {}), training=replace(base.training, **training or {})
+        base, **{name: replace(getattr(base, name), **changes) for name, changes in sections.items()}
     )
 
 
@@ -96,13 +94,11 @@ def numerals() -> RunConfig:
     )
 
 
-def _row(
-    description: str, model: dict[str, Any] | None = None, training: dict[str, Any] | None = None
-) -> Preset:
+def _row(description: str, model: dict[str, Any] | None = None, **sections: dict[str, Any]) -> Preset:
     """One row of the paper's Table 3: its base model with one thing changed."""
 
     def variation() -> RunConfig:
-        return vary(paper_base(), model, training)
+        return vary(paper_base(), model=model or {}, **sections)
 
     variation.__doc__ = f"Table 3 {description}."
     return variation

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from regard.config.checking import Section
+from regard.config.data import DataConfig
 from regard.config.decoding import DecodingConfig
 from regard.config.model import ModelConfig
 from regard.config.training import TrainingConfig
@@ -13,12 +14,14 @@ class RunConfig:
     """The configuration of a run: one frozen value a section. The default is the paper's base model."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
 
 
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelConfig,
+    "data": DataConfig,
     "training": TrainingConfig,
     "decoding": DecodingConfig,
 }

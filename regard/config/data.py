@@ -1,0 +1,39 @@
+"""What of a corpus is trained on, and what is held out. The docstrings are the help text."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+from regard.config.checking import refuse_problems, too_small
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """What of a corpus is trained on: which lines are dropped, and how many are held out."""
+
+    SECTION: ClassVar[str] = "data"
+
+    max_characters: int = 2000
+    """Longest text to train on, in characters; model.max_length limits its tokens."""
+
+    max_ratio: float | None = 4.0
+    """How far a pair's ratio of lengths may be from the corpus' usual one, as a factor; none for no limit."""
+
+    drop_duplicates: bool = True
+    """Drop a pair that came before, exactly so."""
+
+    valid_lines: int | None = None
+    """Lines split off to validate with, unless --valid is given; none takes one in 50, at most 2,000."""
+
+    test_lines: int | None = None
+    """Lines split off to score with, unless --test is given; none takes one in 50, at most 2,000."""
+
+    def __post_init__(self) -> None:
+        refuse_problems(self)
+
+    def problems(self) -> list[str]:
+        """Every setting that is out of range, as sentences."""
+        found = too_small(self, dict.fromkeys(("max_characters", "valid_lines", "test_lines"), 1))
+        if self.max_ratio is not None and not 1 < self.max_ratio < inf:
+            found.append(f"data.max_ratio = {self.max_ratio} must be above 1 and finite")
+        return found
