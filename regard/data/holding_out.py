@@ -16,7 +16,7 @@ from itertools import chain
 
 import numpy as np
 
-from regard.data.corpus import Corpus
+from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, among, hashes_of
 from regard.errors import CorpusError
 from regard.text.normalisation import comparison_forms
@@ -24,6 +24,9 @@ from regard.text.tally import Tally
 
 Known = list[np.ndarray]
 """The sorted hashes of held-out texts, for each side that is compared."""
+
+IN_TEST = "in the test set"
+"""Why a row leaves a validation set: both sets were given, and share a text."""
 
 _SHARE, _MOST = 50, 2000
 
@@ -60,13 +63,26 @@ def known_texts(corpora: Sequence[Corpus], compared: Sequence[int], repairs: Tal
     return [np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64) for hashes in found]
 
 
+def rows_apart(corpus: Corpus, known: Known, compared: Sequence[int], shared: Tally) -> list[Row]:
+    """The rows of a given set that have no side in common with what is known; the others are counted."""
+    apart: list[Row] = []
+    for block in corpus.blocks():
+        found = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
+        for i, row in enumerate(zip(*block.columns, strict=True)):
+            if found[i]:
+                shared.add(IN_TEST, block.name, block.first + i)
+            elif i not in block.spoilt:
+                apart.append(row)
+    return apart
+
+
 def mark_known(fates: Fates, prints: Fingerprints, compared: Sequence[int], known: Known) -> None:
     """Drop every line for training that has a side in common with what is held out."""
     if not any(hashes.size for hashes in known):
         return
     for where, rows in prints.chunks():
-        here = fates[where]
-        here[(here == Fate.TRAINING) & _any_known(rows, prints, compared, known)] = Fate.HELD_OUT
+        here, sides = fates[where], [rows[:, prints.SIDES + side] for side in compared]
+        here[(here == Fate.TRAINING) & _any_known(sides, known)] = Fate.HELD_OUT
 
 
 def draw(
@@ -97,11 +113,9 @@ def draw(
     return [np.array(sorted(set(chain(*sides))), np.uint64) for sides in together]
 
 
-def _any_known(rows: np.ndarray, prints: Fingerprints, compared: Sequence[int], known: Known) -> np.ndarray:
-    found = np.zeros(len(rows), bool)
-    for side, hashes in zip(compared, known, strict=True):
-        found |= among(rows[:, prints.SIDES + side], hashes)
-    return found
+def _any_known(sides: Sequence[np.ndarray], known: Known) -> np.ndarray:
+    """Which rows, told by the hashes of their sides, have a side that is known."""
+    return np.logical_or.reduce([among(side, hashes) for side, hashes in zip(sides, known, strict=True)])
 
 
 def _candidates(

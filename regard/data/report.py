@@ -95,6 +95,8 @@ class Report:
     """How many of these were taken from the corpus; the others were given."""
     repairs: Tally
     dropped: Tally
+    left_out: Tally
+    """What was left out of a validation set that was given."""
     vocab_size: int = 0
     lengths: tuple[Lengths, ...] = ()
 
@@ -131,6 +133,7 @@ class Report:
             "vocab_size": self.vocab_size,
             "dropped": self.dropped.as_dict(),
             "repaired": self.repairs.as_dict(),
+            "left_out_of_validation": self.left_out.as_dict(),
             "sides": {name: lengths.as_dict() for name, lengths in sides},
         }
 
@@ -145,6 +148,8 @@ class Report:
             *_tallied("dropped", self.dropped, self.lines),
             *_tallied("repaired", self.repairs, self.lines),
         ]
+        if self.left_out.counts:
+            lines += _tallied("left out of validation", self.left_out, self.validation + self.left_out.total)
         if self.vocab_size:
             lines.append(f"  {self.vocab_size:,} subwords")
         for name, lengths in zip(self.sides, self.lengths, strict=True):
@@ -158,6 +163,7 @@ def report(
     *,
     validation: int | None = None,
     test: int | None = None,
+    left_out: Tally | None = None,
     vocab_size: int = 0,
 ) -> Report:
     """The report on a cleaned corpus, still without tokens; the numbers are of sets that were given."""
@@ -172,6 +178,7 @@ def report(
         split_off=sum(taken.values()),
         repairs=cleaned.repairs,
         dropped=cleaned.dropped,
+        left_out=left_out or Tally(),
         vocab_size=vocab_size,
         lengths=tuple(Lengths() for _ in sides),
     )

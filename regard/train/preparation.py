@@ -14,19 +14,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from regard.data.cleaning import Cleaned, clean
+from regard.config import DataConfig
+from regard.data.cleaning import Cleaned, Rules, clean
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key, each_side, encode_in_threads
-from regard.data.holding_out import Split
-from regard.data.report import report
+from regard.data.holding_out import Split, known_texts, rows_apart
+from regard.data.report import Report, report
 from regard.data.store import Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
 from regard.text.subwords import Subwords, learn_subwords
+from regard.text.tally import Tally
 from regard.train.loop import PairsData
 
 SIDES = ("inputs", "outputs")
@@ -47,13 +49,17 @@ class PairsSource:
     max_tokens: int
     """Longest sequence, in tokens."""
     seed: int = 1
+    data: DataConfig = field(default_factory=DataConfig)
+    """What is dropped, and how much is held out."""
 
     def key(self) -> str:
         """A hash of all that the result depends on."""
         corpora = [each for each in (self.train, self.valid, self.test) if each is not None]
         given = [self.valid is not None, self.test is not None]
+        columns = [part.columns for corpus in corpora for part in corpus.parts]
         settings = [self.vocab_size, self.max_tokens, self.seed, *given, *self.languages]
-        return content_key([path for corpus in corpora for path in corpus.paths], settings)
+        paths = [path for corpus in corpora for path in corpus.paths]
+        return content_key(paths, [*settings, columns, asdict(self.data)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +104,11 @@ def _stored(folder: Path, key: str) -> tuple[Store, Store] | None:
 
 
 def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
-    given = [each for each in (source.valid, source.test) if each is not None]
-    split = Split(
-        validation=0 if source.valid is not None else None, test=0 if source.test is not None else None
-    )
     tell(f"reading {', '.join(source.train.names)}")
-    cleaned = clean(source.train, split=split, given=given, seed=source.seed, scratch=folder)
+    cleaned = _cleaned(source, scratch=folder)
+    left_out = Tally()
     valid, test = cleaned.held_out()
-    valid = valid if source.valid is None else list(source.valid.rows())
+    valid = valid if source.valid is None else _validation(source.valid, source.test, left_out)
     test = test if source.test is None else list(source.test.rows())
     tell("learning subwords")
     model = learn_subwords(cleaned.texts(), source.vocab_size, seed=source.seed)
@@ -115,8 +118,41 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
     valid, test = (
         _fitting(rows, name, subwords, room, tell) for rows, name in ((valid, "validation"), (test, "test"))
     )
-    _write_stores(folder, source, key, cleaned, valid, len(test), subwords, tell)
+    facts = report(
+        cleaned,
+        source.languages,
+        validation=None if source.valid is None else len(valid),
+        test=None if source.test is None else len(test),
+        left_out=left_out,
+        vocab_size=subwords.vocab_size,
+    )
+    _write_stores(folder, key, cleaned, valid, subwords, room, facts, tell)
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+
+
+def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
+    given = [each for each in (source.valid, source.test) if each is not None]
+    data = source.data
+    split = Split(
+        validation=data.valid_lines if source.valid is None else 0,
+        test=data.test_lines if source.test is None else 0,
+    )
+    rules = Rules(
+        max_characters=data.max_characters, max_ratio=data.max_ratio, drop_duplicates=data.drop_duplicates
+    )
+    return clean(source.train, rules, split=split, given=given, seed=source.seed, scratch=scratch)
+
+
+def _validation(valid: Corpus, test: Corpus | None, left_out: Tally) -> list[Row]:
+    """The rows of a validation set that is given, without those whose texts a given test set has too.
+
+    The best model is chosen by them: the test would score a choice that it helped to make.
+    """
+    sides = range(valid.n_sides)
+    rows = rows_apart(valid, known_texts([test] if test else [], sides, Tally()), sides, left_out)
+    if not rows and left_out.total:
+        raise CorpusError(f"{valid.names[0]}: every line of it is in the test set too; give another")
+    return rows
 
 
 def _fitting(rows: list[Row], name: str, subwords: Subwords, room: int, tell: Tell) -> list[Row]:
@@ -132,25 +168,17 @@ def _fitting(rows: list[Row], name: str, subwords: Subwords, room: int, tell: Te
 
 def _write_stores(
     folder: Path,
-    source: PairsSource,
     key: str,
     cleaned: Cleaned,
     valid: list[Row],
-    n_test: int,
     subwords: Subwords,
+    room: int,
+    facts: Report,
     tell: Tell,
 ) -> None:
     """Encode what to train on and what to validate with; the report tells what became of the lines."""
-    facts = report(
-        cleaned,
-        source.languages,
-        validation=None if source.valid is None else len(valid),
-        test=None if source.test is None else n_test,
-        vocab_size=subwords.vocab_size,
-    )
     encode = each_side(subwords.encode, subwords.encode)
     threads = min(4, os.cpu_count() or 1)
-    room = source.max_tokens - 1
     tell("encoding")
     rows = encode_in_threads(cleaned.rows(), encode, threads=threads)
     size = subwords.vocab_size

@@ -1,6 +1,6 @@
 import pytest
 
-from regard import ConfigError, DecodingConfig, TrainingConfig
+from regard import ConfigError, DataConfig, DecodingConfig, TrainingConfig
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,11 @@ from regard import ConfigError, DecodingConfig, TrainingConfig
             {"schedule": "linear"},
             'training.schedule = "linear" is not one of paper, cosine, warmup-stable-decay',
         ),
+        (DataConfig, {"max_characters": 0}, "data.max_characters = 0 must be at least 1"),
+        (DataConfig, {"valid_lines": 0}, "data.valid_lines = 0 must be at least 1"),
+        (DataConfig, {"test_lines": 0}, "data.test_lines = 0 must be at least 1"),
+        (DataConfig, {"max_ratio": 1.0}, "data.max_ratio = 1.0 must be above 1 and finite"),
+        (DataConfig, {"max_ratio": float("inf")}, "data.max_ratio = inf must be above 1 and finite"),
         (DecodingConfig, {"beam_size": 0}, "decoding.beam_size = 0 must be at least 1"),
         (
             DecodingConfig,

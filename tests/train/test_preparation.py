@@ -1,9 +1,11 @@
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from regard.data.corpus import parallel
+from regard import DataConfig
+from regard.data.corpus import parallel, table
 from regard.data.numerals import sample
 from regard.errors import CorpusError
 from regard.train.preparation import PairsSource, prepare_pairs
@@ -97,3 +99,64 @@ def test_a_validation_set_of_empty_lines_is_refused(tmp_path, source):
     )
     with pytest.raises(CorpusError, match="validation"):
         prepare_pairs(tmp_path / "data", given)
+
+
+def test_a_text_of_the_test_set_leaves_the_validation_set_and_is_counted(tmp_path, source):
+    pairs = list(source.train.rows())
+    shared = [pairs[21], (pairs[22][0], "Another Translation"), ("别的话", pairs[23][1].upper() + "!")]
+    valid = write(tmp_path / "text", "valid", [*pairs[:10], *shared, *pairs[10:20]])
+    test = write(tmp_path / "text", "test", pairs[20:50])
+    told = []
+    given = replace(source, valid=valid, test=test)
+    prepared = prepare_pairs(tmp_path / "data", given, told.append)
+    assert len(prepared.data.valid) == 20
+    assert prepared.test == pairs[20:50]
+    report = json.loads((tmp_path / "data" / "report.json").read_text(encoding="utf-8"))
+    places = [f"{valid.names[0]}:{line}" for line in (11, 12, 13)]
+    assert report["left_out_of_validation"] == {"in the test set": {"lines": 3, "first": places}}
+    assert report["validation"] == 20
+    assert any("left out of validation" in words and "13.04%" in words for words in told)
+
+
+def test_nothing_is_left_out_of_a_validation_set_when_the_test_set_is_split_off(tmp_path, source):
+    valid = write(tmp_path / "text", "valid", list(source.train.rows())[:20])
+    prepared = prepare_pairs(tmp_path / "data", replace(source, valid=valid))
+    assert len(prepared.data.valid) == 20
+    assert not {zh for zh, _ in prepared.test} & {zh for zh, _ in valid.rows()}
+
+
+def test_a_validation_set_that_is_the_test_set_is_refused(tmp_path, source):
+    pairs = list(source.train.rows())[:20]
+    valid, test = (write(tmp_path / "text", name, pairs) for name in ("valid", "test"))
+    with pytest.raises(CorpusError, match=r"valid.zh: every line of it is in the test set too"):
+        prepare_pairs(tmp_path / "data", replace(source, valid=valid, test=test))
+
+
+def test_settings_decide_what_is_dropped_and_held_out(tmp_path, source):
+    rows = list(source.train.rows())
+    long = ("零" * 50, "zero " * 50)
+    odd = ("三百", "three hundred " * 20)
+    source = replace(source, train=write(tmp_path / "text", "more", [*rows, rows[0], rows[0], long, odd]))
+
+    def counts(name, **settings):
+        data = replace(source, max_tokens=500, data=DataConfig(valid_lines=7, test_lines=11, **settings))
+        prepared = prepare_pairs(tmp_path / name, data)
+        assert (len(prepared.data.valid), len(prepared.test)) == (7, 11)
+        report = json.loads((tmp_path / name / "report.json").read_text(encoding="utf-8"))
+        return {why: entry["lines"] for why, entry in report["dropped"].items()}
+
+    assert counts("usual") == {"duplicate": 2, "length ratio": 1}
+    assert counts("short", max_characters=200) == {"duplicate": 2, "too long": 2}
+    assert counts("any", max_ratio=None) == {"duplicate": 2}
+    assert counts("again", drop_duplicates=False) == {"length ratio": 1}
+
+
+def test_the_key_knows_settings_and_columns(tmp_path, source):
+    (tmp_path / "t.tsv").write_text("一\tone\tuno\n")
+    sources = [
+        source,
+        replace(source, data=DataConfig(max_ratio=5.0)),
+        replace(source, data=DataConfig(valid_lines=5)),
+        *(replace(source, train=table(tmp_path / "t.tsv", columns=[1, n])) for n in (2, 3)),
+    ]
+    assert len({each.key() for each in sources}) == len(sources)
