@@ -84,6 +84,17 @@ def language_name(code: str, *, chinese: bool = False) -> str:
     return language.chinese if chinese else language.english
 
 
+def language_in(name: str) -> str | None:
+    """The language of a column, where its name clearly tells, else None.
+
+    The code is all of the name (`zh`, `zh_cn`), or what follows the last dot (`translation.zh`), underscore
+    (`source_zh`) or hyphen; `en_de` does not tell.
+    """
+    name = name.rpartition(".")[2]
+    before, _, last = name.replace("_", "-").rpartition("-")
+    return known_code(name) or (None if known_code(before) else known_code(last))
+
+
 def language_of(path: Path | str) -> str | None:
     """The language of a file, where its name clearly tells, else None.
 

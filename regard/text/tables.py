@@ -2,7 +2,7 @@
 
 A TSV has one row a line, fields between tabs and no quotes: a quotation mark is a quotation mark. Columns
 asked for by name stand in its first line; columns asked for by number, from 1, are those of a table without a
-head.
+head. In JSONL, `translation.zh` is the `zh` of the object `translation`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -
         rows = [line.split("\t") for line in block.columns[0]]
         for i, row in enumerate(rows):
             if len(row) != width:
-                if i in block.spoilt:
+                if i in block.spoilt or row == [""]:  # an empty line is an empty row
                     rows[i] = [""] * width
                     continue
                 told = f"{name}:{block.first + i}: has {_counted(len(row), 'field')}, and line 1 has {width}"
@@ -97,11 +97,15 @@ def _places(head: list[str], columns: Sequence[Column], name: str) -> list[int]:
         elif column in head:
             places.append(head.index(column))
         else:
-            known = ", ".join(head)
-            near = did_you_mean(column, head)
-            told = f"there is no column {column}{near or f'; the columns are {known}'}"
-            raise CorpusError(f"{name}:1: {told}")
+            raise CorpusError(f"{name}:1: {_unknown(column, head)}")
     return places
+
+
+def _unknown(column: str, known: list[str]) -> str:
+    """That a column does not exist, and which ones do."""
+    near = did_you_mean(column, known)
+    listed = f"he columns are {', '.join(known)}"
+    return f"there is no column {column}" + (f"{near} T{listed}" if near else f"; t{listed}")
 
 
 def _counted(count: int, what: str) -> str:
@@ -141,10 +145,10 @@ def _json_row(line: str, place: str) -> dict[str, Any]:
 
 def _json_text(row: dict[str, Any], column: str, place: str) -> str:
     """The text under a name; a number or a truth value as JSON writes it, null as no text at all."""
-    if column not in row:
-        near = did_you_mean(column, list(row))
-        raise CorpusError(f"{place}: there is no {column}{near or '; the names are ' + ', '.join(row)}")
-    value = row[column]
+    try:
+        value = _inside(row, column)
+    except KeyError:
+        raise CorpusError(f"{place}: {_unknown(column, _names(row))}") from None
     if isinstance(value, str):
         return value
     if value is None:
@@ -153,6 +157,20 @@ def _json_text(row: dict[str, Any], column: str, place: str) -> str:
         kind = "an object" if isinstance(value, dict) else "a list"
         raise CorpusError(f"{place}: {column} is {kind}, and a text is wanted")
     return json.dumps(value)
+
+
+def _inside(row: dict[str, Any], column: str) -> Any:
+    """What stands under a name, or under `a.b` in the object `a`; KeyError if nothing does."""
+    outer, dot, inner = column.partition(".")
+    if column not in row and dot and isinstance(row.get(outer), dict):
+        return _inside(row[outer], inner)
+    return row[column]
+
+
+def _names(row: dict[str, Any]) -> list[str]:
+    """The names in an object and, where one of them is an object, those in that."""
+    inner = ((name, list(value) if isinstance(value, dict) else []) for name, value in row.items())
+    return [each for name, names in inner for each in [f"{name}.{one}" for one in names] or [name]]
 
 
 def _is_unicode(text: str) -> bool:

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.text import LANGUAGES, known_code, language_name, language_of
+from regard.text import LANGUAGES, known_code, language_in, language_name, language_of
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,26 @@ from regard.text import LANGUAGES, known_code, language_name, language_of
 )
 def test_a_file_name_tells_the_language_or_does_not(name, code):
     assert language_of(name) == code
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("zh", "zh"),
+        ("ENG", "en"),
+        ("zh_cn", "zh-CN"),
+        ("translation.zh", "zh"),
+        ("source_zh", "zh"),
+        ("text-pt", "pt"),
+        ("row.source_en", "en"),
+        ("source", None),
+        ("zh.text", None),
+        ("en_de", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_a_column_tells_the_language_or_does_not(name, code):
+    assert language_in(name) == code
 
 
 def test_names_are_in_english_and_chinese():

@@ -41,6 +41,17 @@ def test_lines_of_json_are_taken_by_name(write):
     assert read(path, ["summary", "text"])[0] == [(1, "猫", "a\tb"), (2, "3", ""), (3, "", "true")]
 
 
+def test_texts_inside_objects_are_taken_by_a_name_with_dots(write):
+    rows = [{"pair": {"zh": "猫", "en": "cat"}}, {"pair": {"en": "dog", "zh": "狗"}, "pair.en": "the dog"}]
+    path = write("t.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert read(path, ["pair.zh", "pair.en"])[0] == [(1, "猫", "cat"), (2, "狗", "the dog")]
+
+
+def test_an_empty_line_of_a_table_is_an_empty_row(write):
+    assert read(write("t.tsv", "zh\ten\n一\tone\n\n"), ["zh", "en"])[0] == [(2, "一", "one"), (3, "", "")]
+    assert read(write("t.jsonl", '{"zh": "一"}\n\n'), ["zh"])[0] == [(1, "一"), (2, "")]
+
+
 def test_a_line_break_within_a_text_becomes_a_space_and_is_told(write):
     path = write("t.jsonl", json.dumps({"text": "one\ntwo\u2028three"}) + "\n")
     rows, repairs, _ = read(path, ["text"], name="t")
@@ -68,14 +79,32 @@ def test_spoilt_lines_keep_their_place(write, monkeypatch):
     ("name", "content", "columns", "complaint"),
     [
         ("t.tsv", "en\tzh\n", ["de"], "t.tsv:1: there is no column de; the columns are en, zh"),
-        ("t.tsv", "english\tzh\n", ["englsh"], r"t.tsv:1: there is no column englsh; did you mean english\?"),
+        (
+            "t.tsv",
+            "english\tzh\n",
+            ["englsh"],
+            r"t.tsv:1: there is no column englsh; did you mean english\? The columns are english, zh",
+        ),
         ("t.tsv", "a\tb\n", [3], "t.tsv:1: has no column 3; it has 2 fields"),
         ("t.tsv", "en\tzh\na\tb\nc\n", ["en"], "t.tsv:3: has 1 field, and line 1 has 2"),
         ("t.tsv", "a\tb\nc\td\te\n", [1, 2], "t.tsv:2: has 3 fields, and line 1 has 2"),
         ("t.jsonl", '{"a": "x"}\n{"a": x}\n', ["a"], "t.jsonl:2: is not JSON: .* at character 7"),
         ("t.jsonl", '["a"]\n', ["a"], "t.jsonl:1: is not an object"),
-        ("t.jsonl", '{"text": "x"}\n', ["txet"], r"t.jsonl:1: there is no txet; did you mean text\?"),
-        ("t.jsonl", '{"text": "x"}\n', ["zh"], "t.jsonl:1: there is no zh; the names are text"),
+        ("t.jsonl", '{"text": "x"}\n', ["txet"], r"t.jsonl:1: there is no column txet; did you mean text\?"),
+        ("t.jsonl", '{"text": "x"}\n', ["zh"], "t.jsonl:1: there is no column zh; the columns are text"),
+        (
+            "t.jsonl",
+            '{"id": 1, "pair": {"zh": "x", "en": "y"}}\n',
+            ["pair.de"],
+            r"there is no column pair.de; did you mean pair.en\? The columns are id, pair.zh, pair.en",
+        ),
+        (
+            "t.jsonl",
+            '{"pair": {"zh": "x"}}\n',
+            ["pair"],
+            "t.jsonl:1: pair is an object, and a text is wanted",
+        ),
+        ("t.jsonl", '{"pair": "x"}\n', ["pair.zh"], "t.jsonl:1: there is no column pair.zh"),
         ("t.jsonl", '{"a": ["x"]}\n', ["a"], "t.jsonl:1: a is a list, and a text is wanted"),
         ("t.jsonl", "[" * 100_000, ["a"], "t.jsonl:1: is "),
     ],
