@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.config import config
+from regard.cli.corpora import SetsCommand
 from regard.cli.info import info
 from regard.cli.options import settings_help
 from regard.cli.train import train
@@ -26,7 +27,7 @@ PIPE_CLOSED = 1
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("config", epilog=settings_help())(config)
 app.command("info")(info)
-app.command("train", epilog=settings_help())(train)
+app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 
 
 def _print_version(wanted: bool) -> None:

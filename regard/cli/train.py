@@ -3,6 +3,8 @@
 import json
 import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from math import exp
 from pathlib import Path
@@ -10,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.corpora import Named, columns_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
 from regard.config import RunConfig, read_config
 from regard.errors import ConfigError, CorpusError
-from regard.text.languages import known_code, language_of
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
+    from regard.data.corpus import Corpus
     from regard.train.loop import Progress, Run
     from regard.train.preparation import PairsSource, Prepared
     from regard.train.step import Score
@@ -29,15 +32,25 @@ def train(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="SRC TGT", help="Two files in step: line i of one translates line i of the other."
+            metavar="SRC TGT | TABLE",
+            help="Two files in step: line i of one translates line i of the other. Or a table, TSV or JSONL, "
+            "with --columns; - is standard input.",
         ),
     ] = None,
     *,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SRC,TGT",
+            help="Columns of tables, by name or, where TSV has no head, by number from 1; a.b is b in a.",
+        ),
+    ] = None,
     valid: Annotated[
-        tuple[Path, Path] | None, typer.Option(metavar="SRC TGT", help="To validate with; else split off.")
+        list[Path] | None,
+        typer.Option(metavar="SRC TGT | TABLE", help="To validate with; else split off."),
     ] = None,
     test: Annotated[
-        tuple[Path, Path] | None, typer.Option(metavar="SRC TGT", help="To score with; else split off.")
+        list[Path] | None, typer.Option(metavar="SRC TGT | TABLE", help="To score with; else split off.")
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", metavar="CODE", help="Language of SRC, if its name does not tell.")
@@ -55,56 +68,80 @@ def train(
     file: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Train a translator on two text files and score it; run the same command again to go on with it."""
-    _check_words(files, builtin, {"--valid": valid, "--test": test, "--from": source, "--to": target})
-    settings = [setting.strip() for setting in settings or ()]
-    usual = None if "preset" in _table(file) else BUILTIN if builtin else "small"
-    config = read_config(preset=preset or usual, file=file, settings=settings)
-    languages = ("zh", "en") if builtin else _languages(files or [], source, target)
+    """Train a translator on pairs of texts and score it; run the same command again to go on with it."""
+    _check_words(
+        files,
+        builtin,
+        {"--columns": columns, "--valid": valid, "--test": test, "--from": source, "--to": target},
+    )
+    config, vocab_size = _configured(preset, file, settings or [], builtin)
+    sets = None
+    if not builtin:
+        sets = Named(tuple(files or ()), tuple(valid or ()), tuple(test or ()), columns_of(columns))
+    languages = ("zh", "en") if sets is None else sets.languages(source, target)
     run = out or Path("runs") / (builtin or "-".join(languages))
-    sized = any(setting.startswith("model.vocab_size") for setting in settings)
-    sized = sized or "vocab_size" in _table(file).get("model", {})
-    vocab_size = config.model.vocab_size if builtin or sized else None
     try:
-        _run(run, config, _source(files or [], valid, test, languages, run, config, vocab_size))
+        corpora = {} if sets is None else sets.corpora()
+        with _claimed(run, config):
+            _run(run, config, _source(sets, corpora, languages, run, config, vocab_size))
     except OSError as error:
         raise ConfigError(f"{error.filename or run}: {error.strerror or error}") from error
 
 
 def _check_words(files: list[Path] | None, builtin: str | None, others: dict[str, object]) -> None:
-    if builtin is None and len(files or ()) != 2:
-        raise ConfigError("give two files, SRC and TGT, or --builtin numerals")
     if builtin is None:
         return
     if files or builtin != BUILTIN:
         raise ConfigError(f"--builtin takes {BUILTIN}, and no files beside it")
-    if beside := [name for name, value in others.items() if value is not None]:
+    if beside := [name for name, value in others.items() if value]:
         raise ConfigError(f"--builtin has sets and languages of its own; leave out {', '.join(beside)}")
 
 
+def _configured(
+    preset: str | None, file: Path | None, settings: list[str], builtin: str | None
+) -> tuple[RunConfig, int | None]:
+    """The configuration, and the size of the vocabulary, unless that is left to the data."""
+    settings = [setting.strip() for setting in settings]
+    usual = None if "preset" in _table(file) else BUILTIN if builtin else "small"
+    config = read_config(preset=preset or usual, file=file, settings=settings)
+    sized = any(setting.startswith("model.vocab_size") for setting in settings)
+    sized = sized or "vocab_size" in _table(file).get("model", {})
+    return config, config.model.vocab_size if builtin or sized else None
+
+
+@contextmanager
+def _claimed(run: Path, config: RunConfig) -> Iterator[None]:
+    """The folder, as this run's and for this process alone; another's is left as it is."""
+    from regard.train.lock import locked
+    from regard.train.loop import claim, refuse_other
+
+    refuse_other(run, config)
+    with locked(run, lambda words: typer.echo(words, err=True)):
+        claim(run, config)
+        yield
+
+
 def _source(
-    files: list[Path],
-    valid: tuple[Path, Path] | None,
-    test: tuple[Path, Path] | None,
+    sets: Named | None,
+    corpora: dict[str, "Corpus"],
     languages: tuple[str, str],
     run: Path,
     config: RunConfig,
     vocab_size: int | None,
 ) -> "PairsSource":
-    """The pairs to train on, from files or built in, once the folder is known to be this run's."""
-    from regard.data.corpus import parallel, refuse_shared_files
+    """The pairs to train on: from files, from standard input, which is kept in the folder, or built in."""
+    from regard.data.corpus import table
+    from regard.data.spool import spooled
     from regard.train.builtin import numerals
-    from regard.train.loop import DATA, claim
+    from regard.train.loop import DATA, has_begun
     from regard.train.preparation import PairsSource
 
-    max_tokens, seed = config.model.max_length, config.training.seed
-    corpora = {"training": parallel(*files)} if files else {}
-    corpora |= {"validation": parallel(*valid)} if valid else {}
-    corpora |= {"the test": parallel(*test)} if test else {}
-    refuse_shared_files(corpora)
-    claim(run, config)
-    if not files:
-        return numerals(run / DATA / "text", max_tokens=max_tokens, vocab_size=vocab_size, seed=seed)
+    max_tokens, seed, texts = config.model.max_length, config.training.seed, run / DATA / "text"
+    if sets is None:
+        return numerals(texts, max_tokens=max_tokens, vocab_size=vocab_size, seed=seed, data=config.data)
+    if sets.from_stdin:
+        kept = spooled(texts / "stdin.gz", fixed=has_begun(run))
+        corpora = {"training": table(kept, columns=sets.columns), **corpora}
     return PairsSource(
         train=corpora["training"],
         valid=corpora.get("validation"),
@@ -113,6 +150,7 @@ def _source(
         vocab_size=vocab_size,
         max_tokens=max_tokens,
         seed=seed,
+        data=config.data,
     )
 
 
@@ -183,23 +221,6 @@ class _Lines:
             err=True,
         )
         self.tokens, self.since = 0, time.perf_counter()
-
-
-def _languages(files: list[Path], source: str | None, target: str | None) -> tuple[str, str]:
-    """The two languages, from the flags or from the names of the files."""
-    given = [source, target]
-    found = [
-        (known_code(word) or word) if word else language_of(file)
-        for word, file in zip(given, files, strict=True)
-    ]
-    problems = [
-        f"{file}: the name does not tell its language; say it with {flag}, as in {flag} en"
-        for file, code, flag in zip(files, found, ("--from", "--to"), strict=True)
-        if code is None
-    ]
-    if problems:
-        raise ConfigError(problems)
-    return found[0] or "", found[1] or ""
 
 
 def _table(file: Path | None) -> dict[str, Any]:

@@ -5,23 +5,21 @@ table. Rows come in blocks, which know their file and line numbers, so that ever
 place. Texts come without the spaces around them.
 
 A corpus is read more than once (to clean it, to learn subwords, to encode it). Standard input and other pipes
-can be read only once, so they are first copied to a file that goes when the program ends.
+can be read only once, so they are copied first (`spool.py`).
 """
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from regard.data.spool import temporary_copy
 from regard.errors import CorpusError
 from regard.text.in_step import read_in_step
 from regard.text.lines import Block, OnInvalid
-from regard.text.opening import STDIN, name_of, opened, path_problem
+from regard.text.opening import STDIN, name_of, path_problem
 from regard.text.tables import Column, Kind, kind_of, read_table
 from regard.text.tally import Tally
 
@@ -190,27 +188,5 @@ def _files(
         ]
     if problems:
         raise CorpusError("\n".join(problems))
-    kept = tuple(path if path.is_file() else _copied(path, scratch) for path in files)
+    kept = tuple(path if path.is_file() else temporary_copy(path, scratch) for path in files)
     return kept, tuple(name_of(path) for path in files)
-
-
-def _copied(path: Path, scratch: Path | str | None) -> Path:
-    """A copy of what can be read only once, for as long as the program runs."""
-    place = Path(scratch or tempfile.gettempdir())
-
-    def refusal(error: OSError) -> CorpusError:
-        return CorpusError(f"{name_of(path)}: cannot be copied to {place}: {error.strerror or error}")
-
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="regard-input-", dir=place))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        copy = folder / "input"
-        with copy.open("xb", buffering=0) as file, opened(path) as stream:
-            while data := stream.read(1 << 20):
-                try:
-                    file.write(data)
-                except OSError as error:  # not the reader's, who would say that the input is at fault
-                    raise refusal(error) from error
-    except OSError as error:
-        raise refusal(error) from error
-    return copy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regard.config import DataConfig
 from regard.data.corpus import parallel
 from regard.data.numerals import Split, sample
 from regard.durable import write_whole
@@ -12,7 +13,9 @@ from regard.train.preparation import PairsSource
 SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 
 
-def numerals(folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int) -> PairsSource:
+def numerals(
+    folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int, data: DataConfig
+) -> PairsSource:
     """Chinese to English numbers, dates, times and prices, written to a folder."""
     folder = folder / f"seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,4 +36,5 @@ def numerals(folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int
         vocab_size=vocab_size,
         max_tokens=max_tokens,
         seed=seed,
+        data=data,
     )

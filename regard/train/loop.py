@@ -36,6 +36,7 @@ from regard.errors import ConfigError
 from regard.model.transformer import Transformer
 from regard.train.checkpoint import checkpoints, load_checkpoint, prune, save_checkpoint
 from regard.train.journal import Journal
+from regard.train.lock import LOCK
 from regard.train.optimizer import make_optimizer
 from regard.train.schedule import learning_rate
 from regard.train.step import Score, evaluate, train_step
@@ -231,12 +232,23 @@ def claim(folder: Path, config: RunConfig) -> None:
     """Make a folder this run's, before anything is written to it.
 
     Raises:
+        ConfigError: see `refuse_other`.
+    """
+    refuse_other(folder, config)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "config.toml", to_toml(config))
+
+
+def refuse_other(folder: Path, config: RunConfig) -> None:
+    """Raise unless a folder is free for this run, or already its own; nothing is written.
+
+    Raises:
         ConfigError: it holds something else, or a run of another configuration that has begun.
     """
     file = folder / "config.toml"
     if folder.exists() and not folder.is_dir():
         raise ConfigError("a file of that name is in the way; choose another folder", str(folder))
-    if not file.exists() and folder.is_dir() and any(folder.iterdir()):
+    if not file.exists() and folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
         raise ConfigError("the folder holds something else; choose another", str(folder))
     if has_begun(folder):
         before, now = (_flat(each) for each in (read_config(file=file), config))
@@ -246,8 +258,6 @@ def claim(folder: Path, config: RunConfig) -> None:
         if changed:
             hint = "a run goes on as it began: give it the same settings, or another folder"
             raise ConfigError([*changed, hint], str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(file, to_toml(config))
 
 
 def has_begun(folder: Path) -> bool:
