@@ -54,7 +54,7 @@ def each_named(words: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSets:
     """The sets that a command line names, none of them opened yet; ConfigError with all that is wrong."""
 
     train: tuple[Path, ...]

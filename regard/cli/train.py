@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.corpora import Named, columns_of
+from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
 from regard.config import RunConfig, read_config
 from regard.errors import ConfigError, CorpusError
@@ -77,7 +77,7 @@ def train(
     config, vocab_size = _configured(preset, file, settings or [], builtin)
     sets = None
     if not builtin:
-        sets = Named(tuple(files or ()), tuple(valid or ()), tuple(test or ()), columns_of(columns))
+        sets = NamedSets(tuple(files or ()), tuple(valid or ()), tuple(test or ()), columns_of(columns))
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
     run = out or Path("runs") / (builtin or "-".join(languages))
     try:
@@ -122,7 +122,7 @@ def _claimed(run: Path, config: RunConfig) -> Iterator[None]:
 
 
 def _source(
-    sets: Named | None,
+    sets: NamedSets | None,
     corpora: dict[str, "Corpus"],
     languages: tuple[str, str],
     run: Path,

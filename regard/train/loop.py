@@ -1,6 +1,7 @@
 """A run: a folder, a configuration, two token stores, and a model that gets better.
 
     RUN/data/           what it learns from, when that was made from files (`preparation.py`)
+    RUN/.lock           held by the process that is at work (`lock.py`)
     RUN/config.toml     the whole configuration, which may not change when the run is resumed
     RUN/journal.jsonl   what happened
     RUN/checkpoints/    the newest checkpoints

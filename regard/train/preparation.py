@@ -3,6 +3,7 @@
     DATA/subwords.model     the subword model
     DATA/train, DATA/valid  token stores
     DATA/test.jsonl         what was kept to test with, as text, a pair a line
+    DATA/text/              what came from standard input, or is built in, as files
     DATA/report.json        what was dropped and repaired, and how long things are
     DATA/key                a hash of the files and settings that all of this was made from, written last
 
