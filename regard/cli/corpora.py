@@ -64,7 +64,7 @@ class NamedSets:
 
     def __post_init__(self) -> None:
         given = dict(zip(SETS, (self.valid, self.test), strict=True))
-        problems = [*_training_problems(self.train, bool(self.columns))]
+        problems = _training_problems(self.train, bool(self.columns))
         for option, files in given.items():
             problems += _set_problems(option, files, bool(self.columns))
         if self.columns and 1 not in map(len, (self.train, *given.values())):
@@ -85,8 +85,8 @@ class NamedSets:
         """
         from regard.data.corpus import parallel, refuse_shared_files, table
 
-        sets = {"training": () if self.from_stdin else self.train, "validation": self.valid}
-        sets["the test"] = self.test
+        train = () if self.from_stdin else self.train
+        sets = {"training": train, "validation": self.valid, "the test": self.test}
         made = {
             name: table(*files, columns=self.columns) if len(files) == 1 else parallel(*files)
             for name, files in sets.items()

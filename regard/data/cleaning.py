@@ -13,15 +13,16 @@ from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from math import inf, log
+from math import log
 from pathlib import Path
 
 import numpy as np
 
+from regard.config import DataConfig
 from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, hashes_of, mark_duplicates
 from regard.data.holding_out import Split, draw, known_texts, mark_known
-from regard.errors import ConfigError, CorpusError
+from regard.errors import CorpusError
 from regard.text.lines import MEGABYTE, WRONG_ENCODING, Block
 from regard.text.normalisation import comparison_forms
 from regard.text.tally import Tally
@@ -40,35 +41,6 @@ REASONS = {
 _SPOILT = {MEGABYTE: Fate.MEGABYTE, WRONG_ENCODING: Fate.WRONG_ENCODING}
 _NOT_DECODED = "\ufffd"
 _SLACK = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
-    """What is dropped from training."""
-
-    max_characters: int = 2000
-    """Longest text on any side, in characters."""
-
-    max_ratio: float | None = 4.0
-    """How far the ratio of the lengths of a pair may be from the usual one of the corpus, as a factor; the
-    usual one may well be 3, as from Chinese to English. Both lengths count 10 characters more than they are,
-    so that short texts may differ. None for no limit, as for summaries and labels."""
-
-    drop_duplicates: bool = True
-    """Whether a row that came before, exactly so, is dropped."""
-
-    compared: tuple[int, ...] | None = None
-    """The sides, counted from 0, whose texts must not be both trained on and held out; None for all. Labels
-    are not compared."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.max_characters < 1:
-            problems.append(f"max_characters = {self.max_characters} must be at least 1")
-        if self.max_ratio is not None and not 1 < self.max_ratio < inf:
-            problems.append(f"max_ratio = {self.max_ratio} must be above 1 and finite")
-        if problems:
-            raise ConfigError(problems, "Rules")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +123,9 @@ class Cleaned:
 
 def clean(
     corpus: Corpus,
-    rules: Rules | None = None,
+    rules: DataConfig | None = None,
     *,
+    compared: Sequence[int] | None = None,
     split: Split | None = None,
     given: Sequence[Corpus] = (),
     seed: int = 1,
@@ -164,6 +137,8 @@ def clean(
     Args:
         corpus: what to train on.
         rules: what is dropped.
+        compared: the sides, counted from 0, whose texts must not be both trained on and held out; all of them
+            by default. Labels are not compared.
         split: how much is held out of it; by default nothing is.
         given: validation and test sets that are there already. They stay as they are; what they share with
             the corpus is dropped from it.
@@ -174,8 +149,8 @@ def clean(
     Raises:
         CorpusError: the files cannot be used, nothing is left to train on, or the scratch folder is full.
     """
-    rules, repairs = rules or Rules(), Tally()
-    compared = tuple(range(corpus.n_sides)) if rules.compared is None else rules.compared
+    rules, repairs = rules or DataConfig(), Tally()
+    compared = range(corpus.n_sides) if compared is None else compared
     known = known_texts(given, compared, repairs)
     prints = Fingerprints(corpus.n_sides, scratch)
     try:
@@ -199,7 +174,7 @@ def clean(
 
 def _survey(
     corpus: Corpus,
-    rules: Rules,
+    rules: DataConfig,
     prints: Fingerprints,
     repairs: Tally,
     progress: Callable[[int], None] | None,
@@ -222,7 +197,7 @@ def _survey(
     return np.concatenate(fates), tuple(starts)
 
 
-def _judged(block: Block, lengths: list[np.ndarray], rules: Rules) -> Fates:
+def _judged(block: Block, lengths: list[np.ndarray], rules: DataConfig) -> Fates:
     """What can be said of each line by itself; the last to be written is the first that counts."""
     fates = np.full(len(block), Fate.TRAINING, np.uint8)
     fates[np.maximum.reduce(lengths) > rules.max_characters] = Fate.TOO_LONG
@@ -236,7 +211,11 @@ def _judged(block: Block, lengths: list[np.ndarray], rules: Rules) -> Fates:
 
 
 def _mark_ratio(fates: Fates, prints: Fingerprints, most: float) -> None:
-    """Drop pairs whose lengths do not fit each other; what is usual is the median of the corpus."""
+    """Drop pairs whose lengths do not fit each other.
+
+    What is usual is the median of the corpus, which may well be 3, as from Chinese to English. Both lengths
+    count some characters more than they are, so that short texts may differ.
+    """
     edges = np.linspace(-8, 8, 3201)
     counts = np.zeros(edges.size - 1, np.int64)
     for where, rows in prints.chunks():

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from regard.config import DataConfig
-from regard.data.cleaning import Cleaned, Rules, clean
+from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key, each_side, encode_in_threads
 from regard.data.holding_out import Split, known_texts, rows_apart
@@ -138,10 +138,7 @@ def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
         validation=data.valid_lines if source.valid is None else 0,
         test=data.test_lines if source.test is None else 0,
     )
-    rules = Rules(
-        max_characters=data.max_characters, max_ratio=data.max_ratio, drop_duplicates=data.drop_duplicates
-    )
-    return clean(source.train, rules, split=split, given=given, seed=source.seed, scratch=scratch)
+    return clean(source.train, data, split=split, given=given, seed=source.seed, scratch=scratch)
 
 
 def _validation(valid: Corpus, test: Corpus | None, left_out: Tally) -> list[Row]:

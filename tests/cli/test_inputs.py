@@ -48,6 +48,7 @@ def test_tables_and_standard_input_train_as_two_files_do(train, files, pairs):
             *("-", "--columns", "1,2", "--from", "zh", "--to", "en", "--out", "pipe"),
             stdin=gzip.compress(tsv(pairs, head="")),
         ),
+        "objects": train("-", *nested, "--out", "objects", stdin=jsonl(pairs)),
     }
     for name, answer in roads.items():
         assert answer.status == 0, answer.err

@@ -25,7 +25,7 @@ from regard import ConfigError, DataConfig, DecodingConfig, TrainingConfig
         (DataConfig, {"valid_lines": 0}, "data.valid_lines = 0 must be at least 1"),
         (DataConfig, {"test_lines": 0}, "data.test_lines = 0 must be at least 1"),
         (DataConfig, {"max_ratio": 1.0}, "data.max_ratio = 1.0 must be above 1 and finite"),
-        (DataConfig, {"max_ratio": float("inf")}, "data.max_ratio = inf must be above 1 and finite"),
+        (DataConfig, {"max_ratio": float("nan")}, "data.max_ratio = nan must be above 1 and finite"),
         (DecodingConfig, {"beam_size": 0}, "decoding.beam_size = 0 must be at least 1"),
         (
             DecodingConfig,
