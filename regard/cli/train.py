@@ -19,9 +19,8 @@ from regard.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.data.corpus import Corpus
-    from regard.train.loop import Progress, Run
+    from regard.train.loop import Run
     from regard.train.preparation import PairsSource, Prepared
-    from regard.train.step import Score
 
 BUILTIN = "numerals"
 INTERRUPTED = 130
@@ -64,6 +63,7 @@ def train(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run; the same one goes on with it.")
     ] = None,
+    device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
     preset: PresetOption = None,
     file: ConfigOption = None,
     settings: SetOption = None,
@@ -83,7 +83,7 @@ def train(
     try:
         corpora = {} if sets is None else sets.corpora()
         with _claimed(run, config):
-            _run(run, config, _source(sets, corpora, languages, run, config, vocab_size))
+            _run(run, config, _source(sets, corpora, languages, run, config, vocab_size), device)
     except OSError as error:
         raise ConfigError(f"{error.filename or run}: {error.strerror or error}") from error
 
@@ -112,8 +112,8 @@ def _configured(
 @contextmanager
 def _claimed(run: Path, config: RunConfig) -> Iterator[None]:
     """The folder, as this run's and for this process alone; another's is left as it is."""
+    from regard.train.folder import claim, refuse_other
     from regard.train.lock import locked
-    from regard.train.loop import claim, refuse_other
 
     refuse_other(run, config)
     with locked(run, lambda words: typer.echo(words, err=True)):
@@ -133,7 +133,7 @@ def _source(
     from regard.data.corpus import table
     from regard.data.spool import spooled
     from regard.train.builtin import numerals
-    from regard.train.loop import DATA, has_begun
+    from regard.train.folder import DATA, has_begun
     from regard.train.preparation import PairsSource
 
     max_tokens, seed, texts = config.model.max_length, config.training.seed, run / DATA / "text"
@@ -154,11 +154,14 @@ def _source(
     )
 
 
-def _run(run: Path, config: RunConfig, pairs: "PairsSource") -> None:
+def _run(run: Path, config: RunConfig, pairs: "PairsSource", device: str) -> None:
     """Prepare, train, then score the best model on the test set."""
     from regard.allocator import keep_freed_memory
-    from regard.train.loop import ASKED_TO_STOP, DATA, Run, has_begun
+    from regard.train.ending import ASKED_TO_STOP
+    from regard.train.folder import DATA, has_begun
+    from regard.train.loop import Run
     from regard.train.preparation import key_of, prepare_pairs
+    from regard.train.world import World, choose_device
 
     keep_freed_memory()
     if has_begun(run) and key_of(run / DATA) not in (None, pairs.key()):
@@ -166,8 +169,8 @@ def _run(run: Path, config: RunConfig, pairs: "PairsSource") -> None:
             f"{run}: the data has changed since the run began; choose another folder with --out"
         )
     prepared = prepare_pairs(run / DATA, pairs, lambda words: typer.echo(words, err=True))
-    training = Run(run, config, prepared.data)
-    training.on_step = _Lines(training)
+    training = Run(run, config, prepared.data, world=World(choose_device(device)))
+    training.listeners.append(_Lines(training))
     typer.echo(f"{training.model.n_parameters:,} parameters, {training.model.compute_dtype}", err=True)
     reason = training.train()
     typer.echo(f"{reason}, after {training.progress.seconds:,.0f} s of training", err=True)
@@ -206,8 +209,12 @@ class _Lines:
     def __init__(self, run: "Run") -> None:
         self.run, self.tokens, self.since = run, 0, time.perf_counter()
 
-    def __call__(self, progress: "Progress", score: "Score") -> None:
-        self.tokens += score.n_tokens
+    def __call__(self, event: dict[str, Any]) -> None:
+        if "loss" not in event:
+            typer.echo(str(event), err=True)
+            return
+        progress, loss = self.run.progress, event["loss"]
+        self.tokens += event["tokens"]
         elapsed = time.perf_counter() - self.since
         if elapsed < self.EVERY:
             return
@@ -215,8 +222,8 @@ class _Lines:
         left = progress.seconds * max(0.0, 1.0 / done - 1.0)
         best = f"  best valid loss {progress.best_loss:.3f}" if progress.best_step else ""
         typer.echo(
-            f"step {progress.step:,} of {limit:,}  loss {score.loss:.3f}"
-            f"  perplexity {exp(min(score.loss, 99.0)):.2f}"
+            f"step {progress.step:,} of {limit:,}  loss {loss:.3f}"
+            f"  perplexity {exp(min(loss, 99.0)):.2f}"
             f"  {self.tokens / elapsed:,.0f} tokens/s{best}  about {left:,.0f} s left",
             err=True,
         )

@@ -7,6 +7,7 @@ from regard.config.checking import not_a_fraction, not_positive, refuse_problems
 
 Precision = Literal["auto", "float32", "bfloat16"]
 Schedule = Literal["paper", "cosine", "warmup-stable-decay"]
+OptimizerName = Literal["adamw", "muon"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,10 +20,10 @@ class TrainingConfig:
     """Where every random choice of a run starts."""
 
     batch_tokens: int = 25000
-    """Output tokens in one step (5.1)."""
+    """Most output tokens in one step, of all processes together (5.1)."""
 
-    accumulate: int = 1
-    """Parts that a step's tokens are taken in, one after another: more need less memory."""
+    accumulate: int = 0
+    """Parts that a process takes its share of a step in, one after another; 0 for what memory demands."""
 
     precision: Precision = "auto"
     """What activations are computed in; auto takes bfloat16 where the hardware is fast at it."""
@@ -48,6 +49,9 @@ class TrainingConfig:
     warmup_steps: int = 4000
     """Steps over which the learning rate grows before it falls (5.3)."""
 
+    optimizer: OptimizerName = "adamw"
+    """What turns gradients into steps; muon makes the updates of the layers' matrices orthogonal."""
+
     adam_beta1: float = 0.9
     """Decay of Adam's mean of gradients (5.3)."""
 
@@ -72,18 +76,24 @@ class TrainingConfig:
     checkpoint_every: int = 1000
     """Steps between two checkpoints."""
 
+    average_checkpoints: int = 5
+    """The mean of so many last checkpoints is kept, if it is better (6.1); 1 for none."""
+
+    ema_decay: float = 0.0
+    """Decay of a moving average of the weights, which is then what is validated and kept; 0 for none."""
+
     def __post_init__(self) -> None:
         refuse_problems(self)
 
     def problems(self) -> list[str]:
         """Every setting that is out of range, as sentences."""
-        counts = ("batch_tokens", "accumulate", "max_steps", "max_epochs", "warmup_steps")
+        counts = ("batch_tokens", "max_steps", "max_epochs", "warmup_steps", "average_checkpoints")
         every = ("validate_every", "checkpoint_every")
         least = dict.fromkeys(counts + every, 1) | dict.fromkeys(
-            ("seed", "patience", "weight_decay", "clip_norm", "max_minutes"), 0
+            ("seed", "accumulate", "patience", "weight_decay", "clip_norm", "max_minutes"), 0
         )
         return [
             *too_small(self, least),
             *not_positive(self, "learning_rate", "adam_epsilon"),
-            *not_a_fraction(self, "adam_beta1", "adam_beta2", "label_smoothing"),
+            *not_a_fraction(self, "adam_beta1", "adam_beta2", "label_smoothing", "ema_decay"),
         ]

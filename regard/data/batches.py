@@ -117,6 +117,21 @@ def plan_batches(store: Store, order: np.ndarray, budget: Budget) -> Plan:
     return Plan(order, cuts, tuple(fill.tolist()))
 
 
+def deal(store: Store, indices: np.ndarray, n_hands: int) -> list[np.ndarray]:
+    """Examples dealt out like cards in the order of their lengths, so that all hands are about equally heavy.
+
+    Where there are fewer examples than hands, the last ones stay empty.
+    """
+    if n_hands == 1:
+        return [indices]
+    first, last = (store.lengths(side, indices) for side in (0, len(store.facts.sides) - 1))
+    ordered = indices[np.lexsort((np.where(last % 2, -first, first), last))]
+    # There and back: who gets the shorter of two neighbours in one round gets the longer one in the next.
+    place = np.arange(len(ordered)) % (2 * n_hands)
+    hand = np.minimum(place, 2 * n_hands - 1 - place)
+    return [ordered[hand == i] for i in range(n_hands)]
+
+
 def _cut(ends: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """Where to cut, given the running sums of lengths on each side, one side a row."""
     cuts, n_examples, taken = [0], ends.shape[1], np.zeros_like(limits)
@@ -155,6 +170,12 @@ class PairsBatch(NamedTuple):
     """False where a target belongs to the filler; None where there is none."""
     n_tokens: tuple[int, int]
     """Real tokens of inputs and of outputs."""
+
+    def to(self, device: torch.device) -> PairsBatch:
+        """The same on another device."""
+        counted_T = None if self.counted_T is None else self.counted_T.to(device)
+        inputs, outputs = self.inputs.to(device), self.outputs.to(device)
+        return PairsBatch(inputs, outputs, self.targets_T.to(device), counted_T, self.n_tokens)
 
 
 class TextBatch(NamedTuple):

@@ -1,12 +1,12 @@
-"""The stream of batches: endless, shuffled by seed, shared out among processes, and able to go on anywhere.
+"""The stream of batches: endless, shuffled by seed, and able to go on anywhere.
 
 An epoch goes through the store in windows of a hundred batches or more. A window takes blocks of neighbouring
 examples from all over the store into memory, shuffles their examples, and packs them: a store larger than
 memory is read in pieces that a disk likes, and no list has an entry for each example. A store that fits into
 one window is shuffled as a whole. Batches of free size, those for CPUs, have examples of like length.
 
-Which batches come, and in which order, depends on store, seed and budget alone. Of `world_size` processes,
-each takes every `world_size`-th batch: two see in one step what one sees in a step of two batches.
+Which batches come, and in which order, depends on store, seed and budget alone, never on the number of
+processes: each of several reads the same stream and takes its share of every batch (`train/sharing.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -131,16 +130,6 @@ class BatchOrder:
                     position = Position(epoch=following[0], window=following[1], example=example)
                 yield part, plan[i], position
 
-    def share_from(
-        self, start: Position, rank: int, world_size: int
-    ) -> Iterator[tuple[Store, np.ndarray, Position]]:
-        """What one of several processes gets, each time with the position after what all of them get."""
-        batches = self.batches_from(start)
-        while True:
-            turn = list(islice(batches, world_size))
-            part, indices, _ = turn[rank]
-            yield part, indices, turn[-1][-1]
-
     @cached_property
     def batches_per_epoch(self) -> float:
         """Batches in an epoch: as many, if there is one window, and otherwise about."""
@@ -168,18 +157,15 @@ class BatchStream(Generic[T]):
         *,
         budget: Budget,
         seed: int,
-        rank: int = 0,
-        world_size: int = 1,
         state: Mapping[str, Any] | None = None,
         prefetch: int = 8,
     ) -> None:
         """Start at the beginning, or where `state` was taken; with `prefetch=0`, without a thread."""
-        assert 0 <= rank < world_size, f"rank {rank} of {world_size} processes"
         budget.check(store)
         self.order = BatchOrder(store, budget, seed)
         self.position = Position() if state is None else self._resumed(state)
-        share = self.order.share_from(self.position, rank, world_size)
-        items = ((make(part, indices), after) for part, indices, after in share)
+        batches = self.order.batches_from(self.position)
+        items = ((make(part, indices), after) for part, indices, after in batches)
         self._ahead = Prefetch(items, prefetch) if prefetch else None
         self._items = items if self._ahead is None else self._ahead
 
@@ -197,7 +183,7 @@ class BatchStream(Generic[T]):
         self.close()
 
     def state(self) -> dict[str, Any]:
-        """Where the stream stands after the batches handed out, as JSON can say it; the same on all ranks."""
+        """Where the stream stands after the batches handed out, as JSON can say it."""
         return {**asdict(self.position), "origin": self.order.origin()}
 
     @property

@@ -52,7 +52,7 @@ class SameSequence:
             raise ShapeError("keys", f"{queries.n_sequences} sequences, as queries have", keys.n_sequences)
         self.queries, self.keys, self.causal = queries, keys, causal
         # One mask serves every layer, so what the kernels want of it is worked out once.
-        self.blocks = self._make_blocks() if torch.compiler.is_compiling() else None
+        self.blocks = None if on_host and not torch.compiler.is_compiling() else self._make_blocks()
         self._groups: PaddedGroups | None = None
 
     def as_mask(self) -> Tensor:
@@ -105,15 +105,28 @@ class SameSequence:
             same = q_seq_N[q] == k_seq_N[k]
             return same & (q >= k) if causal else same
 
-        some_n, some = _in_order(meet & ~whole)
-        whole_n, whole_at = _in_order(whole)
-        return BlockMask.from_kv_blocks(
-            some_n, some, whole_n, whole_at, BLOCK_SIZE=BLOCK, mask_mod=may_attend,
-            seq_lengths=(q_seq_N.shape[0], k_seq_N.shape[0]),
-        )  # fmt: skip
+        by_query, by_key = _runs(meet, whole), _runs(meet.t(), whole.t())
+        return BlockMask(
+            (q_seq_N.shape[0], k_seq_N.shape[0]),
+            *by_query,
+            *by_key,
+            BLOCK_SIZE=(BLOCK, BLOCK),
+            mask_mod=may_attend,
+        )
 
 
-def _in_order(meet: Tensor) -> tuple[Tensor, Tensor]:
-    """(1, 1, tiles) counts and (1, 1, tiles, tiles) indices of the key tiles that each query tile meets."""
-    order = torch.argsort(meet.to(torch.int32), dim=-1, descending=True, stable=True)
-    return meet.sum(dim=-1, dtype=torch.int32)[None, None], order.to(torch.int32)[None, None]
+def _runs(meet: Tensor, whole: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """For each row, how many tiles meet it in part and which, how many are wholly allowed and which.
+
+    In each row the tiles that meet it are neighbours, and so are the whole ones among them. So their numbers
+    follow from where each run begins: to sort the rows would say the same, and takes a minute to compile.
+    """
+    n_tiles = meet.shape[1]
+    tile = torch.arange(n_tiles, device=meet.device, dtype=torch.int32)
+    first, first_whole = (torch.where(run, tile, n_tiles).amin(dim=1, keepdim=True) for run in (meet, whole))
+    n_whole = whole.sum(dim=1, keepdim=True, dtype=torch.int32)
+    n_partly = meet.sum(dim=1, keepdim=True, dtype=torch.int32) - n_whole
+    partly = first + tile
+    partly = torch.where(partly >= first_whole, partly + n_whole, partly) % n_tiles
+    wholly = (first_whole + tile) % n_tiles
+    return tuple(x.contiguous()[None, None] for x in (n_partly[:, 0], partly, n_whole[:, 0], wholly))  # type: ignore[return-value]

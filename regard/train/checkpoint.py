@@ -2,44 +2,73 @@
 
     checkpoints/step-00001000/
         weights.safetensors     the model
-        moments.safetensors     the optimizer, and the states of the random number generators
+        moments.safetensors     the optimizer, the moving average, the states of the random number generators
         state.json              the step, the place in the data, the journal's length, the best score so far
 
-A checkpoint is written beside its place and renamed into it: it is there whole or not at all.
+A checkpoint is written beside its place and renamed into it: it is there whole or not at all. It holds whole
+weights, however many processes wrote it, and any number of processes can go on from it.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
 
-from regard.bundle.weights import to_bytes
 from regard.bundle.writing import write_folder
 from regard.errors import BundleError
-from regard.train.optimizer import moments, restore_moments
+from regard.train.sharding import put, whole
+from regard.train.world import World
 
 WEIGHTS, MOMENTS, STATE = "weights.safetensors", "moments.safetensors", "state.json"
-CPU_GENERATOR, CUDA_GENERATOR = "generator.cpu", "generator.cuda"
+GENERATOR = "generator"
 
 
-def save_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, step: int, state: dict[str, Any]
+def whole_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Every weight, put together where processes share it, on the host; all processes must ask."""
+    return on_host(dict(model.named_parameters()))
+
+
+def on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Whole tensors, in ordinary memory; all processes must ask."""
+    return {name: whole(tensor).cpu().contiguous() for name, tensor in tensors.items()}
+
+
+def generators(world: World) -> dict[str, Tensor]:
+    """The states of every process's random number generators; all processes must ask."""
+    own = {"cpu": torch.get_rng_state()}
+    if world.device.type == "cuda":
+        own["cuda"] = torch.cuda.get_rng_state(world.device)
+    everyone = world.gather(own)
+    return {
+        f"{GENERATOR}.{kind}.{i}": state for i, each in enumerate(everyone) for kind, state in each.items()
+    }
+
+
+def set_generators(saved: Mapping[str, Tensor], world: World, seed: int) -> None:
+    """Go on drawing where each process was; where there were fewer processes, start afresh from a seed."""
+    own = {kind: saved.get(f"{GENERATOR}.{kind}.{world.rank}") for kind in ("cpu", "cuda")}
+    torch.manual_seed(seed + world.rank)
+    if own["cpu"] is not None:
+        torch.set_rng_state(own["cpu"])
+    if own["cuda"] is not None and world.device.type == "cuda":
+        torch.cuda.set_rng_state(own["cuda"], world.device)
+
+
+def write_checkpoint(
+    folder: Path, weights: dict[str, Tensor], moments: dict[str, Tensor], step: int, state: dict[str, Any]
 ) -> Path:
     """Write the checkpoint of a step."""
-    tensors = {name: value.detach().cpu() for name, value in moments(model, optimizer).items()}
-    tensors[CPU_GENERATOR] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors[CUDA_GENERATOR] = torch.cuda.get_rng_state()
     place = folder / f"step-{step:08d}"
     files = {
-        WEIGHTS: to_bytes(model),
-        MOMENTS: save(tensors),
+        WEIGHTS: save(weights),
+        MOMENTS: save(moments),
         STATE: json.dumps({"step": step, **state}, indent=1).encode(),
     }
     write_folder(place, files, overwrite=False)
@@ -51,25 +80,28 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-*") if (path / STATE).is_file())
 
 
-def load_checkpoint(place: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Put model, optimizer and generators back where they were; gives back the rest of the state."""
+def read_weights(place: Path) -> dict[str, Tensor]:
+    """The weights of a checkpoint or a model folder."""
     try:
-        weights, saved = load((place / WEIGHTS).read_bytes()), load((place / MOMENTS).read_bytes())
+        return load((place / WEIGHTS).read_bytes())
+    except Exception as error:
+        raise BundleError(f"the weights cannot be read: {error}", str(place)) from error
+
+
+def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Give the model its weights back; the moments and the state are for the caller."""
+    weights = read_weights(place)
+    try:
+        moments = load((place / MOMENTS).read_bytes())
         state: dict[str, Any] = json.loads((place / STATE).read_text(encoding="utf-8"))
     except Exception as error:
         raise BundleError(f"the checkpoint cannot be read: {error}", str(place)) from error
     wanted = {name: parameter.shape for name, parameter in model.named_parameters()}
-    found = {name: tensor.shape for name, tensor in weights.items()}
-    if wanted != found:
+    if wanted != {name: tensor.shape for name, tensor in weights.items()}:
         raise BundleError("the checkpoint is of another model: its weights differ", str(place))
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
-    torch.set_rng_state(saved.pop(CPU_GENERATOR))
-    if (cuda := saved.pop(CUDA_GENERATOR, None)) is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(cuda)
-    restore_moments(model, optimizer, saved)
-    return state
+    for name, parameter in model.named_parameters():
+        put(parameter, weights[name])
+    return moments, state
 
 
 def prune(folder: Path, keep: int) -> None:

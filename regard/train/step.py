@@ -1,4 +1,4 @@
-"""One step: forward, loss, backward, clip, update."""
+"""One step: forward, loss, backward, sum over processes, clip, update."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from torch import Tensor, nn
 
 from regard.config import TrainingConfig
 from regard.data.batches import PairsBatch
-from regard.errors import RegardError
-from regard.loss import Loss, label_smoothed_cross_entropy
-from regard.model.transformer import Transformer
-from regard.train.optimizer import set_learning_rate
-
-
-class DivergedError(RegardError):
-    """The loss or its gradient is no longer a number; the step was not taken."""
+from regard.train.objective import Objective
+from regard.train.optimizer import Optimizer
+from regard.train.sharding import is_sharded, whole
+from regard.train.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +36,80 @@ class Score:
         return self.correct / self.n_tokens
 
 
-def batch_loss(model: Transformer, batch: PairsBatch, smoothing: float) -> Loss:
-    """The loss of one batch, summed over its target tokens."""
-    states_TD = model.decode(batch.outputs, model.encode(batch.inputs))
-    weight_VD = model.output_probabilities.weight
-    return label_smoothed_cross_entropy(
-        states_TD, weight_VD, batch.targets_T, smoothing, counted_N=batch.counted_T
-    )
+@dataclass(frozen=True, eq=False, slots=True)
+class Outcome:
+    """What came of a step, still on its way from the device."""
+
+    numbers: Tensor
+    """Smoothed loss, likelihood and hits, how many were asked to stop, the first one's clock; the norm."""
+    n_tokens: int
+    ready: torch.cuda.Event | None
+
+    def read(self) -> tuple[Score, bool, float, float]:
+        """The score, whether somebody asked to stop, the clock, the gradient's norm; waits for them."""
+        if self.ready is not None:
+            self.ready.synchronize()
+        smoothed, nll, correct, asked, seconds, norm = self.numbers.tolist()
+        return Score(smoothed, nll, correct, self.n_tokens), asked > 0, seconds, norm
 
 
 def train_step(
-    model: Transformer,
-    optimizer: torch.optim.Optimizer,
+    objective: Objective,
+    optimizer: Optimizer,
     batches: Sequence[PairsBatch],
+    n_tokens: int,
     rate: float,
     config: TrainingConfig,
-) -> Score:
-    """One update from one or several batches, which count as one: the mean is over all their tokens."""
-    n_tokens = sum(batch.n_tokens[1] for batch in batches)
-    sums: list[Tensor] = []
+    world: World,
+    *,
+    asked: bool = False,
+    seconds: float = 0.0,
+) -> Outcome:
+    """One update from batches that count as one: the mean is over `n_tokens`, those of all processes.
+
+    Where the gradient is no number, nothing changes. The host does not wait to learn it. Whether this process
+    was `asked` to stop, and the `seconds` on its clock, are summed with the loss: so all learn it in step.
+    """
+    weights = list(objective.model.parameters())
+    sums = torch.tensor([0.0, 0.0, 0.0, asked, seconds]).to(world.device)
     for batch in batches:
-        loss = batch_loss(model, batch, config.label_smoothing)
-        (loss.smoothed / n_tokens).backward()
-        sums.append(torch.stack([part.detach() for part in loss]))
-    smoothed, nll, correct = torch.stack(sums).sum(dim=0).tolist()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm or torch.inf)
-    if not torch.isfinite(norm):
-        optimizer.zero_grad()
-        what = f"the loss is {smoothed / n_tokens:.4g} and the gradient's norm {float(norm):.4g}"
-        advice = (
-            "train in another folder with a lower training.learning_rate or a longer training.warmup_steps"
-        )
-        raise DivergedError(f"{what}; {advice}")
-    set_learning_rate(optimizer, rate)
-    optimizer.step()
+        smoothed, told = objective(batch.to(world.device))
+        # Sharded gradients come as a mean over processes, which each count the tokens of all of them.
+        share = n_tokens / world.size if is_sharded(weights[0]) else n_tokens
+        (smoothed / share).backward()
+        sums[:3] += told
+    if not is_sharded(weights[0]):
+        world.sum_gradients(weights)
+    norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
+    _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
     optimizer.zero_grad()
-    return Score(smoothed, nll, correct, n_tokens)
+    return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_tokens)
+
+
+def _update(optimizer: Optimizer, rate: float, norm: Tensor, *, sharded: bool) -> None:
+    if not sharded:
+        optimizer.step(rate, (~torch.isfinite(norm)).float())
+    elif bool(torch.isfinite(norm)):  # parts of weights cannot meet a whole number in one kernel
+        optimizer.step(rate, None)
+
+
+def _on_its_way(numbers: Tensor, n_tokens: int) -> Outcome:
+    if numbers.device.type != "cuda":
+        return Outcome(numbers, n_tokens, None)
+    on_host = numbers.to("cpu", non_blocking=True)
+    ready = torch.cuda.Event()
+    ready.record()
+    return Outcome(on_host, n_tokens, ready)
 
 
 @torch.no_grad()
-def evaluate(model: Transformer, batches: Iterable[PairsBatch]) -> Score:
+def evaluate(objective: Objective, batches: Iterable[PairsBatch], device: torch.device) -> Score:
     """The score of held-out batches, without dropout and smoothing."""
-    was_training, n_tokens, sums = model.training, 0, torch.zeros(3)
-    model.eval()
+    was_training, n_tokens, sums = objective.training, 0, torch.zeros(3, dtype=torch.float64)
+    objective.eval()
     for batch in batches:
-        sums += torch.stack(list(batch_loss(model, batch, 0.0))).cpu()
+        sums += objective(batch.to(device))[1].double().cpu()
         n_tokens += batch.n_tokens[1]
-    model.train(was_training)
+    objective.train(was_training)
     smoothed, nll, correct = sums.tolist()
     return Score(smoothed, nll, correct, n_tokens)

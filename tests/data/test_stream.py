@@ -181,43 +181,6 @@ def test_going_on_gives_what_would_have_come(store, n, prefetch, budget, seed):
     assert first(n + 30, store, **options)[n:] == rest
 
 
-@given(st.integers(1, 5), st.integers(1, 4), st.sampled_from([FREE, FIXED]))
-def test_all_ranks_together_see_what_one_process_sees(store, world_size, accumulated, budget):
-    """Step by step: a step of several processes, each with several batches, is a step of one process."""
-    n_steps = 13
-    alone = first(n_steps * world_size * accumulated, store, budget=budget)
-    shares = [
-        first(n_steps * accumulated, store, budget=budget, rank=rank, world_size=world_size)
-        for rank in range(world_size)
-    ]
-    for step in range(n_steps):
-        own = slice(step * accumulated, (step + 1) * accumulated)
-        together = [batch for turn in zip(*(share[own] for share in shares), strict=True) for batch in turn]
-        every = world_size * accumulated
-        assert together == alone[step * every : (step + 1) * every]
-
-
-@given(st.integers(0, 30), st.integers(1, 5), st.integers(1, 5), st.data())
-def test_going_on_with_more_or_fewer_processes(store, n, before, after, data):
-    rank, other = data.draw(st.integers(0, before - 1)), data.draw(st.integers(0, after - 1))
-    with stream_of(store, rank=rank, world_size=before) as stream:
-        for _ in range(n):
-            next(stream)
-        state = stream.state()
-    going_on = first(11, store, rank=other, world_size=after, state=state)
-    assert going_on == first(n * before + 11 * after, store)[n * before + other :: after]
-
-
-def test_all_ranks_have_the_same_state(store):
-    streams = [stream_of(store, rank=rank, world_size=3, prefetch=rank) for rank in range(3)]
-    for _ in range(29):
-        for stream in streams:
-            next(stream)
-        assert len({json.dumps(stream.state()) for stream in streams}) == 1
-    for stream in streams:
-        stream.close()
-
-
 def test_a_change_of_what_decides_the_order_is_named(store, tmp_path):
     state = stream_of(store).state()
     with pytest.raises(ConfigError) as caught:

@@ -34,6 +34,7 @@ SETTINGS = (
     "training.validate_every=10",
     "training.checkpoint_every=4",
     "training.precision=float32",
+    "training.average_checkpoints=1",
 )
 
 

@@ -32,11 +32,11 @@ def journal(folder):
 def stop_at(step):
     """Ask to stop, as a terminal or a job system does, when a step is done."""
 
-    def on_step(progress, _):
-        if progress.step == step:
+    def hear(event):
+        if event["step"] == step:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    return on_step
+    return [hear]
 
 
 def test_a_run_leaves_its_model_its_journal_and_its_newest_checkpoints(tmp_path):
@@ -58,7 +58,10 @@ def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, preci
     whole, _ = train(tmp_path / "whole", settings)
     for step in (7, 13, 14):
         run = Run(
-            tmp_path / "parts" / "run", config(settings), data(tmp_path / "parts" / "data"), stop_at(step)
+            tmp_path / "parts" / "run",
+            config(settings),
+            data(tmp_path / "parts" / "data"),
+            listeners=stop_at(step),
         )
         assert run.train() == "asked to stop"
         assert run.progress.step == step
@@ -112,7 +115,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path, monkeypatch):
         tmp_path / "full" / "run",
         config(),
         data(tmp_path / "full" / "data"),
-        lambda progress, _: monkeypatch.setattr(os, "fsync", no_space) if progress.step == 11 else None,
+        listeners=[lambda event: event["step"] == 11 and monkeypatch.setattr(os, "fsync", no_space)],
     )
     with pytest.raises(BundleError, match="No space left"):
         run.train()

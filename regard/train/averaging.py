@@ -1,0 +1,56 @@
+"""Averages of weights: along the way, and over the last checkpoints (6.1).
+
+Both smooth out the noise of the last steps, which a learning rate above nothing leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.train.checkpoint import read_weights
+from regard.train.sharding import put
+
+
+class MovingAverage:
+    """An exponential moving average of a model's weights.
+
+    Early on it forgets faster than `decay` says, or it would remember the random start for long.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Take the weights after a step in."""
+        decay = min(self.decay, step / (step + 9))
+        torch._foreach_lerp_(list(self.weights.values()), [w.detach() for w in model.parameters()], 1 - decay)
+
+
+def mean_of(places: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several checkpoints or model folders of one model."""
+    total: dict[str, Tensor] = {}
+    for place in places:
+        weights = read_weights(place)
+        total = {name: total.get(name, 0) + weight.double() for name, weight in weights.items()}
+    return {name: (weight / len(places)).float() for name, weight in total.items()}
+
+
+@contextmanager
+def with_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> Iterator[None]:
+    """The model has other weights, and its own back afterwards."""
+    own = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    try:
+        for name, weight in model.named_parameters():
+            put(weight, weights[name])
+        yield
+    finally:
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                weight.copy_(own[name])

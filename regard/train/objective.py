@@ -1,0 +1,61 @@
+"""The objective: the loss of a batch, as one function that can be compiled and sharded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batches import PairsBatch
+from regard.loss import label_smoothed_cross_entropy
+from regard.model.transformer import Transformer
+from regard.packing import Boundaries, Packed
+
+COMPILER: dict[str, Any] = {"triton.mix_order_reduction": False}
+"""Fusing the norm's two reductions into one kernel was 8% slower on an H200 than two kernels."""
+
+
+class Objective(nn.Module):
+    """A model and how wrong it is, summed over the target tokens of a batch."""
+
+    def __init__(self, model: Transformer, smoothing: float, *, compiled: bool = False) -> None:
+        super().__init__()
+        self.model, self.smoothing, self.compiled = model, smoothing, compiled
+        self._fixed = torch.compile(self._of_tensors, dynamic=False, fullgraph=True, options=COMPILER)
+
+    def forward(self, batch: PairsBatch) -> tuple[Tensor, Tensor]:
+        """What is minimised; and with it, to be told, the likelihood and the hits: (3,), without a gradient.
+
+        The batch lies on the model's device. Compiled, it must have been filled to a fixed size.
+        """
+        if not self.compiled or not self.training:
+            return self._of_batch(batch.inputs, batch.outputs, batch.targets_T, batch.counted_T)
+        assert batch.counted_T is not None, "a batch of fixed size has a filler, which does not count"
+        return self._fixed(
+            *_tensors(batch.inputs), *_tensors(batch.outputs), batch.targets_T, batch.counted_T
+        )
+
+    def _of_batch(
+        self, inputs: Packed, outputs: Packed, targets_T: Tensor, counted_T: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        states_TD = self.model.decode(outputs, self.model.encode(inputs))
+        weight_VD = self.model.output_probabilities.weight
+        smoothing = self.smoothing if self.training else 0.0
+        loss = label_smoothed_cross_entropy(states_TD, weight_VD, targets_T, smoothing, counted_N=counted_T)
+        # torch 2.11 loses the gradient of a compiled function whose other outputs are not differentiable.
+        return loss.smoothed, torch.stack([part.detach() for part in loss])
+
+    def _of_tensors(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        """The same of tensors alone: what only the host knows, lengths, must not decide what is compiled."""
+        inputs, outputs = (
+            Packed(ids, Boundaries(sequence, positions, None, None))
+            for ids, sequence, positions in (tensors[:3], tensors[3:6])
+        )
+        return self._of_batch(inputs, outputs, tensors[6], tensors[7])
+
+
+def _tensors(packed: Packed) -> tuple[Tensor, Tensor, Tensor]:
+    """Half as wide as they come: the kernels read them again and again."""
+    b = packed.boundaries
+    return packed.ids_N.int(), b.sequence_N.int(), b.positions_N.int()
