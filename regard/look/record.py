@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
     for event in events:
         if isinstance(scores := event.get("test"), dict):
             test = {name: float(value) for name, value in scores.items() if is_number(value)}
-        if not is_number(step := event.get("step")):
+        if not isinstance(step := event.get("step"), int):
             continue
         if is_number(event.get("averaged")):
             if is_number(loss := event.get("valid_loss")) and isfinite(loss):
@@ -67,7 +67,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
             continue
         for name in _GATHERED:
             if is_number(value := event.get(name)):
-                rows[name].append((int(step), float(value)))
+                rows[name].append((step, float(value)))
     series = {name: _series(found) for name, found in rows.items()}
     tokens, seconds = series["tokens"].finite.values, series["seconds"].finite.values
     return Record(
@@ -83,7 +83,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
     )
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a value can be drawn: a number, though perhaps not a finite one."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

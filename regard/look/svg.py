@@ -27,6 +27,7 @@ _WIDTHS = {
     **dict.fromkeys("ijlI'|", 0.3),
     **dict.fromkeys('ftr.,:;!()[]/\\ -"', 0.42),
     **dict.fromkeys("mwMWQO%@&+=<>~", 1.0),
+    **dict.fromkeys("ÆŒĲæœ", 1.15),
 }
 
 
@@ -117,10 +118,10 @@ def _ems(character: str) -> float:
     if (width := _WIDTHS.get(character)) is not None:
         return width
     category = unicodedata.category(character)
-    if category in ("Mn", "Me"):
-        return 0.0
-    if unicodedata.east_asian_width(character) in "WF":
-        return 1.3 if category == "So" else 1.02  # an emoji is wider than a Chinese character
-    if category == "Lu":
-        return 0.78
-    return 0.65 if character.isascii() else 0.85
+    if category == "Cf" or "\u0300" <= character <= "\u036f":
+        return 0.0  # joiners and accents stand on their neighbours
+    if unicodedata.east_asian_width(character) in "WF" and category == "So":
+        return 1.3  # an emoji is wider than a Chinese character
+    if character >= "\u0530" or category[0] not in "L":
+        return 0.65 if character.isascii() else 1.02
+    return 0.78 if category == "Lu" else 0.65
