@@ -82,13 +82,10 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
 
 def tick_label(value: float) -> str:
     """A round number as one writes it: 20,000, 0.5, 2e-4."""
-    if value and abs(value) < 1e-3:
+    if value and not 1e-3 <= abs(value) < 1e9:
         mantissa, exponent = f"{value:.6e}".split("e")
         return f"{float(mantissa):g}e{int(exponent)}"
-    if abs(value) >= 1e9:
-        return f"{value:.6g}".replace("e+", "e")
-    text = f"{value:,.6f}"
-    return text.rstrip("0").rstrip(".")
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -248,7 +248,7 @@ def _axes(box: _Box, x: Scale, y: Scale, ticks: list[float]) -> Iterator[Markup]
         at = y.at(tick)
         yield element("path", d=f"M{box.left:.1f} {at:.2f}H{box.right:.1f}", class_="grid-line")
         yield _text(box.left - 8, at + 4, tick_label(tick), "soft", SMALL, text_anchor="end")
-    widest = text_width(tick_label(x.high), SMALL) + 14
+    widest = text_width(f"{x.high:,.0f}", SMALL) + 14
     for tick in round_ticks(0, x.high, max(1, int(box.width / widest)), least_step=1):
         at = x.at(tick)
         yield element("path", d=f"M{at:.2f} {box.bottom:.1f}v4", class_="soft-line")
