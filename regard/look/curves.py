@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ class _Small:
     name: str
     colour: str
     series: Series
-    write: Any
+    write: Callable[[float], str]
     """How a value of it is written."""
 
 
