@@ -73,7 +73,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
     return Record(
         loss=series["loss"],
         rate=series["learning_rate"],
-        speed=_speed(series["tokens"], series["seconds"]),
+        speed=_speed(series["tokens"], series["seconds"], series["valid_loss"].steps),
         valid_loss=series["valid_loss"],
         bleu=series["valid_bleu"],
         averaged=averaged,
@@ -96,16 +96,19 @@ def _series(rows: list[tuple[int, float]]) -> Series:
     return Series(table[:, 0], np.where(np.isfinite(table[:, 1]), table[:, 1], np.nan))
 
 
-def _speed(tokens: Series, seconds: Series) -> Series:
-    """Tokens a second over stretches of the run, each drawn at its last step."""
-    _, here, there = np.intersect1d(tokens.steps, seconds.steps, return_indices=True)
-    steps, clock = tokens.steps[here], seconds.values[there]
-    total = np.cumsum(np.nan_to_num(tokens.values[here]))
-    if not steps.size:
-        return Series(steps, clock)
-    if steps[0] == 1:  # the clock started with the run
-        steps, clock, total = np.r_[0, steps], np.r_[0.0, clock], np.r_[0.0, total]
-    marks = np.unique(np.linspace(0, len(steps) - 1, WINDOWS + 1).astype(int))
-    taken = np.diff(clock[marks])
-    fair = np.isfinite(taken) & (taken > 0)
-    return Series(steps[marks[1:]][fair], (np.diff(total[marks])[fair] / taken[fair]))
+def _speed(tokens: Series, seconds: Series, validated: np.ndarray) -> Series:
+    """Tokens a second over stretches of the run, each drawn at its last step, validations left out."""
+    steps, here, there = np.intersect1d(tokens.steps, seconds.steps, return_indices=True)
+    counts, clock = tokens.values[here], seconds.values[there]
+    if steps.size and steps[0] == 1:  # the clock started with the run
+        steps, counts, clock = np.r_[0, steps], np.r_[0.0, counts], np.r_[0.0, clock]
+    taken = np.diff(clock)
+    # The clock of a step that follows a validation has run through it.
+    fair = np.isfinite(taken + counts[1:]) & ~np.isin(steps[:-1], validated)
+    stretches = np.array_split(np.flatnonzero(fair), min(WINDOWS, max(1, fair.sum())))
+    rows = [
+        (int(steps[1:][each[-1]]), float(counts[1:][each].sum() / taken[each].sum()))
+        for each in stretches
+        if each.size and taken[each].sum() > 0
+    ]
+    return _series(rows)

@@ -153,6 +153,14 @@ def test_the_speed_is_tokens_by_time():
     assert (record.tokens, record.seconds, record.last_step) == (700_000, 100.0, 1000)
 
 
+def test_the_speed_leaves_validations_out():
+    run = [
+        {"step": step, "tokens": 60, "seconds": step + (90.0 if step > 3 else 0.0)} for step in range(1, 7)
+    ]
+    run.insert(3, {"step": 3, "valid_loss": 2.0})
+    assert read_record(run).speed.values.tolist() == [60] * 5
+
+
 def test_a_run_that_is_told_from_its_middle_has_no_first_speed():
     record = read_record(
         [{"step": 5, "tokens": 10, "seconds": 3.0}, {"step": 6, "tokens": 8, "seconds": 5.0}]
