@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -39,7 +40,15 @@ def open_display(
     standing = Standing(title, max_steps, share_done)
     if console.is_interactive:
         panel = Panel(standing)
-        with Live(panel, console=console, refresh_per_second=REFRESHES, vertical_overflow="crop"):
+        # What others print to a terminal stays above the panel; what they send elsewhere must arrive there.
+        with Live(
+            panel,
+            console=console,
+            refresh_per_second=REFRESHES,
+            vertical_overflow="crop",
+            redirect_stdout=sys.stdout.isatty(),
+            redirect_stderr=sys.stderr.isatty(),
+        ):
             yield partial(_tell, console, panel)
     else:
         lines = _Lines(console, standing)

@@ -276,18 +276,21 @@ def test_the_display_does_without_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal to talk to")
-def test_on_a_real_terminal_the_panel_is_drawn_and_the_cursor_restored():
-    code = (
-        "from rich.console import Console\n"
-        "from regard.train.display import open_display\n"
-        "with open_display(Console(stderr=True), 'runs/猫', 97, lambda: 0.5) as tell:\n"
-        "    tell({'step': 3, 'loss': 2.0})\n"
-        "    print('a stray line')\n"
-    )
+CHILD = """
+from rich.console import Console
+from regard.train.display import open_display
+with open_display(Console(stderr=True), 'runs/猫', 97, lambda: 0.5) as tell:
+    tell({'step': 3, 'loss': 2.0})
+    print('a stray line')
+"""
+
+
+def on_a_terminal(code, **streams):
+    """What arrives on a real terminal from a program, and on its standard output if that is elsewhere."""
     ours, theirs = os.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60", "LINES": "30", "PYTHONUTF8": "1"}
-    done = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
+    streams = {"stdout": theirs, "stderr": theirs, **streams}
+    program = subprocess.Popen([sys.executable, "-c", code], env=environment, **streams)
     os.close(theirs)
     output = b""
     try:
@@ -296,8 +299,22 @@ def test_on_a_real_terminal_the_panel_is_drawn_and_the_cursor_restored():
     except OSError:  # how Linux says that the other side has hung up
         pass
     os.close(ours)
-    assert done.wait() == 0
-    text = output.decode()
+    elsewhere, _ = program.communicate()
+    assert program.returncode == 0
+    return output.decode(), (elsewhere or b"").decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal to talk to")
+def test_on_a_real_terminal_the_panel_is_drawn_and_the_cursor_restored():
+    text, _ = on_a_terminal(CHILD)
     assert "runs/猫" in text
     assert "a stray line" in text
     assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l") >= 0
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal to talk to")
+def test_what_is_piped_elsewhere_arrives_there():
+    text, elsewhere = on_a_terminal(CHILD, stdout=subprocess.PIPE)
+    assert elsewhere == "a stray line\n"
+    assert "a stray line" not in text
+    assert "runs/猫" in text
