@@ -106,7 +106,7 @@ def _rows(standing: Standing, width: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _written(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
+    return "-" if value is None else format(value, form)
 
 
 def _best(latest: Latest, form: str, width: int) -> str:

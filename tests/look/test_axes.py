@@ -99,6 +99,10 @@ def test_a_line_is_broken_where_a_value_is_missing():
     assert line_path(x, np.full(5, np.nan)) == ""
 
 
+def test_a_point_that_stands_alone_is_a_dot():
+    assert line_path(np.arange(3.0), np.array([np.nan, 2.0, np.nan])) == "M1 2h0"
+
+
 @given(st.lists(st.one_of(st.just(np.nan), st.floats(-100, 100)), min_size=1), st.integers(0, 5))
 def test_smoothing_is_a_mean_of_neighbours(values, reach):
     found = smoothed(np.array(values), reach)

@@ -47,6 +47,7 @@ RUNS = {
     "infinite": [{"step": 1, "loss": math.inf}, {"step": 2, "loss": 3.0}],
     "all the same": [{"step": step, "loss": 0.0, "learning_rate": 0.0} for step in range(1, 5)],
     "wide numbers": [{"step": 10**9, "loss": 1e30, "learning_rate": 1e-30, "tokens": 1, "seconds": 1e-9}],
+    "many steps": [{"step": step, "loss": 2.0, "learning_rate": 1e-3} for step in (1, 20_000_000)],
     "averaged and tested": [
         *events(100, validate_every=10),
         {"step": 100, "averaged": 5, "valid_loss": 2.05},

@@ -78,6 +78,12 @@ def test_heads_share_one_scale():
     assert {"head 1", "head 2"} <= set(texts(picture))
 
 
+def test_a_grid_has_few_empty_places():
+    rows = [f"row {i}" for i in range(13)]
+    words = texts(heatmaps_svg(weights(8, 13, 12), rows, [*"abcdefghijk", "end"], "x"))
+    assert (words.count("row 0"), words.count("a")) == (2, 4)
+
+
 def test_heads_have_the_names_they_are_given():
     assert {"mean", "third"} <= set(
         texts(heatmaps_svg(weights(2, 1, 2), ["a"], ["b", "c"], "x", ["mean", "third"]))

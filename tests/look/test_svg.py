@@ -66,6 +66,7 @@ def test_folded_lines_fit_and_lose_nothing(text, width):
     lines = list(folded(text, width, 10))
     assert all(text_width(line, 10) <= width or len(line) == 1 for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert lines[0] or not text.strip(" ")
 
 
 def test_facts_stay_whole():

@@ -200,6 +200,23 @@ def test_the_end_of_a_run():
     assert "best" not in frame
 
 
+def test_a_terminal_that_knows_ascii_alone_gets_nothing_else():
+    standing = Standing("x", 97, lambda: 0.5)
+    for number in range(1, 9):
+        standing.hear(step(number, loss=9.0 / number))
+    written = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Console(file=written, width=100).print(Panel(standing))
+    written.flush()
+    assert b"19.35" in written.buffer.getvalue()
+
+
+def test_the_newest_translation_stands_out():
+    samples = [{"source": "s", "reference": "r", "output": f"try {number}"} for number in (1, 2)]
+    output = shown(terminal(), [validation(n, sample=sample) for n, sample in enumerate(samples, start=1)])
+    assert "\x1b[2mtry 1" in output
+    assert "\x1b[1mtry 2" in output
+
+
 def test_a_curve_by_hand():
     assert curve([1.0, 2.0, 4.0], 3, 1) == ["▁▅█"]
     assert curve([0.0, 15.0], 2, 2) == [" █", "▁█"]

@@ -28,8 +28,8 @@ RUN = [
 """A run of seven steps."""
 
 
-def follow(name, folder, events):
-    with open_tracker(name, folder, CONFIG) as tell:
+def follow(name, folder, events, config=CONFIG):
+    with open_tracker(name, folder, config) as tell:
         for event in events:
             tell(event)
 
@@ -38,7 +38,8 @@ def killed_and_resumed(name, folder, pause=0.0):
     """A run that got as far as its fifth step, and was started again from a checkpoint of its third."""
     follow(name, folder, RUN[:6])
     sleep(pause)
-    follow(name, folder, RUN[4:])
+    longer = replace(CONFIG, training=replace(CONFIG.training, max_steps=10**6))
+    follow(name, folder, RUN[4:], longer)
 
 
 def test_the_numbers_of_an_event():
@@ -210,6 +211,15 @@ def test_mlflow_is_told_each_step_once_by_both_halves_of_a_resumed_run(tmp_path)
     assert mlflow_steps(run, "averaged_valid_loss") == [(7, 2.25)]
     assert run.data.params["model.d_model"] == "64"
     assert (run.info.status, run.info.run_name) == ("FINISHED", tmp_path.name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("_mlflow")
+def test_mlflow_has_everything_when_the_run_is_over(tmp_path):
+    follow("mlflow", tmp_path, map(step, range(1, 301)))
+    (run,) = mlflow_runs()
+    assert len(mlflow_steps(run, "loss")) == 300
 
 
 @pytest.mark.slow
