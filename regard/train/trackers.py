@@ -73,7 +73,8 @@ class Tracker(ABC):
     """What is installed for it."""
 
     def __init__(self, run_folder: Path, config: RunConfig) -> None:
-        self.folder, self.config, self.started = run_folder, config, False
+        self.folder, self.config = run_folder, config
+        self.started = self.failed = False
         try:
             self.library = import_module(self.module)
         except ImportError as error:
@@ -141,13 +142,14 @@ class _RememberingTracker(Tracker):
     def start(self, step: int) -> None:
         """Go on with the run that is remembered; one that starts from its first step is another."""
         self.memory = self.folder / f"{self.package}.json"
-        known = json.loads(self.memory.read_text(encoding="utf-8")) if self.memory.exists() else {}
-        known = {} if step == 1 else known
-        self.told: dict[str, int] = known.get("told", {})
+        known: dict[str, Any] = {}
         try:
+            if step > 1 and self.memory.exists():
+                known = json.loads(self.memory.read_text(encoding="utf-8"))
             self.id = self.open(known.get("id"))
         except Exception as error:  # theirs, of whatever kind: no login, no such server, a run that is gone
             raise ConfigError(f"{self.package} did not start: {error}") from error
+        self.told: dict[str, int] = known.get("told", {})
 
     def tell(self, step: int, numbers: dict[str, float]) -> None:
         """Send what is new, and remember it."""
@@ -205,7 +207,7 @@ class Mlflow(_RememberingTracker):
     module = package = "mlflow"
 
     def open(self, run_id: str | None) -> str:
-        """A new run is given the settings; those of an old one cannot have changed."""
+        """A new run is given the settings; an old one keeps those it began with."""
         run = self.library.start_run(run_id=run_id, run_name=None if run_id else self.folder.name)
         if run_id is None:
             sections = asdict(self.config)
@@ -219,7 +221,7 @@ class Mlflow(_RememberingTracker):
         self.library.log_metrics(numbers, step=step, synchronous=False)
 
     def end(self) -> None:
-        """Wait until all is sent."""
+        """Wait until all is sent; the end of a run alone does not promise it."""
         self.library.flush_async_logging()
         self.library.end_run("FAILED" if self.failed else "FINISHED")
 
