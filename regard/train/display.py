@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from regard.look.record import is_number
 from regard.look.visible import visible
 from regard.train.panel import Panel
 from regard.train.standing import Standing, duration
@@ -75,16 +76,15 @@ class _Lines:
         self.standing.hear(event)
         if "said" in event:
             self._print(visible(str(event["said"])))
-        if "loss" in event:
+        if is_number(event.get("loss")):
             self.unsaid = True
             if monotonic() - self.since >= EVERY:
                 self._step()
-        if "valid_loss" in event:
+        if is_number(event.get("valid_loss")):
             self._validation(event)
-        if "test" in event:
-            self._print(
-                "test" + "".join(f"  {name} {value:.2f}" for name, value in self.standing.test.items())
-            )
+        if isinstance(event.get("test"), dict):
+            scores = [f"{name} {value:.2f}" for name, value in self.standing.test.items()]
+            self._print("  ".join(["test", *scores]))
 
     def close(self) -> None:
         """A log ends with where the run stood."""

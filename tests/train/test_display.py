@@ -143,6 +143,7 @@ def test_unknown_events_and_unfit_values_change_nothing():
         {"test": 3},
     ]
     assert last_frame(terminal(), events) == last_frame(terminal(), [step(1)])
+    assert shown(log(), events) == shown(log(), [step(1)])
 
 
 def test_a_loss_that_is_not_finite_is_seen_and_then_forgotten():
