@@ -18,6 +18,7 @@ from rich.text import Text
 from torch import Tensor
 
 import regard
+from regard.look.heatmap import heatmap_svg
 from regard.text.subwords import Subwords
 from regard.train.testing import translate
 
@@ -41,14 +42,17 @@ def attention(model: regard.Transformer, subwords: Subwords, source: str, target
     return seen[f"decoder.layers.{last}.multi_head_attention.weights"][0].mean(dim=0)
 
 
-def show(console: Console, subwords: Subwords, source: str, target: str, weights_TS: Tensor) -> None:
-    """A heat map: a row for each piece written, a column for each piece read."""
-    read = [piece.strip("▁") or "·" for piece in subwords.pieces(subwords.encode_one(source))]
-    written = [piece.strip("▁") or "·" for piece in subwords.pieces(subwords.encode_one(target))]
+def pieces(subwords: Subwords, text: str) -> list[str]:
+    """The pieces of a text as one reads them, and its end."""
+    return [*(piece.strip("▁") or "·" for piece in subwords.pieces(subwords.encode_one(text))), "end"]
+
+
+def show(console: Console, read: list[str], written: list[str], weights_TS: Tensor) -> None:
+    """A heat map in the terminal: a row for each piece written, a column for each piece read."""
     table = Table(box=None, padding=(0, 0))
-    for head in ("", *(f"{piece} " for piece in read), "end"):
+    for head in ("", *(f"{piece} " for piece in read)):
         table.add_column(head, justify="center")
-    for piece, row in zip([*written, "end"], weights_TS.tolist(), strict=True):
+    for piece, row in zip(written, weights_TS.tolist(), strict=True):
         table.add_row(f"{piece:>10} ", *(Text(SHADES[min(4, int(5 * weight))] * 2) for weight in row))
     console.print(table)
 
@@ -71,8 +75,14 @@ def main() -> None:
         print(f"  {source}  →  {output}")
     print("\nwhere its last decoder layer looks (a row: a piece written; a column: a piece read)")
     source, output = SENTENCES[2], outputs[2]
-    show(console, subwords, source, output, attention(bundle.model, subwords, source, output))
-    print(f"\nnext: regard info {run / 'best'}, or train on two files of your own: regard train SRC TGT")
+    read, written = pieces(subwords, source), pieces(subwords, output)
+    weights_TS = attention(bundle.model, subwords, source, output)
+    show(console, read, written, weights_TS)
+    picture = run / "attention.svg"
+    title = f"{source} → {output}"
+    picture.write_text(heatmap_svg(weights_TS.numpy(), written, read, title), encoding="utf-8")
+    print(f"\nthe same as a picture, with every weight: {picture}")
+    print(f"next: regard info {run / 'best'}, or train on two files of your own: regard train SRC TGT")
 
 
 if __name__ == "__main__":

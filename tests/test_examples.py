@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -31,3 +33,5 @@ def test_the_demo(tmp_path):
     )
     assert "exact matches:" in output
     assert "where its last decoder layer looks" in output
+    assert str(Path("run", "attention.svg")) in output
+    assert ElementTree.parse(tmp_path / "run" / "attention.svg").getroot().tag.endswith("svg")
