@@ -1,7 +1,7 @@
 """The model folder: all that is needed to run a model, and nothing that can execute.
 
     model.safetensors   every weight once; one that several boxes share, under the first of its names
-    config.toml         the sections [model] and [decoding], as `--config` reads them
+    config.toml         the sections [model], [decoding] and [task], as `--config` reads them
     subwords.model      the subword model, where there is one
     metrics.json        what was measured, where anything was
     card.md             what the model is, for people

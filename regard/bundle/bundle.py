@@ -26,7 +26,7 @@ from regard.bundle.manifest import (
 )
 from regard.bundle.weights import counted, fill, hash_of, tensors_in, to_bytes, undrawn, weight_problems
 from regard.bundle.writing import write_folder
-from regard.config import DecodingConfig, ModelConfig, RunConfig, read_config
+from regard.config import DecodingConfig, ModelConfig, RunConfig, TaskConfig, read_config
 from regard.config.checking import Section, types_of
 from regard.config.describe import toml_value
 from regard.errors import BundleError, ConfigError
@@ -45,6 +45,7 @@ class Bundle:
     folder: Path
     config: ModelConfig
     decoding: DecodingConfig
+    task: TaskConfig
     metrics: dict[str, Any]
     model: Model = field(repr=False)
     """In evaluation mode, every weight in the dtype that it was saved in."""
@@ -62,6 +63,7 @@ class Description:
     """The version that wrote it."""
     config: ModelConfig
     decoding: DecodingConfig
+    task: TaskConfig
     n_parameters: int
     dtype: str
     weights_hash: str
@@ -77,6 +79,7 @@ def save_bundle(
     subwords: bytes | None = None,
     metrics: Mapping[str, Any] | None = None,
     decoding: DecodingConfig | None = None,
+    task: TaskConfig | None = None,
     notes: str = "",
     overwrite: bool = False,
 ) -> Path:
@@ -88,6 +91,7 @@ def save_bundle(
         subwords: the subword model.
         metrics: what was measured, as JSON can hold it: no NaN, no infinity.
         decoding: how to search unless told otherwise; by default the paper's way.
+        task: what the model is for, as far as it is known.
         notes: Markdown for the card: the languages, the task, the data.
         overwrite: replace a model folder that is there already. Nothing else is ever replaced.
 
@@ -104,7 +108,7 @@ def save_bundle(
     measured = _metrics_text(metrics or {}, folder)
     files = {
         WEIGHTS: to_bytes(model),
-        CONFIG: _config_text(model.config, DecodingConfig() if decoding is None else decoding).encode(),
+        CONFIG: _config_text(model.config, decoding or DecodingConfig(), task or TaskConfig()).encode(),
         CARD: card(folder.name, model.config, (model.n_parameters, dtype), metrics or {}, notes).encode(),
     }
     if subwords is not None:
@@ -138,6 +142,7 @@ def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundl
                 folder=folder,
                 config=config.model,
                 decoding=config.decoding,
+                task=config.task,
                 metrics=metrics,
                 model=fill(model, tensors, device),
                 subwords=contents.get(SUBWORDS),
@@ -168,6 +173,7 @@ def describe_bundle(folder: Path | str) -> Description:
                 regard=manifest.regard,
                 config=config.model,
                 decoding=config.decoding,
+                task=config.task,
                 n_parameters=n_parameters,
                 dtype=dtype,
                 weights_hash=manifest.weights_hash,

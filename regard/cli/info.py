@@ -31,6 +31,7 @@ def _text(description: Description) -> str:
         f"weights {description.weights_hash}",
         *_section("model", asdict(description.config)),
         *_section("decoding", asdict(description.decoding)),
+        *_section("task", {k: v for k, v in asdict(description.task).items() if v is not None}),
         *_section("files", {name: f"{size:,} bytes" for name, size in description.files.items()}),
         *_section("metrics", description.metrics),
     ]

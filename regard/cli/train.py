@@ -1,12 +1,10 @@
 """`regard train`: from text files to a scored model."""
 
-import json
-import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from math import exp
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +12,15 @@ import typer
 
 from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
-from regard.config import RunConfig, read_config
-from regard.errors import ConfigError, CorpusError
+from regard.config import RunConfig, TaskConfig, read_config
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.data.corpus import Corpus
-    from regard.train.loop import Run
-    from regard.train.preparation import PairsSource, Prepared
+    from regard.train.loop import Listener, Run
+    from regard.train.preparation import PairsSource
+    from regard.train.translation import Tested
+    from regard.train.world import World
 
 BUILTIN = "numerals"
 INTERRUPTED = 130
@@ -63,7 +63,17 @@ def train(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run; the same one goes on with it.")
     ] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
+    max_epochs: Annotated[int | None, typer.Option(help="Stop after so many times through the data.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes.")] = None,
     device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
+    shard: Annotated[
+        bool, typer.Option("--shard", help="Share the weights among the processes of torchrun, too.")
+    ] = False,
+    log_to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Tell tensorboard, wandb or mlflow, too; may be repeated."),
+    ] = None,
     preset: PresetOption = None,
     file: ConfigOption = None,
     settings: SetOption = None,
@@ -74,16 +84,21 @@ def train(
         builtin,
         {"--columns": columns, "--valid": valid, "--test": test, "--from": source, "--to": target},
     )
-    config, vocab_size = _configured(preset, file, settings or [], builtin)
+    limits = {"max_steps": max_steps, "max_epochs": max_epochs, "max_minutes": max_minutes}
+    settings = [*(settings or ()), *(f"training.{k}={v}" for k, v in limits.items() if v is not None)]
+    config, vocab_size = _configured(preset, file, settings, builtin)
     sets = None
     if not builtin:
         sets = NamedSets(tuple(files or ()), tuple(valid or ()), tuple(test or ()), columns_of(columns))
+    source, target = source or config.task.source, target or config.task.target
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
+    config = replace(config, task=TaskConfig(source=languages[0], target=languages[1]))
     run = out or Path("runs") / (builtin or "-".join(languages))
     try:
         corpora = {} if sets is None else sets.corpora()
-        with _claimed(run, config):
-            _run(run, config, _source(sets, corpora, languages, run, config, vocab_size), device)
+        with _joined(device) as world, _claimed(run, config) if world.is_main else nullcontext():
+            pairs = partial(_source, sets, corpora, languages, run, config, vocab_size)
+            _run(run, config, pairs, world, shard=shard, log_to=log_to or [])
     except OSError as error:
         raise ConfigError(f"{error.filename or run}: {error.strerror or error}") from error
 
@@ -110,13 +125,27 @@ def _configured(
 
 
 @contextmanager
+def _joined(device: str) -> "Iterator[World]":
+    """This process among those that train together, with torch set up for training."""
+    import torch
+
+    from regard.allocator import keep_freed_memory
+    from regard.train.world import join_world
+
+    keep_freed_memory()
+    torch.set_float32_matmul_precision("high")
+    with join_world(device) as world:
+        yield world
+
+
+@contextmanager
 def _claimed(run: Path, config: RunConfig) -> Iterator[None]:
     """The folder, as this run's and for this process alone; another's is left as it is."""
     from regard.train.folder import claim, refuse_other
     from regard.train.lock import locked
 
     refuse_other(run, config)
-    with locked(run, lambda words: typer.echo(words, err=True)):
+    with locked(run, _say):
         claim(run, config)
         yield
 
@@ -154,80 +183,68 @@ def _source(
     )
 
 
-def _run(run: Path, config: RunConfig, pairs: "PairsSource", device: str) -> None:
-    """Prepare, train, then score the best model on the test set."""
-    from regard.allocator import keep_freed_memory
+def _run(
+    run: Path,
+    config: RunConfig,
+    source: "Callable[[], PairsSource]",
+    world: "World",
+    *,
+    shard: bool,
+    log_to: list[str],
+) -> None:
+    """Prepare, train, then test the best model."""
     from regard.train.ending import ASKED_TO_STOP
-    from regard.train.folder import DATA, has_begun
-    from regard.train.loop import Run
-    from regard.train.preparation import key_of, prepare_pairs
-    from regard.train.world import World, choose_device
+    from regard.train.translation import TranslatorRun
 
-    keep_freed_memory()
-    if has_begun(run) and key_of(run / DATA) not in (None, pairs.key()):
-        raise CorpusError(
-            f"{run}: the data has changed since the run began; choose another folder with --out"
-        )
-    prepared = prepare_pairs(run / DATA, pairs, lambda words: typer.echo(words, err=True))
-    training = Run(run, config, prepared.data, world=World(choose_device(device)))
-    training.listeners.append(_Lines(training))
-    typer.echo(f"{training.model.n_parameters:,} parameters, {training.model.compute_dtype}", err=True)
-    reason = training.train()
-    typer.echo(f"{reason}, after {training.progress.seconds:,.0f} s of training", err=True)
+    training = TranslatorRun(
+        run, config, source, world, sharded=shard, tell=_say if world.is_main else _nothing
+    )
+    reason = training.train(lambda each: _watched(each, log_to) if world.is_main else nullcontext(()))
+    if world.is_main:
+        _say(f"{reason}, after {training.run.progress.seconds:,.0f} s of training")
     if reason == ASKED_TO_STOP:
-        typer.echo("the same command goes on from here", err=True)
+        _say("the same command goes on from here" if world.is_main else "")
         raise typer.Exit(INTERRUPTED)
-    _score(run, config, pairs, prepared)
+    if world.is_main:
+        _tell_score(run, training.test())
 
 
-def _score(run: Path, config: RunConfig, pairs: "PairsSource", prepared: "Prepared") -> None:
-    from regard.bundle import load_bundle
-    from regard.durable import write_whole
-    from regard.evaluate.translation import score_translations
-    from regard.model.transformer import Transformer
-    from regard.text.normalisation import composed
-    from regard.train.testing import translate
+@contextmanager
+def _watched(run: "Run", log_to: list[str]) -> "Iterator[list[Listener]]":
+    """A display and the trackers that were asked for, for as long as a run lasts."""
+    from rich.console import Console
 
-    best = load_bundle(run / "best").model
-    assert isinstance(best, Transformer)
-    sources, references = ([composed(row[side]) for row in prepared.test] for side in (0, 1))
-    outputs = translate(best, prepared.subwords, sources, config.decoding)
-    score = score_translations(outputs, references, pairs.languages[1])
-    write_whole(run / "scores.json", json.dumps({"decoding": "greedy", **asdict(score)}, indent=1))
-    typer.echo(str(score))
-    typer.echo("greedily decoded, for example:")
-    for row in list(zip(sources, outputs, strict=True))[:5]:
+    from regard.train.display import open_display
+    from regard.train.journal import Journal
+    from regard.train.trackers import open_tracker
+
+    model, console = run.model, Console(stderr=True)
+    _say(f"{model.n_parameters:,} parameters, {model.compute_dtype}, {run.world.device.type}")
+    with ExitStack() as stack:
+        trackers = [stack.enter_context(open_tracker(name, run.folder, run.config)) for name in log_to]
+        steps = run.config.training.max_steps
+        display = stack.enter_context(open_display(console, str(run.folder), steps, lambda: run.share_done))
+        if console.is_interactive:  # a run that goes on shows where it was
+            for event in Journal(run.folder / "journal.jsonl"):
+                display(event)
+        yield [display, *trackers]
+
+
+def _tell_score(run: Path, tested: "Tested") -> None:
+    typer.echo(str(tested.score))
+    typer.echo("for example:")
+    for row in list(zip(tested.sources, tested.outputs, strict=True))[:5]:
         typer.echo("  {}  →  {}".format(*row))
     typer.echo(f"the model is in {run / 'best'}; regard info {run / 'best'} describes it")
 
 
-class _Lines:
-    """A line on stderr every few seconds: step, loss, speed, time left."""
+def _say(words: str) -> None:
+    if words:
+        typer.echo(words, err=True)
 
-    EVERY = 5.0
 
-    def __init__(self, run: "Run") -> None:
-        self.run, self.tokens, self.since = run, 0, time.perf_counter()
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        if "loss" not in event:
-            typer.echo(str(event), err=True)
-            return
-        progress, loss = self.run.progress, event["loss"]
-        self.tokens += event["tokens"]
-        elapsed = time.perf_counter() - self.since
-        if elapsed < self.EVERY:
-            return
-        limit, done = self.run.config.training.max_steps, max(1e-9, self.run.share_done)
-        left = progress.seconds * max(0.0, 1.0 / done - 1.0)
-        best = f"  best valid loss {progress.best_loss:.3f}" if progress.best_step else ""
-        typer.echo(
-            f"step {progress.step:,} of {limit:,}  loss {loss:.3f}"
-            f"  perplexity {exp(min(loss, 99.0)):.2f}"
-            f"  {self.tokens / elapsed:,.0f} tokens/s{best}  about {left:,.0f} s left",
-            err=True,
-        )
-        self.tokens, self.since = 0, time.perf_counter()
+def _nothing(_: str) -> None:
+    pass
 
 
 def _table(file: Path | None) -> dict[str, Any]:

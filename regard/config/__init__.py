@@ -16,6 +16,7 @@ from regard.config.model import (
 from regard.config.presets import PRESETS, preset, summary
 from regard.config.reading import read_config
 from regard.config.run import SECTIONS, RunConfig
+from regard.config.task import TaskConfig
 from regard.config.training import TrainingConfig
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "RunConfig",
     "SharedEmbeddings",
     "SimilarityName",
+    "TaskConfig",
     "TrainingConfig",
     "descriptions",
     "preset",

@@ -42,7 +42,7 @@ def read_config(
 
     Args:
         preset: where to start; it wins over a `preset` line in the file. Without either: `paper-base`.
-        file: a TOML file with the sections `[model]`, `[data]`, `[training]` and `[decoding]`.
+        file: a TOML file with the sections `[task]`, `[model]`, `[data]`, `[training]` and `[decoding]`.
         settings: like `model.d_model=256`; of two for one name the last counts.
 
     Raises:

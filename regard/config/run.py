@@ -6,6 +6,7 @@ from regard.config.checking import Section
 from regard.config.data import DataConfig
 from regard.config.decoding import DecodingConfig
 from regard.config.model import ModelConfig
+from regard.config.task import TaskConfig
 from regard.config.training import TrainingConfig
 
 
@@ -13,6 +14,7 @@ from regard.config.training import TrainingConfig
 class RunConfig:
     """The configuration of a run: one frozen value a section. The default is the paper's base model."""
 
+    task: TaskConfig = field(default_factory=TaskConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -20,6 +22,7 @@ class RunConfig:
 
 
 SECTIONS: dict[str, type[Section]] = {
+    "task": TaskConfig,
     "model": ModelConfig,
     "data": DataConfig,
     "training": TrainingConfig,

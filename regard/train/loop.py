@@ -347,6 +347,7 @@ class Run:
                 subwords=self.data.subwords,
                 metrics={"step": self.progress.step, **metrics},
                 decoding=self.config.decoding,
+                task=self.config.task,
                 overwrite=True,
             )
         self.world.wait()

@@ -81,8 +81,15 @@ def prepare_pairs(folder: Path, source: PairsSource, tell: Tell = lambda _: None
         file.unlink(missing_ok=True)
         _prepare(folder, source, key, tell)
         write_whole(file, key)
-        stored = _stored(folder, key)
-        assert stored is not None, "what was just written is there"
+    return prepared_pairs(folder)
+
+
+def prepared_pairs(folder: Path) -> Prepared:
+    """What was prepared in a folder, perhaps by another process."""
+    key = key_of(folder)
+    stored = None if key is None else _stored(folder, key)
+    if stored is None:
+        raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
     train, valid = stored
     subwords = Subwords((folder / SUBWORDS).read_bytes())
     with (folder / TEST).open(encoding="utf-8") as lines:

@@ -92,7 +92,7 @@ def test_standard_input_is_needed_once(train, pairs):
         assert (again.status, again.out) == (0, first.out), again.err
     other = train(*words, stdin=tsv(pairs[1:]))
     assert (other.status, "is not what the run began with" in other.err) == (2, True)
-    turned = train("-", "--columns", "en,zh", "--out", "run")
+    turned = train("-", "--columns", "en,zh", "--from", "zh", "--to", "en", "--out", "run")
     assert (turned.status, "the data has changed" in turned.err) == (2, True)
     assert train(*words).out == first.out
 

@@ -1,0 +1,100 @@
+"""A translator from pairs of texts: prepare, train, test. What `regard train` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.bundle import load_bundle
+from regard.config import RunConfig
+from regard.durable import write_whole
+from regard.errors import CorpusError
+from regard.evaluate.translation import TranslationScore, score_translations
+from regard.look.curves import curves_svg
+from regard.model.transformer import Transformer
+from regard.text.normalisation import composed
+from regard.train.folder import DATA, has_begun
+from regard.train.journal import Journal
+from regard.train.loop import Listener, Run
+from regard.train.preparation import PairsSource, Prepared, key_of, prepare_pairs, prepared_pairs
+from regard.train.testing import translate
+from regard.train.trial import Trial
+from regard.train.world import World
+
+Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
+"""Who hears of a run for as long as it lasts."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tested:
+    """What the best model made of the test set."""
+
+    score: TranslationScore
+    sources: Sequence[str]
+    outputs: Sequence[str]
+
+
+class TranslatorRun:
+    """A run from text to a tested model, in a folder that is this run's.
+
+    The first of several processes prepares the data and tests the model; the others find the data prepared,
+    and have nothing to tell.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: RunConfig,
+        source: Callable[[], PairsSource],
+        world: World,
+        *,
+        sharded: bool = False,
+        tell: Tell = lambda _: None,
+    ) -> None:
+        self.folder, self.config, self.world = folder, config, world
+        self.prepared = self._prepare(source, tell)
+        sample: Callable[[Transformer], dict[str, Any]] = lambda _: {}  # noqa: E731
+        if world.is_main:
+            subwords, valid = self.prepared.subwords, self.prepared.data.valid
+            sample = Trial(valid, subwords, config.task.target, config.decoding)
+        self.run = Run(folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample)
+
+    def train(self, watch: Watch) -> str:
+        """Train until a limit is reached or somebody asks to stop; says which."""
+        with watch(self.run) as listeners:
+            self.run.listeners += [*listeners, self._draw]
+            return self.run.train()
+
+    def test(self) -> Tested:
+        """Translate the test set with the best model, as the configuration says, and keep the scores."""
+        config = self.config
+        best = load_bundle(self.folder / "best", self.world.device).model
+        assert isinstance(best, Transformer)
+        sources, references = ([composed(row[side]) for row in self.prepared.test] for side in (0, 1))
+        outputs = translate(best, self.prepared.subwords, sources, config.decoding)
+        score = score_translations(outputs, references, config.task.target)
+        kept = {"decoding": asdict(config.decoding), **asdict(score)}
+        write_whole(self.folder / "scores.json", json.dumps(kept, indent=1))
+        return Tested(score=score, sources=sources, outputs=outputs)
+
+    def _prepare(self, source: Callable[[], PairsSource], tell: Tell) -> Prepared:
+        data = self.folder / DATA
+        if self.world.is_main:
+            pairs = source()
+            if has_begun(self.folder) and key_of(data) not in (None, pairs.key()):
+                changed = "the data has changed since the run began; choose another folder with --out"
+                raise CorpusError(f"{self.folder}: {changed}")
+            prepare_pairs(data, pairs, tell)
+        self.world.wait()
+        return prepared_pairs(data)
+
+    def _draw(self, event: dict[str, Any]) -> None:
+        """Draw the curves anew at each validation."""
+        if "valid_loss" in event:
+            title = self.folder.resolve().name
+            write_whole(self.folder / "curves.svg", curves_svg(Journal(self.folder / "journal.jsonl"), title))
