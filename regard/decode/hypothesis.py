@@ -1,4 +1,4 @@
-"""What a search finds, and what it is ranked by. No torch here: an engine that needs none must start without."""
+"""What a search finds, and what it is ranked by. No torch: an engine that needs none starts without it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """((5 + length) / 6) ** alpha: what a log-probability is divided by, so that long outputs stand a chance (6.1).
+    """((5 + length) / 6) ** alpha, which a log-probability is divided by: long outputs stand a chance (6.1).
 
     `length` counts the tokens whose log-probabilities were added up, so the one that ends an output counts
     where it was reached. A score then follows from a hypothesis alone, an empty output has a length, and

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.decode.hypothesis import Hypothesis
-from regard.decode.step import S, Step
-from regard.decode.terms import NEVER, Terms
-from regard.decode.walk import Choose, walk
+from regard.decode.walk import Choose
 from regard.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """From which tokens to draw. Each rule chooses among those that the rules before it left."""
+    """From which tokens to draw. Each rule chooses among those that the rules before it left.
+
+    It changes what is drawn, and not what is told of it: log-probabilities stay the model's own.
+    """
 
     temperature: float = 1.0
     """Log-probabilities are divided by it: below 1 the likely get likelier, above 1 chances even out."""
@@ -69,7 +69,7 @@ def _passed(probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
 
 
 def drawing(sampling: Sampling, seeds: Sequence[int], n_steps: int, device: torch.device | str) -> Choose:
-    """A choice of tokens by chance, for sources with these seeds."""
+    """A choice of tokens by chance, for a walk over sources with these seeds."""
     # From the CPU's generator, so that a seed gives the same numbers on every device.
     numbers = [
         torch.rand(n_steps, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -81,16 +81,3 @@ def drawing(sampling: Sampling, seeds: Sequence[int], n_steps: int, device: torc
         return sampling.draw(log_probs_RV, uniform_BT[sources_R, t])
 
     return choose
-
-
-def sample(
-    step: Step[S],
-    state: S,
-    terms: Terms,
-    sampling: Sampling,
-    seeds: Sequence[int],
-    *,
-    alpha: float = 0.0,
-) -> list[Hypothesis]:
-    """For each source an output drawn at random; its log-probabilities are the model's, as nothing were cut."""
-    return walk(step, state, terms, drawing(sampling, seeds, max(terms.limits), terms.device), alpha)

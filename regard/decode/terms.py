@@ -92,8 +92,8 @@ class Terms:
 
 def without_repeats(log_probs_RV: Tensor, so_far_RT: Tensor, n: int) -> Tensor:
     """Minus infinity for every token that would complete n tokens in a row which the row has already."""
-    windows_RTN = so_far_RT.unfold(1, n, 1)  # all that came before, n tokens at a time
-    latest_RN = so_far_RT[:, so_far_RT.shape[1] - n + 1 :]
-    again_RT = (windows_RTN[:, :, :-1] == latest_RN[:, None, :]).all(dim=-1)
-    penalty_RT = torch.zeros_like(again_RT, dtype=log_probs_RV.dtype).masked_fill_(again_RT, NEVER)
-    return log_probs_RV.scatter_add(1, windows_RTN[:, :, -1], penalty_RT)
+    windows = so_far_RT.unfold(1, n, 1)  # n tokens in a row, from each place where there are as many
+    latest = so_far_RT[:, so_far_RT.shape[1] - n + 1 :]
+    again = (windows[:, :, :-1] == latest[:, None, :]).all(dim=-1)
+    penalties = torch.zeros_like(again, dtype=log_probs_RV.dtype).masked_fill_(again, NEVER)
+    return log_probs_RV.scatter_add(1, windows[:, :, -1], penalties)

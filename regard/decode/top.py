@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 GROUP = 32
@@ -17,9 +16,9 @@ def top(x_RV: Tensor, k: int) -> tuple[Tensor, Tensor]:
     R, V = x_RV.shape
     if x_RV.device.type != "cpu" or V % GROUP or k * GROUP >= V:
         return x_RV.topk(k, dim=-1)
-    groups_RVN = x_RV.view(R, V // GROUP, GROUP)
-    best = groups_RVN.amax(dim=-1).topk(k, dim=-1).indices  # (R, k)
-    within = groups_RVN.gather(1, best[:, :, None].expand(-1, -1, GROUP)).flatten(1)
+    groups = x_RV.view(R, V // GROUP, GROUP)
+    best = groups.amax(dim=-1).topk(k, dim=-1).indices
+    within = groups.gather(1, best[:, :, None].expand(-1, -1, GROUP)).flatten(1)
     values, places = within.topk(k, dim=-1)
     found = best.gather(1, places // GROUP) * GROUP + places % GROUP
     return values, found

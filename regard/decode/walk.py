@@ -18,20 +18,20 @@ Choose = Callable[[Tensor, Tensor, int], Tensor]
 """`choose(log_probs_RV, sources_R, t)`: a token for each row, which decodes that source, at its step t."""
 
 LEAVING = 0.25
-"""Rows that have ended leave the batch when they are this share of it: to leave is to copy those that stay."""
+"""Ended rows leave the batch when they are this share of it: whenever some leave, the others are copied."""
 
 
 class Walk:
     """Outputs of some sources as they grow. Each `for` step is one more token in every row that goes on."""
 
     def __init__(self, step: Step[S], state: S, terms: Terms, choose: Choose) -> None:
-        self._steps = self._run(step, state, choose)
         self._terms = terms
         shape = (terms.n_sources, max(terms.limits))
         # A row that has ended is padded with the token that ended it.
         self.ids_BT = torch.full(shape, terms.eos, dtype=torch.int64, device=terms.device)
         self.token_log_probs_BT = torch.zeros(shape, device=terms.device)
         self.lengths_B = terms.limits_B.clone()
+        self._steps = self._run(step, state, choose)
 
     def __iter__(self) -> Iterator[int]:
         return self._steps
