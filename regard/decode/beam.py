@@ -49,8 +49,7 @@ def beam_search(
 ) -> list[tuple[Hypothesis, ...]]:
     """At most `n_best` hypotheses of each source, the best first. `state` has `width` rows for each."""
     beams, ended = Beams.start(terms, width), Ended.none(terms, n_best)
-    penalties = [length_penalty(limit, alpha) for limit in terms.limits]
-    greatest_penalty_B = torch.tensor(penalties, device=terms.device)
+    penalties = torch.tensor([length_penalty(limit, alpha) for limit in terms.limits], device=terms.device)
     found: list[tuple[Hypothesis, ...]] = [()] * terms.n_sources
     for t in range(max(terms.limits)):
         log_probs_RV, state = step(beams.last_R, state)
@@ -65,7 +64,7 @@ def beam_search(
         going, ending = select(candidates, width, terms.eos, last_chance_B)
         ended = ended.joined_by(ending, beams, alpha)
         beams = beams.followed_by(going)
-        settled_B = last_chance_B | retire(beams, ended, greatest_penalty_B[beams.sources_B], patience)
+        settled_B = last_chance_B | retire(beams, ended, penalties[beams.sources_B], patience)
         state = state.reorder(going.rows_BC.flatten())
         leaving, staying = (which.nonzero()[:, 0] for which in (settled_B, ~settled_B))
         if len(leaving):
@@ -99,8 +98,8 @@ def select(
     At a source's last chance all of its first W have.
     """
     ends_BC = candidates.ids_BC == eos
-    places_BC = ends_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
-    going = candidates.take(places_BC)
+    places_BW = ends_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
+    going = candidates.take(places_BW)
     # A vocabulary smaller than the beam may not have W candidates that go on.
     going = going.only(going.ids_BC != eos)
     first = candidates.take(torch.arange(width, device=ends_BC.device).expand(len(ends_BC), -1))

@@ -40,6 +40,11 @@ class Phrases:
 
     phrases: tuple[Spellings, ...]
 
+    def __post_init__(self) -> None:
+        for i, spellings in enumerate(self.phrases):
+            if not spellings or not all(spellings):
+                raise RequestError(f"phrase {i} has no spelling, or an empty one: give it some tokens")
+
     @cached_property
     def _phrase_of(self) -> dict[tuple[int, ...], set[int]]:
         found: dict[tuple[int, ...], set[int]] = {}
@@ -104,11 +109,8 @@ class PhraseGuide:
 
     def _check(self, source: int) -> None:
         phrases, prefix = self._phrases[source], self._prefixes[source]
-        for spellings in phrases.phrases:
-            if not spellings or not all(spellings):
-                raise RequestError(f"a phrase of source {source} has no spelling, or an empty one")
-            if any(self._terms.eos in spelling for spelling in spellings):
-                raise RequestError(f"a phrase of source {source} contains the token that ends an output")
+        if any(self._terms.eos in spelling for ways in phrases.phrases for spelling in ways):
+            raise RequestError(f"a phrase of source {source} contains the token that ends an output")
         needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, Progress())) + 1
         if needed > self._terms.limits[source]:
             problem = f"the phrases of source {source} make an output of at least {needed} tokens"
