@@ -1,4 +1,4 @@
-"""Steps that need no model: the log-probabilities of the next token are a function of source and tokens so far."""
+"""Steps that need no model: what comes next is a function of the source and the tokens so far."""
 
 from __future__ import annotations
 

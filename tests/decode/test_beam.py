@@ -20,10 +20,9 @@ alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 
 def search(rig, *limits, width, alpha=0.0, n_best=1, patience=None, **others):
-    state = start(len(limits), width)
-    return beam_search(
-        stepping(rig), state, terms(*limits, **others), width=width, alpha=alpha, n_best=n_best, patience=patience
-    )  # fmt: skip
+    state, here = start(len(limits), width), terms(*limits, **others)
+    settings = {"width": width, "alpha": alpha, "n_best": n_best, "patience": patience}
+    return beam_search(stepping(rig), state, here, **settings)
 
 
 def assert_same(found, expected):
@@ -58,11 +57,12 @@ def test_with_a_patience_it_stops_where_the_plain_search_stops(seed, width, alph
 
 
 def test_patience_can_miss_the_best():
-    # Short outputs end first and fill the beam; the long one is worth the wait only once lengths are made up for.
+    """Short outputs end first; the long one is worth waiting for once its length is made up for."""
     table = {1: [0.3, 0.0, 0.5, 0.2], 2: [0.1, 0.0, 0.0, 0.9], 3: [0.05, 0.0, 0.0, 0.95]}
     ((patient,),) = search(table_rig(table), 9, width=2, alpha=2.0)
     ((hasty,),) = search(table_rig(table), 9, width=2, alpha=2.0, patience=0.5)
-    assert hasty.ids == () and patient.score > hasty.score
+    assert hasty.ids == ()
+    assert patient.score > hasty.score
 
 
 @given(seeds, alphas)
@@ -117,7 +117,8 @@ class TestTheMoves:
 
     def test_select_replaces_what_ends_by_the_next_in_line(self):
         going, ending = select(expand(self.beams, self.log_probs), 2, EOS, torch.tensor([False]))
-        assert going.ids_BC.tolist() == [[2, 1]] and going.rows_BC.tolist() == [[1, 0]]
+        assert going.ids_BC.tolist() == [[2, 1]]
+        assert going.rows_BC.tolist() == [[1, 0]]
         assert ending.scores_BC.exp().tolist()[0] == pytest.approx([0.3, 0.2])
 
     def test_select_counts_only_ends_among_the_first(self):

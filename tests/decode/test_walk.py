@@ -90,5 +90,7 @@ def test_a_stream_asks_for_no_more_than_it_has_told():
         return table_rig(TABLE)(0, ids)
 
     tokens = stream(stepping(rig), start(1), terms(9), likeliest)
-    assert next(tokens) == 2 and len(asked) == 1
-    assert next(tokens) == 3 and len(asked) == 2
+    assert next(tokens) == 2
+    assert len(asked) == 1
+    assert next(tokens) == 3
+    assert len(asked) == 2
