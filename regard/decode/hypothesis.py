@@ -1,4 +1,4 @@
-"""What a search finds, and what it is ranked by. No torch: an engine that needs none starts without it."""
+"""What a search finds, and what it is ranked by. No torch here: an engine that needs none starts without."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """((5 + length) / 6) ** alpha, which a log-probability is divided by: long outputs stand a chance (6.1).
+    """((5 + length) / 6) ** alpha: a log-probability is divided by it, so that long ones get a chance (6.1).
 
     `length` counts the tokens whose log-probabilities were added up, so the one that ends an output counts
     where it was reached. A score then follows from a hypothesis alone, an empty output has a length, and
@@ -24,13 +24,15 @@ class Hypothesis:
     ids: tuple[int, ...]
     """Without the token that starts it and the one that ends it."""
     token_log_probs: tuple[float, ...]
-    """Of each token, and of the one that ends it where it is finished."""
+    """Of each token, and of the one that ends it where it is finished; none where only `total` is known."""
     score: float
     """What it was ranked by: its log-probability over the length penalty."""
     finished: bool
     """Whether it ended by itself."""
     repetitive: bool = False
     """Whether it goes round in a loop, and trying again did not help."""
+    total: float | None = None
+    """Log-probability of all tokens together, where that is all that an engine was asked for."""
 
     @staticmethod
     def of_tokens(
@@ -48,4 +50,4 @@ class Hypothesis:
     @property
     def log_prob(self) -> float:
         """Of all its tokens together."""
-        return sum(self.token_log_probs)
+        return sum(self.token_log_probs) if self.total is None else self.total

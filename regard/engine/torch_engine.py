@@ -29,6 +29,8 @@ MOST_BANKS = 12
 """Hypotheses by which phrases widen the beam, at most."""
 NO_REPEAT = 4
 """Of an output that went round in a loop: no so many tokens in a row come twice when it is tried again."""
+NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
+"""What becomes of an empty request."""
 LOGITS = 8 * 1024 * 1024
 """Numbers in one slice of an output layer's results, when many tokens are scored."""
 
@@ -114,6 +116,8 @@ class TorchEngine:
             raise RequestError(problem)
         if request.phrases:
             raise RequestError("phrases are searched for, and cannot be streamed: decode the request instead")
+        if not request.ids:
+            return
         terms = self._terms([request], search, no_repeat=0)
         yield from stream(*self._start([request], terms, beams=1), terms, self._choose([request], search))
 
@@ -132,10 +136,10 @@ class TorchEngine:
         self, requests: Sequence[Request], search: Search, no_repeat: int = 0
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
-        found: list[tuple[Hypothesis, ...]] = [()] * len(requests)
-        widths = [_width(request, search) for request in requests]
-        for width in set(widths):
-            these = [i for i, needed in enumerate(widths) if needed == width]
+        found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
+        widths = {i: _width(request, search) for i, request in enumerate(requests) if request.ids}
+        for width in set(widths.values()):
+            these = [i for i, needed in widths.items() if needed == width]
             for batch in self._batches([len(requests[i].ids) + 1 for i in these], rows=width):
                 places = [these[i] for i in batch]
                 together = [requests[i] for i in places]
@@ -174,12 +178,14 @@ class TorchEngine:
         return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
-        longest = [len(request.ids) + search.extra_length for request in requests]
+        # One place is for the token that starts an output; and a prefix always has room.
+        longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
+        limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
         prefixes = tuple(request.prefix for request in requests)
         return Terms(
             bos=self._bos,
             eos=self._eos,
-            limits=tuple(max(1, min(length, self._max_length)) for length in longest),
+            limits=tuple(limits),
             min_length=search.min_length,
             prefixes=prefixes if any(prefixes) else (),
             no_repeat=no_repeat,

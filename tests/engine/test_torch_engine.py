@@ -177,15 +177,17 @@ def test_an_output_that_goes_round_in_a_loop_is_tried_again():
 
 
 def test_a_loop_that_cannot_be_helped_is_flagged(engine):
-    (found,) = engine.decode([Request(ids=(3, 4), prefix=(5,) * 20)], Search(extra_length=18))
+    (found,) = engine.decode([Request(ids=(3, 4), prefix=(5,) * 20)], Search(extra_length=7))
     assert found[0].ids == (5,) * 20
     assert found[0].repetitive
 
 
 def test_an_empty_request_and_no_request(engine):
     assert engine.decode([], Search()) == [] == engine.score([], [])
-    (found,) = engine.decode([Request(ids=())], Search(extra_length=3))
-    assert len(found[0].ids) <= 3
+    empty, (other,) = engine.decode([Request(ids=()), Request(ids=(3,))], Search(extra_length=3))
+    assert [(one.ids, one.finished) for one in empty] == [((), True)]
+    assert list(engine.stream(Request(ids=()), Search())) == []
+    assert other.token_log_probs
     ((score,),) = engine.score([()], [()])
     assert score < 0
 
@@ -224,7 +226,7 @@ def test_names_tell_true_shapes(engine, requests):
         (Request(ids=(3,), phrases=((),)), Search(), "no spelling"),
         (Request(ids=(3,), phrases=(((4,) * 9,),)), Search(extra_length=5), "at least 10 tokens"),
         (Request(ids=(3,), phrases=(((4,),),)), Search(sample=True), "cannot be drawn"),
-        (Request(ids=(3,), prefix=(4,) * 5), Search(extra_length=1), "prefix of source 0 has 5 tokens"),
+        (Request(ids=(3,), prefix=(4, EOS)), Search(), "prefix of source 0 contains 0"),
         (Request(ids=(3,)), Search(n_best=5), "n_best = 5 needs a beam_size of at least 5"),
         (Request(ids=(3,)), Search(beam_size=0), "at least 1"),
     ],
