@@ -50,7 +50,7 @@ def beam_search(
     """At most `n_best` hypotheses of each source, the best first. `state` has `width` rows for each."""
     beams, ended = Beams.start(terms, width), Ended.none(terms, n_best)
     penalties = torch.tensor([length_penalty(limit, alpha) for limit in terms.limits], device=terms.device)
-    found: list[tuple[Hypothesis, ...]] = [()] * terms.n_sources
+    found: dict[int, tuple[Hypothesis, ...]] = {}
     for t in range(max(terms.limits)):
         log_probs_RV, state = step(beams.last_R, state)
         if terms.bind_at(t):
@@ -65,16 +65,18 @@ def beam_search(
         ended = ended.joined_by(ending, beams, alpha)
         beams = beams.followed_by(going)
         settled_B = last_chance_B | retire(beams, ended, penalties[beams.sources_B], patience)
+        settled = settled_B.tolist()  # the one time a step that the host waits for the device
+        if any(settled):
+            leaving = settled_B.nonzero()[:, 0]
+            best = ended.keep(leaving).hypotheses(terms.eos, alpha)
+            found |= dict(zip(beams.sources_B[leaving].tolist(), best, strict=True))
+        if all(settled):
+            break
         state = state.reorder(going.rows_BC.flatten())
-        leaving, staying = (which.nonzero()[:, 0] for which in (settled_B, ~settled_B))
-        if len(leaving):
-            hypotheses = ended.keep(leaving).hypotheses(terms.eos, alpha)
-            for source, best in zip(beams.sources_B[leaving].tolist(), hypotheses, strict=True):
-                found[source] = best
-            if not len(staying):
-                break
+        if any(settled):
+            staying = (~settled_B).nonzero()[:, 0]
             state, beams, ended = state.keep(staying), beams.keep(staying), ended.keep(staying)
-    return found
+    return [found[source] for source in range(terms.n_sources)]
 
 
 def expand(beams: Beams, log_probs_RV: Tensor) -> Candidates:
