@@ -29,11 +29,8 @@ from regard.decode.top import top
 class Guide(Protocol):
     """Has a say in where a search goes, as `phrases.py` does."""
 
-    def apply(self, log_probs_RV: Tensor, beams: Beams) -> Tensor:
-        """Log-probabilities of the next token, those of what may not come next at minus infinity."""
-
-    def rank(self, candidates: Candidates, beams: Beams, log_probs_RV: Tensor) -> Candidates:
-        """The candidates in another order, and some that had not been among them."""
+    def expand(self, beams: Beams, log_probs_RV: Tensor) -> Candidates:
+        """At least 2 W candidates of each source, in the order in which they should go on."""
 
 
 def beam_search(
@@ -55,11 +52,7 @@ def beam_search(
         log_probs_RV, state = step(beams.last_R, state)
         if terms.bind_at(t):
             log_probs_RV = terms.apply(log_probs_RV, beams.ids_RT, beams.sources_R)
-        if guide is not None:
-            log_probs_RV = guide.apply(log_probs_RV, beams)
-        candidates = expand(beams, log_probs_RV)
-        if guide is not None:
-            candidates = guide.rank(candidates, beams, log_probs_RV)
+        candidates = (expand if guide is None else guide.expand)(beams, log_probs_RV)
         last_chance_B = terms.limits_B[beams.sources_B] == t + 1
         going, ending = select(candidates, width, terms.eos, last_chance_B)
         ended = ended.joined_by(ending, beams, alpha)
@@ -102,8 +95,6 @@ def select(
     ends_BC = candidates.ids_BC == eos
     places_BW = ends_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
     going = candidates.take(places_BW)
-    # A vocabulary smaller than the beam may not have W candidates that go on.
-    going = going.only(going.ids_BC != eos)
     first = candidates.take(torch.arange(width, device=ends_BC.device).expand(len(ends_BC), -1))
     return going, first.only((first.ids_BC == eos) | last_chance_B[:, None])
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from regard.decode.beams import Beams, Candidates
 from regard.decode.terms import NEVER, Terms
+from regard.decode.top import top
 from regard.errors import RequestError
 
 Spellings = tuple[tuple[int, ...], ...]
@@ -118,66 +119,60 @@ class PhraseGuide:
                 f"{problem}, and its limit is {self._terms.limits[source]}; raise extra_length"
             )
 
-    def apply(self, log_probs_RV: Tensor, beams: Beams) -> Tensor:
+    def expand(self, beams: Beams, log_probs_RV: Tensor) -> Candidates:
+        """The best of every bank, then the second best of every bank, and so on."""
+        progress = self._progress(beams)
+        log_probs_RV = self._allowed(beams, log_probs_RV, progress)
+        pairs = self._pairs(beams, log_probs_RV, progress)
+        C = max(map(len, pairs))
+        # Sources with fewer fill up with their first, and those do not count.
+        padded = [[*each, *[each[0]] * (C - len(each))] for each in pairs]
+        rows_BC, ids_BC = torch.tensor(padded, device=log_probs_RV.device).unbind(dim=-1)
+        log_probs_BC = log_probs_RV[rows_BC, ids_BC]
+        scores_BC = beams.scores_BW.flatten()[rows_BC] + log_probs_BC
+        counts_B = torch.tensor([len(each) for each in pairs], device=rows_BC.device)
+        candidates = Candidates(scores_BC, rows_BC, ids_BC, log_probs_BC)
+        candidates = candidates.only(torch.arange(C, device=rows_BC.device) < counts_B[:, None])
+        banks = [[self._bank(*progress[row], token, beams) for row, token in each] for each in pairs]
+        scores = candidates.scores_BC.tolist()
+        places = [_in_turns(of_one, bank) for of_one, bank in zip(scores, banks, strict=True)]
+        return candidates.take(torch.tensor(places, device=rows_BC.device))
+
+    def _allowed(self, beams: Beams, log_probs_RV: Tensor, progress: list[tuple[int, Progress]]) -> Tensor:
         """No end before all phrases are there, and no detour that there is no room for."""
         t = beams.ids_RT.shape[1]
         allowed_RV = log_probs_RV.clone()
-        for row, (source, progress) in enumerate(self._progress(beams)):
+        for row, (source, so_far) in enumerate(progress):
             phrases = self._phrases[source]
-            if not phrases.missing(progress) or t < len(self._prefixes[source]):
+            if not phrases.missing(so_far) or t < len(self._prefixes[source]):
                 continue
             allowed_RV[row, self._terms.eos] = NEVER
             room = self._terms.limits[source] - 1 - (t + 1)  # one place is for the token that ends it
-            if phrases.missing(Progress(progress.has)) <= room:
+            if phrases.missing(Progress(so_far.has)) <= room:
                 continue  # not even a token that leads nowhere does harm
             leading = [
                 token
-                for token in phrases.next_tokens(progress)
-                if phrases.missing(phrases.after(progress, token)) <= room
+                for token in phrases.next_tokens(so_far)
+                if phrases.missing(phrases.after(so_far, token)) <= room
             ]
             allowed_RV[row] = NEVER
             allowed_RV[row, leading] = log_probs_RV[row, leading]
         return allowed_RV
 
-    def rank(self, candidates: Candidates, beams: Beams, log_probs_RV: Tensor) -> Candidates:
-        """The best of every bank, then the second best of every bank, and so on.
-
-        Tokens that lead on through a phrase are candidates however unlikely they are.
-        """
-        progress = self._progress(beams)
-        pairs = self._pairs(candidates, progress)
-        C = max(map(len, pairs))
-        # Sources with fewer fill up with their first, and those do not count.
-        padded = torch.tensor([[*each, *[each[0]] * (C - len(each))] for each in pairs]).to(
-            log_probs_RV.device
-        )
-        rows_BC, ids_BC = padded.unbind(dim=-1)
-        log_probs_BC = log_probs_RV[rows_BC, ids_BC]
-        scores_BC = beams.scores_BW.flatten()[rows_BC] + log_probs_BC
-        counts_B = torch.tensor([len(each) for each in pairs], device=rows_BC.device)
-        widened = Candidates(scores_BC, rows_BC, ids_BC, log_probs_BC)
-        widened = widened.only(torch.arange(C, device=rows_BC.device) < counts_B[:, None])
-        banks = [[self._bank(*progress[row], token, beams) for row, token in each] for each in pairs]
-        places = [
-            _in_turns(scores, bank) for scores, bank in zip(widened.scores_BC.tolist(), banks, strict=True)
-        ]
-        return widened.take(torch.tensor(places, device=rows_BC.device))
-
     def _pairs(
-        self, candidates: Candidates, progress: list[tuple[int, Progress]]
+        self, beams: Beams, log_probs_RV: Tensor, progress: list[tuple[int, Progress]]
     ) -> list[list[tuple[int, int]]]:
-        """For each source, rows and tokens to follow them: the candidates, and what leads on in a phrase."""
-        found = []
-        W = len(progress) // len(candidates.ids_BC)
-        for place, (rows, ids) in enumerate(
-            zip(candidates.rows_BC.tolist(), candidates.ids_BC.tolist(), strict=True)
-        ):
-            leading = (
-                (row, token)
-                for row in range(place * W, (place + 1) * W)
-                for token in sorted(self._phrases[progress[row][0]].next_tokens(progress[row][1]))
-            )
-            found.append(list(dict.fromkeys([*zip(rows, ids, strict=True), *leading])))
+        """For each source, rows and tokens to follow them.
+
+        Of each row the W + 1 likeliest, one of which may end it, so that every bank has its W best here; and
+        those that lead on through a phrase, however unlikely they are.
+        """
+        B, W = beams.scores_BW.shape
+        likeliest = top(log_probs_RV, min(W + 1, log_probs_RV.shape[1]))[1].tolist()
+        found: list[list[tuple[int, int]]] = [[] for _ in range(B)]
+        for row, (source, so_far) in enumerate(progress):
+            leading = sorted(self._phrases[source].next_tokens(so_far))
+            found[row // W] += [(row, token) for token in dict.fromkeys([*likeliest[row], *leading])]
         return found
 
     def _bank(self, source: int, progress: Progress, token: int, beams: Beams) -> int:

@@ -27,8 +27,7 @@ class Walk:
     def __init__(self, step: Step[S], state: S, terms: Terms, choose: Choose) -> None:
         self._terms = terms
         shape = (terms.n_sources, max(terms.limits))
-        # A row that has ended is padded with the token that ended it.
-        self.ids_BT = torch.full(shape, terms.eos, dtype=torch.int64, device=terms.device)
+        self.ids_BT = torch.zeros(shape, dtype=torch.int64, device=terms.device)
         self.token_log_probs_BT = torch.zeros(shape, device=terms.device)
         self.lengths_B = terms.limits_B.clone()
         self._steps = self._run(step, state, choose)
@@ -57,10 +56,10 @@ class Walk:
                 going_R = going_R[staying]
 
     def _write(self, t: int, ids_R: Tensor, log_probs_RV: Tensor, sources_R: Tensor, going_R: Tensor) -> None:
-        """What rows that have ended come up with is nobody's."""
+        """What rows write after they have ended lies beyond their length."""
         chosen_R = log_probs_RV.gather(1, ids_R[:, None])[:, 0].to(self.token_log_probs_BT.dtype)
-        self.ids_BT[sources_R, t] = ids_R.where(going_R, self._terms.eos)
-        self.token_log_probs_BT[sources_R, t] = chosen_R.where(going_R, 0.0)
+        self.ids_BT[sources_R, t] = ids_R
+        self.token_log_probs_BT[sources_R, t] = chosen_R
         ends_R = going_R & (ids_R == self._terms.eos)
         self.lengths_B[sources_R] = self.lengths_B[sources_R].where(~ends_R, t + 1)
 

@@ -69,15 +69,31 @@ def test_what_is_missing_can_be_made_up_with_so_many_tokens(wanted, ids):
 
 
 def test_a_phrase_goes_where_the_model_likes_it_best():
-    """Without help it says 2 3 4; 5 is likeliest, though never likely, after 3."""
+    """Left alone it says 2 3 4. 5 fits best after 3, though 25 other tokens fit better there."""
 
     def rig(_source, ids):
         rest = {(): 2, (2,): 3, (2, 3): 4, (2, 3, 5): 4}.get(ids, EOS)
-        chance = 0.1 if ids == (2, 3) else 0.001
-        return [log(0.9 if token == rest else chance if token == 5 else 0.01) for token in range(7)]
+        chance = 1e-3 if ids == (2, 3) else 1e-6
+        return [log(0.7 if token == rest else chance if token == 5 else 0.01) for token in range(29)]
 
     assert search(rig, [()], [9])[0][0].ids == (2, 3, 4)
     assert search(rig, [(((5,),),)], [9])[0][0].ids == (2, 3, 5, 4)
+
+
+def test_there_is_always_room_left_to_end():
+    """2 5 is far likelier than 5 alone, but would be cut off there."""
+
+    def rig(_source, ids):
+        likeliest = {(): 2, (2,): 5}.get(ids, EOS)
+        return [log(0.9 if token == likeliest else 0.02) for token in range(6)]
+
+    (found,) = search(rig, [(((5,),),)], [2])
+    assert (found[0].ids, found[0].finished) == ((5,), True)
+
+
+def test_a_prefix_may_take_its_time_where_it_has_the_phrases_at_its_end():
+    (found,) = search(random_rig(2, 11), [(((2,),), ((2,),))], [3], prefixes=((9, 2),))
+    assert found[0].ids == (9, 2)
 
 
 def test_of_several_spellings_the_model_has_its_choice():

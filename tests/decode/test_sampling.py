@@ -52,6 +52,12 @@ def test_the_measure_tells_a_wrong_distribution():
     assert chi_square(shares(Sampling(temperature=0.9)), PROBS) > 18.5
 
 
+@pytest.mark.parametrize(("uniform", "token"), [(0.0, 1), (0.3, 3), (1.0 - 2**-53, 3)])
+def test_what_has_no_probability_is_not_drawn_by_any_number(uniform, token):
+    log_probs = torch.tensor([[log(p) for p in (0.0, 0.25, 0.0, 0.75, 0.0)]], dtype=torch.float64)
+    assert Sampling().draw(log_probs, torch.tensor([uniform], dtype=torch.float64)).tolist() == [token]
+
+
 def test_whole_outputs_are_drawn_as_often_as_they_are_likely():
     n, rig = 4000, random_rig(seed=5, n_tokens=3, sharpness=1.0)
     found = walk(

@@ -192,6 +192,11 @@ def test_an_empty_request_and_no_request(engine):
     assert score < 0
 
 
+def test_no_output_outgrows_the_model(engine):
+    (found,) = engine.decode([Request(ids=(3, 4) * 13)], Search(beam_size=1, min_length=99))
+    assert len(found[0].ids) == 28, "max_length is 29, and one place is for the token that starts an output"
+
+
 def test_bf16_flows_where_the_model_says_so(requests):
     model = small_model(dtype=torch.float32, max_length=29)
     model.compute_dtype = torch.bfloat16
@@ -213,7 +218,7 @@ def test_names_tell_true_shapes(engine, requests):
             engine.decode([*requests, *requests[:2]], search)
         engine.decode([Request(ids=(3, 4), phrases=(((5, 6),),))], SEARCHES["beam"])
         engine.decode([Request(ids=(3, 4), prefix=(5,) * 20)], Search(extra_length=20))
-    assert {"regard.decode.beam.expand", "regard.decode.phrases.PhraseGuide.rank"} <= checked
+    assert {"regard.decode.beam.expand", "regard.decode.phrases.PhraseGuide.expand"} <= checked
 
 
 @pytest.mark.parametrize(
