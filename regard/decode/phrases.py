@@ -111,13 +111,11 @@ class PhraseGuide:
     def _check(self, source: int) -> None:
         phrases, prefix = self._phrases[source], self._prefixes[source]
         if any(self._terms.eos in spelling for ways in phrases.phrases for spelling in ways):
-            raise RequestError(f"a phrase of source {source} contains the token that ends an output")
+            raise RequestError(f"a phrase contains {self._terms.eos}, the token that ends an output")
         needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, Progress())) + 1
-        if needed > self._terms.limits[source]:
-            problem = f"the phrases of source {source} make an output of at least {needed} tokens"
-            raise RequestError(
-                f"{problem}, and its limit is {self._terms.limits[source]}; raise extra_length"
-            )
+        if needed > (limit := self._terms.limits[source]):
+            problem = f"phrases and prefix make an output of at least {needed} tokens, its end counted"
+            raise RequestError(f"{problem}, and its limit is {limit}: leave some out, or raise extra_length")
 
     def expand(self, beams: Beams, log_probs_RV: Tensor) -> Candidates:
         """The best of every bank, then the second best of every bank, and so on."""

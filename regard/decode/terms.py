@@ -36,15 +36,15 @@ class Terms:
     device: torch.device | str = "cpu"
 
     def __post_init__(self) -> None:
-        for i, limit in enumerate(self.limits):
-            if limit < 1:
-                raise RequestError(f"source {i} may have {limit} output tokens; give it at least 1")
-        for i, (prefix, limit) in enumerate(zip(self.prefixes, self.limits, strict=bool(self.prefixes))):
+        assert len(self.prefixes) in (0, len(self.limits)), "a prefix for each source, or none at all"
+        if min(self.limits) < 1:
+            raise RequestError(f"an output may have {min(self.limits)} tokens; give it at least 1")
+        for prefix, limit in zip(self.prefixes, self.limits, strict=False):
             if self.eos in prefix:
-                raise RequestError(f"the prefix of source {i} contains {self.eos}, which ends an output")
+                raise RequestError(f"the prefix contains {self.eos}, the token that ends an output")
             if len(prefix) > limit:
-                problem = f"the prefix of source {i} has {len(prefix)} tokens, and its output at most {limit}"
-                raise RequestError(f"{problem}; shorten it, or raise extra_length")
+                problem = f"the prefix has {len(prefix)} tokens, and the output at most {limit}"
+                raise RequestError(f"{problem}: shorten it, or raise the limit")
 
     @property
     def n_sources(self) -> int:

@@ -73,9 +73,10 @@ class TorchEngine:
         if search.sample and any(request.phrases for request in requests):
             return "phrases are searched for, and cannot be drawn: leave out sample or the phrases"
         for i, request in enumerate(requests):
-            spellings = (spelling for phrase in request.phrases for spelling in phrase)
-            if problem := self._unreadable(request.ids, request.prefix, *spellings):
-                return f"request {i} {problem}"
+            try:
+                self._check(request, search)
+            except RequestError as error:
+                return f"request {i}: {error}"
         return None
 
     @torch.inference_mode()
@@ -99,8 +100,10 @@ class TorchEngine:
         if len(sources) != len(targets):
             raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
         for i, pair in enumerate(zip(sources, targets, strict=True)):
-            if problem := self._unreadable(*pair):
-                raise RequestError(f"pair {i} {problem}")
+            try:
+                self._check_readable(*pair)
+            except RequestError as error:
+                raise RequestError(f"pair {i}: {error}") from None
         found: list[tuple[float, ...]] = [()] * len(sources)
         lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
         for batch in self._batches(lengths, rows=1):
@@ -121,16 +124,24 @@ class TorchEngine:
         terms = self._terms([request], search, no_repeat=0)
         yield from stream(*self._start([request], terms, beams=1), terms, self._choose([request], search))
 
-    def _unreadable(self, *sequences: Sequence[int]) -> str | None:
-        """What is wrong with the tokens of a request."""
+    def _check(self, request: Request, search: Search) -> None:
+        """Refuse what cannot be searched for, before anything else is."""
+        self._check_readable(request.ids, request.prefix, *(way for ways in request.phrases for way in ways))
+        terms = self._terms([request], search, no_repeat=0)
+        if request.phrases:
+            PhraseGuide([Phrases(request.phrases)], terms)
+
+    def _check_readable(self, *sequences: Sequence[int]) -> None:
+        """Refuse tokens that the models have no embedding or no position for."""
         for ids in sequences:
             if len(ids) + 1 > self._max_length:
-                end = "with the token that ends it"
-                return f"has {len(ids) + 1} tokens {end}, and the model reads at most {self._max_length}"
+                end = "with the one that starts or ends it"
+                raise RequestError(
+                    f"{len(ids) + 1} tokens, {end}; the model reads at most {self._max_length}"
+                )
             for token in ids:
                 if not 0 <= token < self._vocab_size:
-                    return f"has the token {token}; the vocabulary ends at {self._vocab_size - 1}"
-        return None
+                    raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
         self, requests: Sequence[Request], search: Search, no_repeat: int = 0

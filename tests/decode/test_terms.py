@@ -45,12 +45,12 @@ def test_without_the_rule_things_come_twice():
 @pytest.mark.parametrize(
     ("limits", "others", "complaint"),
     [
-        ((3, 0), {}, "source 1 may have 0 output tokens"),
-        ((3, 3), {"prefixes": ((), (2, EOS))}, "prefix of source 1 contains 0"),
+        ((3, 0), {}, "may have 0 tokens"),
+        ((3, 3), {"prefixes": ((), (2, EOS))}, "the prefix contains 0"),
         (
             (3, 2),
             {"prefixes": ((2,), (2, 2, 2))},
-            "prefix of source 1 has 3 tokens, and its output at most 2",
+            "the prefix has 3 tokens, and the output at most 2",
         ),
     ],
 )

@@ -224,14 +224,14 @@ def test_names_tell_true_shapes(engine, requests):
 @pytest.mark.parametrize(
     ("request_", "search", "complaint"),
     [
-        (Request(ids=(3,) * 29), Search(), "request 0 has 30 tokens .* reads at most 29"),
-        (Request(ids=(3, V)), Search(), f"the token {V}; the vocabulary ends at {V - 1}"),
-        (Request(ids=(3,), prefix=(-1,)), Search(), "the token -1"),
-        (Request(ids=(3,), phrases=(((V,),),)), Search(), f"the token {V}"),
+        (Request(ids=(3,) * 29), Search(), "request 0: 30 tokens.* reads at most 29"),
+        (Request(ids=(3, V)), Search(), f"no token {V}; the vocabulary ends at {V - 1}"),
+        (Request(ids=(3,), prefix=(-1,)), Search(), "no token -1"),
+        (Request(ids=(3,), phrases=(((V,),),)), Search(), f"no token {V}"),
         (Request(ids=(3,), phrases=((),)), Search(), "no spelling"),
         (Request(ids=(3,), phrases=(((4,) * 9,),)), Search(extra_length=5), "at least 10 tokens"),
         (Request(ids=(3,), phrases=(((4,),),)), Search(sample=True), "cannot be drawn"),
-        (Request(ids=(3,), prefix=(4, EOS)), Search(), "prefix of source 0 contains 0"),
+        (Request(ids=(3,), prefix=(4, EOS)), Search(), "request 0: the prefix contains 0"),
         (Request(ids=(3,)), Search(n_best=5), "n_best = 5 needs a beam_size of at least 5"),
         (Request(ids=(3,)), Search(beam_size=0), "at least 1"),
     ],
@@ -242,7 +242,7 @@ def test_what_cannot_be_done_is_refused(engine, request_, search, complaint):
 
 
 def test_other_refusals(engine, model):
-    with pytest.raises(RequestError, match="pair 1 has 30 tokens"):
+    with pytest.raises(RequestError, match="pair 1: 30 tokens"):
         engine.score([(3,), (3,)], [(4,), (4,) * 29])
     with pytest.raises(RequestError, match="2 sources and 1 targets"):
         engine.score([(3,), (3,)], [(4,)])
