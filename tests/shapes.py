@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-LEGEND = set("NSTBLMRDFHKUV")
-"""N packed tokens (S inputs, T outputs), B sequences, L queries, M keys, R rows being decoded, D d_model,
-F d_ff, H heads, K d_k, U d_v, V vocabulary."""
+LEGEND = set("NSTBLMRWCDFHKUV")
+"""N packed tokens (S inputs, T outputs), B sequences, L queries, M keys, R rows being decoded, W width of
+the beam, C candidates, D d_model, F d_ff, H heads, K d_k, U d_v, V vocabulary."""
 SUFFIX = re.compile(r"^[a-z]\w*_([A-Z]+)$")
 
 

@@ -83,12 +83,12 @@ class Decoder(nn.Module):
         blocks = [layer.multi_head_attention for layer in self.layers]
         return tuple(block.remember(memory_BSD) for block in blocks if block is not None)
 
-    def empty_cache(self, n_rows: int, capacity: int, like: Tensor) -> tuple[KeysValues, ...]:
-        """Room for `capacity` tokens in each of `n_rows` rows, for every layer."""
+    def empty_cache(self, n_rows: int, room: int, like: Tensor) -> tuple[KeysValues, ...]:
+        """Room for so many tokens in each of `n_rows` rows, for every layer."""
         caches = []
         for layer in self.layers:
             attention = layer.masked_multi_head_attention
-            shape = (n_rows, attention.n_heads, capacity)
+            shape = (n_rows, attention.n_heads, room)
             keys, values = like.new_zeros(*shape, attention.d_k), like.new_zeros(*shape, attention.d_v)
             caches.append(KeysValues(keys, values))
         return tuple(caches)

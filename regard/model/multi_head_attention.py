@@ -90,11 +90,11 @@ class MultiHeadAttention(nn.Module):
 
     def extend(self, x_ND: Tensor, past: KeysValues, recall: Recall) -> Tensor:
         """Attention of new tokens on themselves and on what came before, where their keys and values go."""
-        q, k, v = side_by_side([self.w_q, self.w_k, self.w_v], x_ND)
+        q, k, v = self.w_q(x_ND), self.w_k(x_ND), self.w_v(x_ND)  # few tokens: to join the weights costs more
         q, k = self._turn(q, recall.new.positions_N), self._turn(k, recall.new.positions_N)
         q, k = self.similarity.prepare(q, k)
         q, k, v = tap(self, "q", q), tap(self, "k", k), tap(self, "v", v.unflatten(-1, (-1, self.d_v)))
-        past.write(recall.new, k, v)
+        past.write(recall, k, v)
         return self._join(self._recall(q, past.up_to(recall.reach), recall, recall.own_may_attend))
 
     def consult(self, x_ND: Tensor, memory: KeysValues, recall: Recall) -> Tensor:
@@ -104,12 +104,12 @@ class MultiHeadAttention(nn.Module):
         return self._join(self._recall(q, memory, recall, recall.memory_may_attend))
 
     def _recall(self, q_NHK: Tensor, stored: KeysValues, recall: Recall, may_attend: Tensor | None) -> Tensor:
-        (q_RLHK,) = recall.new.padded.pad(q_NHK)
+        q_RLHK = recall.pad(q_NHK)
         R, L, H, _ = q_RLHK.shape
         # Rows of one source ask the same memory: they line up as more queries, and nothing is copied.
         lined_up = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, self.d_k)
         heads = self._weigh(lined_up.transpose(1, 2), stored.k_BHMK, stored.v_BHMU, may_attend)
-        return recall.new.padded.unpad([heads.transpose(1, 2).reshape(R, L, H, self.d_v)])
+        return recall.unpad(heads.transpose(1, 2).reshape(R, L, H, self.d_v))
 
     def _project(
         self, x: Tensor, memory: Tensor | None, may_attend: Tensor | SameSequence | None

@@ -73,9 +73,10 @@ class Transformer(Autoregressive):
         if beams < 1 or capacity < 1:
             raise ShapeError("beams, capacity", "at least 1", (beams, capacity))
         (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
+        even = len(set(memory.boundaries.known_lengths)) == 1
         cache = self.empty_cache(memory.boundaries.n_sequences * beams, capacity, memory.states_SD)
         return replace(
             cache,
             memory=self.decoder.remember(memory_BSD),
-            memory_may_attend=memory.boundaries.exists_BL[:, None, None, :],
+            memory_may_attend=None if even else memory.boundaries.exists_BL[:, None, None, :],
         )

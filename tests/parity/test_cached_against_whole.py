@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.model.cache import BLOCK
 from regard.packing import pack, unpack
 from tests.model.small import INPUT_LENGTHS, V, random_ids, small_model
 from tests.parity.tolerances import assert_close
@@ -105,6 +106,18 @@ def test_beams_reordered_within_their_source_and_finished_sources_gone(settings)
     sources = [sources[i] for i in (4, 5, 0, 1)]
     assert cache.n_rows == 4
     steps_agree(model, cache, rows, lambda: last_of_whole(model, sources, rows), n_steps=2)
+
+
+@pytest.mark.parametrize("prompts", [(1, 1, 1), (14, 2, 9)], ids=["even", "uneven"])
+def test_a_cache_grows_by_blocks_and_copies_leave_out_what_is_empty(prompts):
+    model, rows = small_model(architecture="decoder", max_length=61, positions="rotary"), random_ids(prompts)
+    _, cache = model.extend(pack(rows), model.start(len(rows), capacity=3 * BLOCK + 5))
+    assert cache.room == BLOCK
+    cache = steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=BLOCK + 3)
+    rows = [list(rows[i]) for i in (2, 1, 1)]
+    cache = cache.with_room(3 * BLOCK + 5).reorder(torch.tensor([2, 1, 1]))
+    assert cache.room == (2 if prompts[0] == 1 else 3) * BLOCK
+    steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=BLOCK)
 
 
 def test_beams_that_start_from_prompts_of_unlike_length():

@@ -1,0 +1,93 @@
+"""One token after another in every row, chosen and not taken back: what greedy search and sampling share.
+
+Letters: `R` rows being decoded, one for each source; `T` tokens of an output; `V` vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.step import S, Step
+from regard.decode.terms import Terms
+
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""`choose(log_probs_RV, sources_R, t)`: a token for each row, which decodes that source, at its step t."""
+
+LEAVING = 0.25
+"""Ended rows leave the batch when they are this share of it: whenever some leave, the others are copied."""
+
+
+class Walk:
+    """Outputs of some sources as they grow. Each `for` step is one more token in every row that goes on."""
+
+    def __init__(self, step: Step[S], state: S, terms: Terms, choose: Choose) -> None:
+        self._terms = terms
+        shape = (terms.n_sources, max(terms.limits))
+        self.ids_BT = torch.zeros(shape, dtype=torch.int64, device=terms.device)
+        self.token_log_probs_BT = torch.zeros(shape, device=terms.device)
+        self.lengths_B = terms.limits_B.clone()
+        self._steps = self._run(step, state, choose)
+
+    def __iter__(self) -> Iterator[int]:
+        return self._steps
+
+    def _run(self, step: Step[S], state: S, choose: Choose) -> Iterator[int]:
+        terms = self._terms
+        sources_R = torch.arange(terms.n_sources, device=terms.device)
+        last_R = torch.full_like(sources_R, terms.bos)
+        going_R = torch.ones_like(sources_R, dtype=torch.bool)
+        for t in range(self.ids_BT.shape[1]):
+            log_probs_RV, state = step(last_R, state)
+            if terms.bind_at(t):
+                log_probs_RV = terms.apply(log_probs_RV, self.ids_BT[sources_R, :t], sources_R)
+            last_R = choose(log_probs_RV, sources_R, t)
+            self._write(t, last_R, log_probs_RV, sources_R, going_R)
+            going_R = going_R & (last_R != terms.eos) & (terms.limits_B[sources_R] > t + 1)
+            yield t
+            staying = going_R.nonzero()[:, 0]  # the one time a step that the host waits for the device
+            if len(staying) == 0:
+                return
+            if len(staying) <= (1 - LEAVING) * len(going_R):
+                state, last_R, sources_R = state.keep(staying), last_R[staying], sources_R[staying]
+                going_R = going_R[staying]
+
+    def _write(self, t: int, ids_R: Tensor, log_probs_RV: Tensor, sources_R: Tensor, going_R: Tensor) -> None:
+        """What rows write after they have ended lies beyond their length."""
+        chosen_R = log_probs_RV.gather(1, ids_R[:, None])[:, 0].to(self.token_log_probs_BT.dtype)
+        self.ids_BT[sources_R, t] = ids_R
+        self.token_log_probs_BT[sources_R, t] = chosen_R
+        ends_R = going_R & (ids_R == self._terms.eos)
+        self.lengths_B[sources_R] = self.lengths_B[sources_R].where(~ends_R, t + 1)
+
+    def hypotheses(self, alpha: float) -> list[Hypothesis]:
+        """What came of the sources, in their order, once the walk is over."""
+        found = zip(
+            self.ids_BT.tolist(), self.token_log_probs_BT.tolist(), self.lengths_B.tolist(), strict=True
+        )
+        eos = self._terms.eos
+        return [
+            Hypothesis.of_tokens(ids[:length], log_probs[:length], eos=eos, alpha=alpha)
+            for ids, log_probs, length in found
+        ]
+
+
+def walk(step: Step[S], state: S, terms: Terms, choose: Choose, alpha: float) -> list[Hypothesis]:
+    """One hypothesis for each source, in order."""
+    taken = Walk(step, state, terms, choose)
+    for _ in taken:
+        pass
+    return taken.hypotheses(alpha)
+
+
+def stream(step: Step[S], state: S, terms: Terms, choose: Choose) -> Iterator[int]:
+    """Tokens of the only source's output as they are found, without the one that ends it."""
+    assert terms.n_sources == 1, "one output at a time can be streamed"
+    taken = Walk(step, state, terms, choose)
+    for t in taken:
+        token = int(taken.ids_BT[0, t])
+        if token != terms.eos:
+            yield token

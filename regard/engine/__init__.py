@@ -1,0 +1,1 @@
+"""Engines: loaded models that run. Importing this imports neither torch nor CTranslate2."""

@@ -1,0 +1,263 @@
+"""The engine that runs the model itself: any encoder-decoder model, on any device that torch knows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.decode.beam import beam_search
+from regard.decode.ensemble import States, ensemble, log_mean_exp
+from regard.decode.greedy import likeliest
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.phrases import PhraseGuide, Phrases
+from regard.decode.repetition import loops
+from regard.decode.sampling import Sampling, drawing
+from regard.decode.step import Step
+from regard.decode.terms import Terms
+from regard.decode.walk import Choose, stream, walk
+from regard.engine.engine import Request, Search
+from regard.errors import RequestError
+from regard.model.transformer import Transformer
+from regard.packing import pack, unpack
+
+MOST_BANKS = 12
+"""Hypotheses by which phrases widen the beam, at most."""
+NO_REPEAT = 4
+"""Of an output that went round in a loop: no so many tokens in a row come twice when it is tried again."""
+NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
+"""What becomes of an empty request."""
+LOGITS = 8 * 1024 * 1024
+"""Numbers in one slice of an output layer's results, when many tokens are scored."""
+
+
+class TorchEngine:
+    """Encoder-decoder models, one or an ensemble, that decode and score together.
+
+    The models are put on the device and out of training. They must share one vocabulary.
+    """
+
+    name = "torch"
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        *,
+        bos: int,
+        eos: int,
+        device: torch.device | str = "cpu",
+        batch_tokens: int = 4096,
+    ) -> None:
+        if not models:
+            raise RequestError("an engine needs at least one model")
+        sizes = {model.config.vocab_size for model in models}
+        if len(sizes) > 1:
+            raise RequestError(
+                f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
+            )
+        self._models = [model.to(device).eval() for model in models]
+        self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
+        self._vocab_size = sizes.pop()
+        self._max_length = min(model.config.max_length for model in models)
+
+    def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
+        """Why it cannot do this, as a sentence; None if it can."""
+        if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:
+            return "beam_size and n_best must be at least 1, length_penalty at least 0"
+        if not search.sample and search.n_best > search.beam_size:
+            return f"n_best = {search.n_best} needs a beam_size of at least {search.n_best}"
+        if search.sample and any(request.phrases for request in requests):
+            return "phrases are searched for, and cannot be drawn: leave out sample or the phrases"
+        for i, request in enumerate(requests):
+            try:
+                self._check(request, search)
+            except RequestError as error:
+                return f"request {i}: {error}"
+        return None
+
+    @torch.inference_mode()
+    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+        if problem := self.refusal(search, requests):
+            raise RequestError(problem)
+        found = self._decode(requests, search)
+        again = [i for i, best in enumerate(found) if _went_round(requests[i], best)]
+        retried = self._decode([requests[i] for i in again], search, no_repeat=NO_REPEAT)
+        for i, best in zip(again, retried, strict=True):
+            # Where phrases leave no way round the loop, nothing may have been found.
+            found[i] = best if best and not loops(best[0].ids) else _flagged(best or found[i])
+        return found
+
+    @torch.inference_mode()
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[tuple[float, ...]]:
+        """Log-probability of each token of each target, given its source, and of the one that ends it."""
+        if len(sources) != len(targets):
+            raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
+        for i, pair in enumerate(zip(sources, targets, strict=True)):
+            try:
+                self._check_readable(*pair)
+            except RequestError as error:
+                raise RequestError(f"pair {i}: {error}") from None
+        found: list[tuple[float, ...]] = [()] * len(sources)
+        lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
+        for batch in self._batches(lengths, rows=1):
+            scores = self._score([sources[i] for i in batch], [targets[i] for i in batch])
+            for i, of_one in zip(batch, scores, strict=True):
+                found[i] = tuple(of_one.tolist())
+        return found
+
+    @torch.inference_mode()
+    def stream(self, request: Request, search: Search) -> Iterator[int]:
+        """Tokens of one output as they are found, without the one that ends it; greedy or drawn."""
+        if problem := self.refusal(search, [request]):
+            raise RequestError(problem)
+        if request.phrases:
+            raise RequestError("phrases are searched for, and cannot be streamed: decode the request instead")
+        if not request.ids:
+            return
+        terms = self._terms([request], search, no_repeat=0)
+        yield from stream(*self._start([request], terms, beams=1), terms, self._choose([request], search))
+
+    def _check(self, request: Request, search: Search) -> None:
+        """Refuse what cannot be searched for, before anything else is."""
+        self._check_readable(request.ids, request.prefix, *(way for ways in request.phrases for way in ways))
+        terms = self._terms([request], search, no_repeat=0)
+        if request.phrases:
+            PhraseGuide([Phrases(request.phrases)], terms)
+
+    def _check_readable(self, *sequences: Sequence[int]) -> None:
+        """Refuse tokens that the models have no embedding or no position for."""
+        for ids in sequences:
+            if len(ids) + 1 > self._max_length:
+                end = "with the one that starts or ends it"
+                raise RequestError(
+                    f"{len(ids) + 1} tokens, {end}; the model reads at most {self._max_length}"
+                )
+            for token in ids:
+                if not 0 <= token < self._vocab_size:
+                    raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
+
+    def _decode(
+        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+    ) -> list[tuple[Hypothesis, ...]]:
+        """Requests that need equally wide beams together, in batches of like length."""
+        found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
+        widths = {i: _width(request, search) for i, request in enumerate(requests) if request.ids}
+        for width in set(widths.values()):
+            these = [i for i, needed in widths.items() if needed == width]
+            for batch in self._batches([len(requests[i].ids) + 1 for i in these], rows=width):
+                places = [these[i] for i in batch]
+                together = [requests[i] for i in places]
+                for i, best in zip(places, self._search(together, search, width, no_repeat), strict=True):
+                    found[i] = best
+        return found
+
+    def _batches(self, lengths: Sequence[int], rows: int) -> Iterator[list[int]]:
+        """Sequences of like length together, as many as the budget holds with so many rows each."""
+        batch: list[int] = []
+        for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+            if batch and (len(batch) + 1) * rows * lengths[i] > self._batch_tokens:
+                yield batch
+                batch = []
+            batch.append(i)
+        if batch:
+            yield batch
+
+    def _search(
+        self, requests: list[Request], search: Search, width: int, no_repeat: int
+    ) -> list[tuple[Hypothesis, ...]]:
+        """Hypotheses for one batch, which has `width` rows for each request."""
+        alpha, n = search.length_penalty, search.n_best
+        if search.sample or width == 1:
+            rows = [request for request in requests for _ in range(n)]
+            terms = self._terms(rows, search, no_repeat)
+            step, state = self._start(rows, terms, beams=1)
+            found = walk(step, state, terms, self._choose(rows, search), alpha)
+            groups = (found[i : i + n] for i in range(0, len(found), n))
+            return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
+        terms = self._terms(requests, search, no_repeat)
+        guide = None
+        if any(request.phrases for request in requests):
+            guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
+        step, state = self._start(requests, terms, beams=width)
+        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+
+    def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
+        # One place is for the token that starts an output; and a prefix always has room.
+        longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
+        limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
+        prefixes = tuple(request.prefix for request in requests)
+        return Terms(
+            bos=self._bos,
+            eos=self._eos,
+            limits=tuple(limits),
+            min_length=search.min_length,
+            prefixes=prefixes if any(prefixes) else (),
+            no_repeat=no_repeat,
+            device=self._device,
+        )
+
+    def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
+        """The step of all models, and their state before the first."""
+        inputs = pack([[*request.ids, self._eos] for request in requests], self._device)
+        capacity = max(terms.limits)
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self._models]
+        if len(states) == 1:
+            return self._models[0].step, states[0]
+        return ensemble([model.step for model in self._models]), States(tuple(states))
+
+    def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
+        """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
+        if not search.sample:
+            return likeliest
+        sampling = Sampling(
+            temperature=search.temperature, top_k=search.top_k, top_p=search.top_p, min_p=search.min_p
+        )
+        n = search.n_best
+        seeds = [_seed(search.seed, request, i % n) for i, request in enumerate(requests)]
+        return drawing(sampling, seeds, self._max_length, self._device)
+
+    def _score(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> list[Tensor]:
+        """Every model reads all the pairs at once, laid end to end."""
+        inputs = pack([[*ids, self._eos] for ids in sources], self._device)
+        outputs = pack([[self._bos, *ids] for ids in targets], self._device)
+        wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
+        rows = max(1, LOGITS // self._vocab_size)
+        each = []
+        for model in self._models:
+            states_TD = model.decode(outputs, model.encode(inputs))
+            slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
+            log_probs = [
+                model.output_probabilities.log_probs(states).gather(1, ids[:, None])[:, 0]
+                for states, ids in slices
+            ]
+            each.append(torch.cat(log_probs))
+        return unpack(log_mean_exp(each), outputs.boundaries)
+
+
+def _width(request: Request, search: Search) -> int:
+    """Rows that a request takes: phrases need room for hypotheses that have more or less of them."""
+    if search.sample:
+        return search.n_best
+    return search.beam_size + min(Phrases(request.phrases).n_tokens, MOST_BANKS)
+
+
+def _seed(seed: int, request: Request, i: int) -> int:
+    """A seed for the i-th output of a request, which no other request of the batch has a hand in."""
+    told = repr((seed, request.ids, request.prefix, i)).encode()
+    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest()) >> 1
+
+
+def _went_round(request: Request, best: tuple[Hypothesis, ...]) -> bool:
+    """Whether the best output ends in a loop that its input does not have."""
+    return bool(best) and loops(best[0].ids) and not loops(request.ids)
+
+
+def _flagged(best: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+    return tuple(replace(one, repetitive=loops(one.ids)) for one in best)
