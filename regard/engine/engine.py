@@ -31,6 +31,8 @@ class Search:
     """The paper's alpha: scores are divided by ((5 + length) / 6) ** alpha (6.1)."""
     n_best: int = 1
     """Hypotheses given back, the best first."""
+    token_scores: bool = False
+    """Whether each token's log-probability is wanted: an engine may have to run once more for it."""
     min_length: int = 0
     """Fewest tokens of an output, the one that ends it not counted."""
     extra_length: int = 50

@@ -1,10 +1,10 @@
 """A model folder as a CTranslate2 folder: the same model under CTranslate2's names, without torch.
 
 Everything that CTranslate2 can express of a configuration is written; the rest is refused, every setting at
-once. Positions go as a table, since CTranslate2's own sinusoids are others: sines and cosines apart instead of
-in turn, other wavelengths, and a first position of 1. A bilinear similarity is multiplied into the queries'
-map. Tokens are the pieces of the subword model, so that others can run the folder too; without one, they are
-the ids in digits.
+once. Positions go as a table, since CTranslate2's own sinusoids are others: all sines before the cosines,
+other wavelengths, and a first position of 1. A bilinear similarity is multiplied into the queries' map.
+Tokens are the pieces of the subword model, so that others can run the folder too; without one, they are the
+ids in digits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def inexpressible(config: ModelConfig) -> list[str]:
     """Every setting of a configuration that CTranslate2 has nothing for, as sentences."""
     found = []
     if config.architecture != "encoder-decoder":
-        found.append(f'model.architecture = "{config.architecture}" is not converted, only "encoder-decoder" is')
+        found.append(
+            f'model.architecture = "{config.architecture}" is not converted, only "encoder-decoder" is'
+        )
     if config.key_width != config.value_width:
         widths = f"model.d_k = {config.key_width} and model.d_v = {config.value_width}"
         found.append(f"{widths} differ, and CTranslate2 has one width for a head")

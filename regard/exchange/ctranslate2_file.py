@@ -41,9 +41,7 @@ def quantised(variables: Mapping[str, Array], quantisation: Quantisation) -> dic
     return found
 
 
-def _quantise(
-    array: Array, quantisation: Quantisation, *, is_matrix: bool
-) -> tuple[Array, Array | None]:
+def _quantise(array: Array, quantisation: Quantisation, *, is_matrix: bool) -> tuple[Array, Array | None]:
     if array.ndim == 0:
         return array, None
     match quantisation:

@@ -8,7 +8,8 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+"""What weights may be, and as what numpy reads them: it has no bfloat16."""
 
 
 def float32_weights(content: bytes) -> dict[str, NDArray[np.float32]]:
