@@ -73,7 +73,7 @@ def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos
     contents = dict(intact_files(bundle, read_manifest(bundle), problems))
     if problems:
         raise BundleError(problems, str(bundle))
-    variables = dict(_transformer(config, float32_weights(contents[WEIGHTS])))
+    variables = dict(variables_of(config, float32_weights(contents[WEIGHTS])))
     tokens = _tokens(config, contents.get(SUBWORDS), bundle)
     return {
         MODEL: to_bytes(quantised(variables, quantisation)),
@@ -112,7 +112,7 @@ Weights = dict[str, np.ndarray]
 Variables = Iterator[tuple[str, Array]]
 
 
-def _transformer(config: ModelConfig, weights: Weights) -> Variables:
+def variables_of(config: ModelConfig, weights: Weights) -> Variables:
     """Every variable, by name; a weight that boxes share is one array under several names."""
     inputs = weights["input_embedding.weight"]
     outputs = inputs if config.shared_embeddings == "three-way" else weights["output_embedding.weight"]
