@@ -181,14 +181,15 @@ class CTranslate2Engine:
         """All that CTranslate2 finds, by request."""
         limits = {i: self._limit(each, search) for i, each in enumerate(requests) if each.ids}
         # A prefix changes the search of its whole batch, so those that have one keep to themselves.
-        groups = [[i for i in limits if bool(requests[i].prefix) == it_has] for it_has in (False, True)]
+        has_prefix = {i: bool(requests[i].prefix) for i in limits}
+        groups = [[i for i in limits if has_prefix[i] is it_has] for it_has in (False, True)]
         found: dict[int, list[_Candidate]] = {}
         while groups:
             again = defaultdict(list)
             for i, limit, result in self._run(requests, groups, limits, search):
                 found[i] = list(self._candidates(result))
                 if limits[i] < limit and max(map(len, result.hypotheses)) >= limits[i]:
-                    again[limits[i]].append(i)
+                    again[limits[i], has_prefix[i]].append(i)
             groups = list(again.values())
         return found
 

@@ -244,19 +244,25 @@ def test_a_result_depends_on_no_batch_mate(engine, search):
     assert ids_of(shuffled) == ids_of(together[i] for i in order)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_every_output_has_its_own_limit(tmp_path, beam_size):
-    """Of a model that does not end by itself, so that the limit of the longest would show in all."""
-    engine = CTranslate2Engine(small_folder(tmp_path), bos=BOS, eos=EOS, quantisation="float32", threads=1)
-    asked = [Request(ids=ids) for ids in sequences(40, 11)]
-    search = Search(beam_size=beam_size, extra_length=5, n_best=beam_size)
-    together = engine.decode(asked, search)
-    alone = [engine.decode([each], search)[0] for each in asked]
-    assert ids_of(together) == ids_of(alone)
-    assert [each.finished for each in sum(together, ())] == [each.finished for each in sum(alone, ())]
-    lengths = [(len(request.ids) + 5, found) for request, found in zip(asked, together, strict=True)]
-    assert all(len(each.ids) + each.finished <= limit for limit, found in lengths for each in found)
-    assert sum(len(found[0].ids) == limit for limit, found in lengths) > 30
+@pytest.mark.parametrize("seed", [3, 4, 7])
+def test_neither_the_limit_nor_the_prefix_of_another_changes_a_search(tmp_path, seed):
+    """Few tokens, drawn weights: outputs end at once, at their limit and in between, and many are as good."""
+    folder = small_folder(tmp_path, vocab_size=5, seed=seed)
+    engine = CTranslate2Engine(folder, bos=BOS, eos=EOS, quantisation="float32", threads=1)
+    asked = [Request(ids=ids) for ids in sequences(60, 11, vocab_size=5)]
+    asked += [Request(ids=each.ids, prefix=(3, 4)) for each in asked[:20]]
+    for beam_size in (1, 2, 4):
+        search = Search(beam_size=beam_size, n_best=beam_size, extra_length=2)
+        together = engine.decode(asked, search)
+        alone = [engine.decode([each], search)[0] for each in asked]
+        assert ids_of(together) == ids_of(alone)
+        endings = [[each.finished for each in hypotheses] for hypotheses in together]
+        assert endings == [[each.finished for each in hypotheses] for hypotheses in alone]
+        for request, hypotheses in zip(asked, together, strict=True):
+            assert len({(each.ids, each.finished) for each in hypotheses}) == len(hypotheses)
+            limit = len(request.ids) + 2
+            assert max(len(each.ids) + each.finished for each in hypotheses) <= limit
+            assert all(each.finished or len(each.ids) == limit for each in hypotheses)
 
 
 def test_outputs_stay_within_the_positions(tmp_path):
