@@ -21,6 +21,8 @@ WITHOUT_SPACES = {
 }
 """How sacreBLEU cuts languages that are written without spaces; everything else takes its default, 13a."""
 
+MOSES = "lower-cased, tokenised as Moses does"
+
 
 @dataclass(frozen=True, slots=True)
 class TranslationScore:
@@ -32,10 +34,17 @@ class TranslationScore:
     chrf_signature: str
     exact: float
     n_lines: int
+    tokenised_bleu: float | None = None
+    """BLEU as older papers print it: of lower-cased text, tokenised as Moses does. None without spaces."""
 
     def __str__(self) -> str:
+        older = self.tokenised_bleu
+        tokenised = (
+            "" if older is None else f"BLEU {older:.2f}  ({MOSES}, for comparison with older papers)\n"
+        )
         return (
             f"BLEU {self.bleu:.2f}  ({self.bleu_signature})\n"
+            f"{tokenised}"
             f"chrF {self.chrf:.2f}  ({self.chrf_signature})\n"
             f"exact matches: {self.exact:.1%} of {self.n_lines:,} lines"
         )
@@ -58,4 +67,20 @@ def score_translations(
         chrf_signature=str(chrf.get_signature()),
         exact=sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references),
         n_lines=len(references),
+        tokenised_bleu=_tokenised_bleu(outputs, references, language) if tokenize == "13a" else None,
     )
+
+
+def _tokenised_bleu(outputs: Sequence[str], references: Sequence[str], language: str | None) -> float:
+    from sacremoses import MosesTokenizer
+
+    moses = MosesTokenizer((language or "en").split("-")[0])
+    sides = (
+        [
+            moses.tokenize(line.lower(), aggressive_dash_splits=True, return_str=True, escape=False)
+            for line in side
+        ]
+        for side in (outputs, references)
+    )
+    cut_outputs, cut_references = sides
+    return float(BLEU(tokenize="none", force=True).corpus_score(cut_outputs, [cut_references]).score)

@@ -1,4 +1,4 @@
-"""The test set, translated and scored."""
+"""Held-out text, translated by a model that is being trained, or was."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ from regard.engine.torch_engine import TorchEngine
 from regard.model.transformer import Transformer
 from regard.text.subwords import Subwords
 
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
+"""Tokens that are decoded together: a GPU wants many."""
+
 
 def translate(
     model: Transformer, subwords: Subwords, texts: Sequence[str], decoding: DecodingConfig
 ) -> list[str]:
-    """Translations, greedily, in the order of the texts; an empty text gives an empty one."""
-    engine = TorchEngine([model], bos=subwords.bos_id, eos=subwords.eos_id)
+    """Translations in the order of the texts, made where the model is; an empty text gives an empty one."""
+    device = model.output_probabilities.weight.device
+    engine = TorchEngine(
+        [model],
+        bos=subwords.bos_id,
+        eos=subwords.eos_id,
+        device=device,
+        batch_tokens=BATCH_TOKENS.get(device.type, 4096),
+    )
+    search = Search(
+        beam_size=decoding.beam_size,
+        length_penalty=decoding.length_penalty,
+        extra_length=decoding.extra_length,
+    )
     encoded = [tuple(ids.tolist()) for ids in subwords.encode(list(texts))]
-    search = Search(beam_size=1, length_penalty=decoding.length_penalty, extra_length=decoding.extra_length)
-    found = engine.decode([Request(ids=ids) for ids in encoded if ids], search)
-    outputs = iter(subwords.decode(best.ids) for best, *_ in found)
-    return [next(outputs) if ids else "" for ids in encoded]
+    found = engine.decode([Request(ids=ids) for ids in encoded], search)
+    return [subwords.decode(best.ids) for best, *_ in found]
