@@ -126,16 +126,19 @@ class Cache:
         # Where some rows grow more than others, the longest need not be the one that grows most.
         if len(set(new.known_lengths)) > 1 or after > self.capacity:
             after = int((self.lengths_R + self._counts(new)).max())
-        if after > self.capacity:
-            raise ShapeError("ids", f"at most {self.capacity} tokens a row, the cache's capacity", after)
-        return new.shifted(self.lengths_R, after)
+        return new.shifted(self.lengths_R, self._fitting(after))
 
     def place_one_each(self) -> Boundaries:
         """Boundaries of one new token in every row, behind those that are there already."""
         after, rows_R = self.longest + 1, torch.arange(self.n_rows, device=self.lengths_R.device)
-        if after > self.capacity:
-            raise ShapeError("ids", f"at most {self.capacity} tokens a row, the cache's capacity", after)
-        return Boundaries(rows_R, self.lengths_R, (1,) * self.n_rows, after)
+        if after > self.capacity:  # the row that was longest may not have been gone on from
+            after = int(self.lengths_R.max()) + 1
+        return Boundaries(rows_R, self.lengths_R, (1,) * self.n_rows, self._fitting(after))
+
+    def _fitting(self, n_tokens: int) -> int:
+        if n_tokens > self.capacity:
+            raise ShapeError("ids", f"at most {self.capacity} tokens a row, the cache's capacity", n_tokens)
+        return n_tokens
 
     def recall(self, placed: Boundaries) -> Recall:
         """Look back from tokens that were placed."""

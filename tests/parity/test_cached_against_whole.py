@@ -195,3 +195,16 @@ def test_rows_that_fit_are_not_refused_because_a_longer_one_has_left():
     _, cache = model.extend(pack(rows), model.start(2, capacity=6))
     log_probs, _ = model.extend(pack(more), cache.keep(torch.tensor([1])))
     assert_close(log_probs[-1:], last_of_whole(model, None, [[*rows[1], *more[0]]]))
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [lambda cache: cache.keep(torch.tensor([1])), lambda cache: cache.reorder(torch.tensor([1]))],
+    ids=["keep", "reorder"],
+)
+def test_a_row_may_step_on_though_a_longer_one_was_full(leave):
+    model = small_model(architecture="decoder", positions="learned", max_length=6)
+    rows = random_ids((6, 1))
+    _, cache = model.extend(pack(rows), model.start(2, capacity=6))
+    rows = [list(rows[1])]
+    steps_agree(model, leave(cache), rows, lambda: last_of_whole(model, None, rows), n_steps=5)
