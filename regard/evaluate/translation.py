@@ -72,7 +72,7 @@ def score_translations(
 
 
 def _tokenised_bleu(outputs: Sequence[str], references: Sequence[str], language: str | None) -> float:
-    from sacremoses import MosesTokenizer
+    from sacremoses import MosesTokenizer  # type: ignore[import-untyped]
 
     moses = MosesTokenizer((language or "en").split("-")[0])
     sides = (

@@ -126,14 +126,13 @@ def test_hypotheses_are_scored_and_ranked_by_our_penalty(reverser, engine, alpha
             assert each.score == pytest.approx(each.log_prob / ((5 + n_tokens) / 6) ** alpha)
 
 
-def test_the_penalty_chooses_among_the_same_hypotheses(engine):
+def test_a_larger_penalty_prefers_longer_outputs(engine):
     asked = requests(50)
     decoded = {
         alpha: engine.decode(asked, Search(beam_size=4, n_best=4, length_penalty=alpha, extra_length=7))
         for alpha in (0.0, 4.0)
     }
     plain, penalised = (ids_of(each) for each in decoded.values())
-    assert [set(each) for each in plain] == [set(each) for each in penalised]
     assert sum(len(each[0]) for each in penalised) > sum(len(each[0]) for each in plain)
 
 

@@ -10,7 +10,9 @@ import torch
 
 from regard.bundle import load_bundle, save_bundle
 from regard.config import ModelConfig
-from regard.decode.greedy import greedy
+from regard.decode.greedy import likeliest
+from regard.decode.terms import Terms
+from regard.decode.walk import walk
 from regard.model.build import build
 from regard.packing import pack
 from tests.model.small import stirred
@@ -40,8 +42,7 @@ def torch_greedy(folder: Path, sources: list[tuple[int, ...]], limits: list[int]
     model: Any = load_bundle(folder).model
     memory = model.encode(pack([[*ids, EOS] for ids in sources]))
     cache = model.start(memory, capacity=max(limits) + 1)
-    keep = lambda state, rows: state.keep(rows)  # noqa: E731
-    return greedy(model.step, cache, len(sources), bos=BOS, eos=EOS, limits=limits, keep=keep)
+    return walk(model.step, cache, Terms(bos=BOS, eos=EOS, limits=tuple(limits)), likeliest, 0.0)
 
 
 @torch.no_grad()
