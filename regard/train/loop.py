@@ -9,34 +9,22 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regard.bundle import save_bundle
-from regard.bundle.weights import fill, undrawn
-from regard.config import RunConfig, TrainingConfig
+from regard.config import RunConfig
 from regard.data.batches import PAIRS_EXTRA, Budget, make_pairs_batch, one_pass
 from regard.data.store import Store
 from regard.data.stream import BatchStream
-from regard.errors import ConfigError, RegardError
+from regard.errors import RegardError
 from regard.model.transformer import Transformer
-from regard.train.averaging import MovingAverage, mean_of, with_weights
-from regard.train.checkpoint import (
-    checkpoints,
-    generators,
-    on_host,
-    prune,
-    read_checkpoint,
-    set_generators,
-    whole_weights,
-    write_checkpoint,
-)
+from regard.train.averaging import mean_of, with_weights
+from regard.train.checkpoint import checkpoints, prune, whole_weights, write_checkpoint
 from regard.train.ending import (
     ASKED_TO_STOP,
     DivergedError,
@@ -48,19 +36,15 @@ from regard.train.ending import (
 )
 from regard.train.folder import CHECKPOINTS, claim, sweep
 from regard.train.journal import Journal
+from regard.train.learner import Learner
 from regard.train.memory import parts_that_fit
-from regard.train.objective import Objective
-from regard.train.optimizer import Optimizer
 from regard.train.schedule import learning_rate
-from regard.train.sharding import like, shard
 from regard.train.sharing import Sharing, Turn
-from regard.train.step import Outcome, evaluate, train_step
+from regard.train.step import Outcome
 from regard.train.world import World
 
 KEPT = 3
 """Checkpoints that stay at least."""
-AVERAGE = "average."
-"""What the moving average's weights are called in a checkpoint, before their names."""
 Listener = Callable[[dict[str, Any]], None]
 """Hears of everything that happens, as the journal does: a step, a validation, words for the reader."""
 
@@ -103,24 +87,30 @@ class Run:
         """`sample(model)` is asked at each validation for more to tell: a score of outputs, an example."""
         self.folder, self.config, self.data = folder, config, data
         self.world = World(torch.device("cpu")) if world is None else world
-        self.listeners, self.sample, self.sharded = list(listeners), sample, sharded
-        if sharded and config.training.optimizer == "muon":
-            raise ConfigError(
-                "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
-            )
+        self.listeners, self.sample = list(listeners), sample
         if self.world.is_main:
             claim(folder, config)
             sweep(folder)
         self.world.wait()
-        self.journal = Journal(folder / "journal.jsonl") if self.world.is_main else None
-        self._issued, self._asked = deque[Issued](), False
+        # The size of the vocabulary is the data's: it may have fewer subwords than were asked for.
+        model = replace(config.model, vocab_size=data.train.facts.vocab_size)
+        self.learner = Learner(model, config.training, self.world, sharded=sharded)
         found = checkpoints(folder / CHECKPOINTS)
-        self._build(found[-1] if found else None)
-        self._clock = self.progress.seconds
+        state = self.learner.restore(found[-1]) if found else {}
+        self.progress = Progress(**state.get("progress", {}))
+        self.journal = Journal(folder / "journal.jsonl") if self.world.is_main else None
+        if self.journal is not None:
+            self.journal.cut(state.get("journal", 0))
+        self._clock, self._asked, self._issued = self.progress.seconds, False, deque[Issued]()
+        self._open_stream(state)
+
+    @property
+    def model(self) -> Transformer:
+        """The model that learns."""
+        return self.learner.model
 
     def train(self) -> str:
         """Train until a limit is reached or somebody asks to stop; says which."""
-        self.objective.train()
         training = self.config.training
         with self.stream, asked_to_stop() as asked:
             reason = self.reason_to_stop()
@@ -147,38 +137,12 @@ class Run:
         """How much of the run is behind, by the limit that comes first."""
         return share_done(self.config.training, self.progress, self.stream.epochs)
 
-    # --- setting up ---------------------------------------------------------------------------------------
-
-    def _build(self, checkpoint: Path | None) -> None:
-        """The model and what belongs to it, with weights drawn from the seed, or a checkpoint's."""
-        training, world = self.config.training, self.world
-        # The size of the vocabulary is the data's: it may have fewer subwords than were asked for.
-        model_config = replace(self.config.model, vocab_size=self.data.train.facts.vocab_size)
-        torch.manual_seed(training.seed)
-        self.model = Transformer(model_config).to(world.device)
-        compiled = world.device.type == "cuda" and not self.sharded
-        self.objective = Objective(self.model, training.label_smoothing, compiled=compiled)
-        if self.sharded:
-            shard(self.objective, self.model, world)
-        self.optimizer = Optimizer(self.model, training)
-        decay = training.ema_decay
-        moments, state = ({}, {}) if checkpoint is None else read_checkpoint(checkpoint, self.model)
-        self.average = MovingAverage(self.model, decay) if decay else None
-        if self.average is not None and checkpoint is not None:
-            for name, weight in self.average.weights.items():
-                weight.copy_(like(moments.pop(AVERAGE + name), weight))
-        set_generators(moments, world, training.seed)
-        if checkpoint is not None:
-            self.optimizer.restore(self.model, moments)
-        self.progress = Progress(**state.get("progress", {}))
-        self.model.compute_dtype = getattr(torch, state.get("precision") or choose_precision(training, world))
-        self._open_stream(state)
+    # --- what comes in ------------------------------------------------------------------------------------
 
     def _open_stream(self, state: dict[str, Any]) -> None:
         training, world, train = self.config.training, self.world, self.data.train
         # Batches of fixed size are what a compiled step wants. A run keeps to the kind that it began with.
-        fixed = state.get("fixed", self.objective.compiled)
-        if fixed:
+        if state.get("fixed", self.learner.objective.compiled):
             self.budget = Budget.balanced(train, training.batch_tokens, PAIRS_EXTRA, fixed=True)
         else:
             self.budget = Budget(tokens=(training.batch_tokens,) * 2, extra=PAIRS_EXTRA)
@@ -193,19 +157,17 @@ class Run:
         )
         if not self.progress.parts or state.get("world_size") != world.size:
             self.progress.parts = self._parts()
-        if self.journal is not None:
-            self.journal.cut(state.get("journal", 0))
         self.stream = BatchStream(
             train, self._turn, budget=self.budget, seed=training.seed, state=state.get("stream")
         )
 
     def _parts(self) -> int:
         """Parts that this process takes its share of a step in: as asked for, or as memory demands."""
-        training, model = self.config.training, self.model
+        training, model, world = self.config.training, self.model, self.world
         if training.accumulate:
             return training.accumulate
-        share = -(-training.batch_tokens // self.world.size)
-        return parts_that_fit(model.config, model.n_parameters, model.compute_dtype, share, self.world.device)
+        share = -(-training.batch_tokens // world.size)
+        return parts_that_fit(model.config, model.n_parameters, model.compute_dtype, share, world.device)
 
     def _turn(self, store: Store, indices: np.ndarray) -> Turn:
         return self.sharing.turn(store, indices, self.progress.parts)
@@ -214,39 +176,24 @@ class Run:
 
     def _step(self, asked: bool) -> None:
         """Give a step to the device. One that does not fit into memory is taken again in smaller parts."""
-        training, step = self.config.training, self.progress.step + 1
-        turn = next(self.stream)
-        rate = learning_rate(training, self.config.model.d_model, step)
+        step, turn = self.progress.step + 1, next(self.stream)
+        rate = learning_rate(self.config.training, self.config.model.d_model, step)
         seconds = self._clock if self.world.is_main else 0.0
         while True:
             if turn.asked_parts != self.progress.parts:
                 turn = self._turn(turn.store, turn.indices)
             try:
-                outcome = train_step(
-                    self.objective,
-                    self.optimizer,
-                    turn.batches,
-                    turn.n_tokens,
-                    rate,
-                    training,
-                    self.world,
-                    asked=asked,
-                    seconds=seconds,
-                )
+                outcome = self.learner.step(turn, rate, step, asked=asked, seconds=seconds)
                 break
             except torch.OutOfMemoryError as error:
                 self._cut_up(turn, error)
         self.progress.step = step
-        if self.average is not None:
-            self.average.update(self.model, step)
         self._issued.append(Issued(step, rate, outcome))
 
     def _cut_up(self, turn: Turn, error: torch.OutOfMemoryError) -> None:
         """Take steps in twice as many parts from here on; where no part can be cut, say what would help."""
-        self.optimizer.zero_grad()
-        if self.world.device.type == "cuda":
-            torch.cuda.empty_cache()
-        if self.sharded or turn.n_parts < self.progress.parts:
+        self.learner.forget_gradients()
+        if self.learner.sharded or turn.n_parts < self.progress.parts:
             advice = "lower training.batch_tokens or model.max_length, or take a smaller model"
             raise RegardError(f"out of memory, and the step cannot be cut up further; {advice}") from error
         self.progress.parts *= 2
@@ -287,9 +234,9 @@ class Run:
         self._settle()
         progress = self.progress
         progress.validated = progress.step
-        with self._averaged():
+        with self.learner.published():
             facts = self._measure()
-            more = {} if self.sharded or not self.world.is_main else self.sample(self.model)
+            more = self.sample(self.model) if self.world.is_main and not self.learner.sharded else {}
             better = facts["valid_loss"] < progress.best_loss
             if better:
                 progress.best_loss, progress.best_step = facts["valid_loss"], progress.step
@@ -298,19 +245,10 @@ class Run:
         self._tell({"step": progress.step, **facts, **more})
 
     def _measure(self) -> dict[str, float]:
-        """Loss and accuracy on the validation set. All processes do the same; the first one's word counts."""
-        device, valid = self.world.device, self.data.valid
+        valid, bos, eos = self.data.valid, self.data.bos, self.data.eos
         budget = Budget(tokens=(self.config.training.batch_tokens,) * 2, extra=PAIRS_EXTRA)
-        made = (
-            make_pairs_batch(valid, indices, bos=self.data.bos, eos=self.data.eos)
-            for indices in one_pass(valid, budget)
-        )
-        score = self.world.gather(evaluate(self.objective, made, device))[0]
-        return {"valid_loss": score.loss, "valid_accuracy": score.accuracy}
-
-    def _averaged(self) -> AbstractContextManager[None]:
-        """The model as it is published: with the moving average for its weights, if there is one."""
-        return nullcontext() if self.average is None else with_weights(self.model, self.average.weights)
+        parts = one_pass(valid, budget)
+        return self.learner.measure(make_pairs_batch(valid, part, bos=bos, eos=eos) for part in parts)
 
     def _leave(self, reason: str | None) -> str:
         """At the end a last validation and the last model; when asked to stop, a checkpoint to go on from."""
@@ -322,7 +260,7 @@ class Run:
             self._checkpoint()
         if reason is None:
             return ASKED_TO_STOP
-        with self._averaged():
+        with self.learner.published():
             self._save("last", {})
         self._average_checkpoints()
         return reason
@@ -339,11 +277,11 @@ class Run:
         self._tell({"step": self.progress.step, **facts})
 
     def _save(self, name: str, metrics: dict[str, Any]) -> None:
-        weights = whole_weights(self.model)
-        if self.world.is_main:
+        model = self.learner.copy()
+        if model is not None:
             save_bundle(
                 self.folder / name,
-                fill(undrawn(self.model.config), weights, "cpu"),
+                model,
                 subwords=self.data.subwords,
                 metrics={"step": self.progress.step, **metrics},
                 decoding=self.config.decoding,
@@ -354,13 +292,13 @@ class Run:
 
     def _checkpoint(self) -> None:
         self._settle()
-        weights, moments = whole_weights(self.model), self._moments()
+        weights, moments = whole_weights(self.model), self.learner.moments()
         if self.journal is not None:
             state = {
                 "progress": asdict(self.progress),
                 "stream": self.stream.state(),
                 "journal": self.journal.length(),
-                "precision": str(self.model.compute_dtype).removeprefix("torch."),
+                "precision": self.learner.precision,
                 "fixed": self.budget.fixed,
                 "world_size": self.world.size,
             }
@@ -369,24 +307,8 @@ class Run:
             prune(folder, max(KEPT, self.config.training.average_checkpoints))
         self.world.wait()
 
-    def _moments(self) -> dict[str, Tensor]:
-        """The optimizer, the moving average and every process's generators, whole."""
-        average = {} if self.average is None else self.average.weights
-        named = {AVERAGE + name: weight for name, weight in average.items()}
-        return {**on_host({**self.optimizer.moments(self.model), **named}), **generators(self.world)}
-
     def _tell(self, event: dict[str, Any]) -> None:
         if self.journal is not None:
             self.journal.write(**event)
             for listener in self.listeners:
                 listener(event)
-
-
-def choose_precision(config: TrainingConfig, world: World) -> str:
-    """What activations are computed in."""
-    if config.precision != "auto":
-        return config.precision
-    fast = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    if world.device.type == "cuda":
-        fast = torch.cuda.is_bf16_supported
-    return "bfloat16" if fast() else "float32"

@@ -1,0 +1,121 @@
+"""What learns: a model, its objective, its optimizer, and the moving average of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.bundle.weights import fill, undrawn
+from regard.config import ModelConfig, TrainingConfig
+from regard.data.batches import PairsBatch
+from regard.errors import ConfigError
+from regard.model.transformer import Transformer
+from regard.train.averaging import MovingAverage, with_weights
+from regard.train.checkpoint import generators, on_host, read_checkpoint, set_generators, whole_weights
+from regard.train.objective import Objective
+from regard.train.optimizer import Optimizer
+from regard.train.sharding import like, shard
+from regard.train.sharing import Turn
+from regard.train.step import Outcome, evaluate, train_step
+from regard.train.world import World
+
+AVERAGE = "average."
+"""What the moving average's weights are called in a checkpoint, before their names."""
+
+
+class Learner:
+    """A translator that learns, on this process's device, in step with those of the other processes."""
+
+    def __init__(self, model: ModelConfig, training: TrainingConfig, world: World, *, sharded: bool) -> None:
+        if sharded and training.optimizer == "muon":
+            clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
+            raise ConfigError(clash)
+        self.training, self.world, self.sharded = training, world, sharded
+        torch.manual_seed(training.seed)
+        self.model = Transformer(model).to(world.device)
+        self.model.compute_dtype = getattr(torch, choose_precision(training, world))
+        compiled = world.device.type == "cuda" and not sharded
+        self.objective = Objective(self.model, training.label_smoothing, compiled=compiled).train()
+        if sharded:
+            shard(self.objective, self.model, world)
+        self.optimizer = Optimizer(self.model, training)
+        self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
+        set_generators({}, world, training.seed)
+
+    def restore(self, checkpoint: Path) -> dict[str, Any]:
+        """Go on from a checkpoint; gives back the state of the run that is kept with it."""
+        moments, state = read_checkpoint(checkpoint, self.model)
+        if self.average is not None:
+            for name, weight in self.average.weights.items():
+                weight.copy_(like(moments.pop(AVERAGE + name), weight))
+        set_generators(moments, self.world, self.training.seed)
+        self.optimizer.restore(self.model, moments)
+        self.model.compute_dtype = getattr(torch, state["precision"])
+        return state
+
+    def moments(self) -> dict[str, Tensor]:
+        """All that `restore` wants beside the weights, whole; every process must ask."""
+        average = {} if self.average is None else self.average.weights
+        named = {AVERAGE + name: weight for name, weight in average.items()}
+        return {**on_host({**self.optimizer.moments(self.model), **named}), **generators(self.world)}
+
+    @property
+    def precision(self) -> str:
+        """What activations are computed in, by name."""
+        return str(self.model.compute_dtype).removeprefix("torch.")
+
+    def step(self, turn: Turn, rate: float, number: int, *, asked: bool, seconds: float) -> Outcome:
+        """Take one step; see `train_step`."""
+        outcome = train_step(
+            self.objective,
+            self.optimizer,
+            turn.batches,
+            turn.n_tokens,
+            rate,
+            self.training,
+            self.world,
+            asked=asked,
+            seconds=seconds,
+        )
+        if self.average is not None:
+            self.average.update(self.model, number)
+        return outcome
+
+    def forget_gradients(self) -> None:
+        """After a step that did not come to its end."""
+        self.optimizer.zero_grad()
+        if self.world.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def published(self) -> AbstractContextManager[None]:
+        """The model as it is validated and saved: with the moving average for weights, if there is one."""
+        return nullcontext() if self.average is None else with_weights(self.model, self.average.weights)
+
+    def measure(self, batches: Iterable[PairsBatch]) -> dict[str, float]:
+        """Loss and accuracy on held-out batches. All processes do the same; the first one's word counts."""
+        score = self.world.gather(evaluate(self.objective, batches, self.world.device))[0]
+        return {"valid_loss": score.loss, "valid_accuracy": score.accuracy}
+
+    def copy(self) -> Transformer | None:
+        """The model with whole weights, on the first process; every process must ask."""
+        weights = whole_weights(self.model)
+        if not self.world.is_main:
+            return None
+        model = fill(undrawn(self.model.config), weights, "cpu")
+        assert isinstance(model, Transformer)
+        return model
+
+
+def choose_precision(config: TrainingConfig, world: World) -> str:
+    """What activations are computed in."""
+    if config.precision != "auto":
+        return config.precision
+    fast = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    if world.device.type == "cuda":
+        fast = torch.cuda.is_bf16_supported
+    return "bfloat16" if fast() else "float32"

@@ -1,0 +1,21 @@
+"""Recipes are configurations that exist, and are named on their page."""
+
+import pytest
+
+from regard.bundle.weights import undrawn
+from regard.config import read_config
+from tests.architecture.sources import ROOT
+
+RECIPES = sorted((ROOT / "recipes").glob("*.toml"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_is_a_configuration_and_has_its_command_on_the_page(recipe):
+    config = read_config(file=recipe)
+    assert config.task.source and config.task.target
+    assert f"--config recipes/{recipe.name}" in (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+
+
+def test_the_multi30k_model_is_a_small_one():
+    model = undrawn(read_config(file=ROOT / "recipes" / "multi30k-en-de.toml").model)
+    assert model.n_parameters == 9_921_536
