@@ -12,7 +12,7 @@ RECIPES = sorted((ROOT / "recipes").glob("*.toml"))
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_is_a_configuration_and_has_its_command_on_the_page(recipe):
     config = read_config(file=recipe)
-    assert config.task.source and config.task.target
+    assert None not in (config.task.source, config.task.target)
     assert f"--config recipes/{recipe.name}" in (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 
 
