@@ -12,7 +12,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.train.checkpoint import read_weights
+from regard.bundle import load_bundle, save_bundle
+from regard.bundle.weights import fill, weight_problems
+from regard.errors import BundleError
+from regard.train.checkpoint import STATE, read_weights
 from regard.train.sharding import put
 
 
@@ -40,6 +43,37 @@ def mean_of(places: Sequence[Path]) -> dict[str, Tensor]:
         weights = read_weights(place)
         total = {name: total.get(name, 0) + weight.double() for name, weight in weights.items()}
     return {name: (weight / len(places)).float() for name, weight in total.items()}
+
+
+def average_models(places: Sequence[Path], out: Path) -> Path:
+    """Write the mean of several checkpoints or model folders of one model as a model folder.
+
+    What is not weights comes from the first: a checkpoint's run keeps a model folder beside its checkpoints.
+
+    Raises:
+        BundleError: they are not of one model, cannot be read, or `out` is taken. Nothing is written then.
+    """
+    first = load_bundle(_model_folder(places[0]))
+    for place in places:
+        if problems := weight_problems(first.model, read_weights(place)):
+            raise BundleError([f"is not of one model with {places[0]}", *problems], str(place))
+    model = fill(first.model, mean_of(places), "cpu")
+    return save_bundle(
+        out,
+        model,
+        subwords=first.subwords,
+        metrics={"averaged": [str(place) for place in places]},
+        decoding=first.decoding,
+        task=first.task,
+    )
+
+
+def _model_folder(place: Path) -> Path:
+    """The model folder that a place is, or that lies beside it in its run."""
+    if (place / STATE).is_file():
+        run = place.resolve().parent.parent
+        return run / "best" if (run / "best").is_dir() else run / "last"
+    return place
 
 
 @contextmanager

@@ -1,0 +1,23 @@
+"""`regard average`: the mean of several checkpoints or model folders, as a model folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def average(
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CHECKPOINT…", help="Checkpoints of runs (RUN/checkpoints/…) or model folders."
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The model folder to write; it must be new.")],
+) -> None:
+    """Average the weights of several models that began as one (6.1), and write the mean as a model folder."""
+    from regard.train.averaging import average_models
+
+    model = average_models(places, out)
+    typer.echo(f"the mean of {len(places)} models is in {model}")
