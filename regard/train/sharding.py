@@ -29,6 +29,12 @@ def shard(objective: nn.Module, model: Assembly, world: World) -> None:
     fully_shard(objective, mesh=mesh)
 
 
+def cut_up_again(objective: nn.Module) -> None:
+    """Put the outer weights back into parts; without a backward pass, torch leaves them whole."""
+    if hasattr(objective, "reshard"):
+        objective.reshard()  # type: ignore[operator]
+
+
 def is_sharded(tensor: Tensor) -> bool:
     """Whether this process has only a part of it."""
     return hasattr(tensor, "full_tensor")
