@@ -53,7 +53,8 @@ def like(saved: Tensor, weight: Tensor) -> Tensor:
     from torch.distributed.tensor import distribute_tensor
 
     mesh, placements = weight.device_mesh, weight.placements  # type: ignore[attr-defined]
-    return distribute_tensor(saved.to(weight.device), mesh, placements)
+    # Every process has all of it: nothing is sent, so it does not matter in which order they ask.
+    return distribute_tensor(saved.to(weight.device), mesh, placements, src_data_rank=None)
 
 
 def put(weight: Tensor, saved: Tensor) -> None:

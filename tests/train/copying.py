@@ -3,7 +3,7 @@
     python -m tests.train.copying RUN [sharded] [stop=STEP] [SETTING=VALUE …] [, RUN …]
 
 trains in the folder RUN and prints why it ended and the hash of the weights it ended with; then in the next
-one. Several processes do it together where `torchrun` starts them.
+one. Several processes do it together where `torchrun` starts them; each leaves its id in RUN.RANK.pid.
 """
 
 from __future__ import annotations
@@ -80,19 +80,18 @@ def train(folder: Path, words: list[str], world: World) -> None:
     settings = [word for word in words if word.startswith(("model.", "training."))]
     stops = [int(word.removeprefix("stop=")) for word in words if word.startswith("stop=")]
     sharded = "sharded" in words
-    if world.is_main:
-        data(folder.parent / f"{folder.name}-data")
-    world.wait()
+    folder.with_name(f"{folder.name}.{world.rank}.pid").write_text(str(os.getpid()))
     run = Run(
         folder,
         config(*settings),
-        data(folder.parent / f"{folder.name}-data"),
+        data(folder.with_name(f"{folder.name}-data-{world.rank}")),
         world=world,
         sharded=sharded,
         listeners=[listener for step in stops for listener in stop_at(step)],
     )
     reason, weights = run.train(), whole_weights(run.model)
-    print(f"{reason}: {hash_of(save(weights))}", flush=True)
+    # At one go: processes write to one pipe, and lines must not mix.
+    os.write(sys.stdout.fileno(), f"{reason}: {hash_of(save(weights))}\n".encode())
 
 
 def main() -> None:

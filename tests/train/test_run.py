@@ -17,7 +17,7 @@ from regard.errors import BundleError, ConfigError, CorpusError
 from regard.train.checkpoint import checkpoints
 from regard.train.loop import Run
 from tests.architecture.sources import ROOT
-from tests.train.copying import backwards, config, data
+from tests.train.copying import backwards, config, data, stop_at
 
 
 def train(folder, *settings, **changes):
@@ -27,16 +27,6 @@ def train(folder, *settings, **changes):
 
 def journal(folder):
     return [json.loads(line) for line in (folder / "run" / "journal.jsonl").read_text().splitlines()]
-
-
-def stop_at(step):
-    """Ask to stop, as a terminal or a job system does, when a step is done."""
-
-    def hear(event):
-        if event["step"] == step:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return [hear]
 
 
 def test_a_run_leaves_its_model_its_journal_and_its_newest_checkpoints(tmp_path):
@@ -96,7 +86,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_pat
             break
         assert kills < 30
     assert kills >= 2
-    assert output.splitlines()[-1] == weights_hash(whole.model)
+    assert output.splitlines()[-1] == f"120 steps are done: {weights_hash(whole.model)}"
     steps = [entry["step"] for entry in map(json.loads, path.read_text().splitlines()) if "loss" in entry]
     assert steps == list(range(1, 121))
 
