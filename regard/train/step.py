@@ -91,7 +91,7 @@ def train_step(
 
 @contextmanager
 def _not_again() -> Iterator[None]:
-    """A step that ran out of memory may be taken again only until processes and weights have begun to move."""
+    """Out of memory, a step may be taken again, but not once processes and weights have begun to move."""
     try:
         yield
     except torch.OutOfMemoryError as error:

@@ -49,11 +49,13 @@ def dense(counts, numbers):
 
 
 def check(blocks, partly, every):
-    by_query = dense(blocks.kv_num_blocks, blocks.kv_indices), dense(
-        blocks.full_kv_num_blocks, blocks.full_kv_indices
+    by_query = (
+        dense(blocks.kv_num_blocks, blocks.kv_indices),
+        dense(blocks.full_kv_num_blocks, blocks.full_kv_indices),
     )
-    by_key = dense(blocks.q_num_blocks, blocks.q_indices), dense(
-        blocks.full_q_num_blocks, blocks.full_q_indices
+    by_key = (
+        dense(blocks.q_num_blocks, blocks.q_indices),
+        dense(blocks.full_q_num_blocks, blocks.full_q_indices),
     )
     assert torch.equal(by_query[0], partly)
     assert torch.equal(by_query[1], every)
@@ -108,7 +110,7 @@ def test_every_number_names_a_tile_that_exists(sequence_N):
     boundaries = bare(sequence_N)
     blocks = SameSequence(boundaries, boundaries, causal=True).blocks
     for numbers in (blocks.kv_indices, blocks.q_indices, blocks.full_kv_indices, blocks.full_q_indices):
-        assert 0 <= int(numbers.min())
+        assert int(numbers.min()) >= 0
         assert int(numbers.max()) < len(sequence_N) // BLOCK
         assert numbers.dtype == torch.int32
 

@@ -81,7 +81,9 @@ def test_a_moving_average_goes_on_after_a_stop_as_if_there_had_been_none(tmp_pat
     parts, _ = train(tmp_path / "parts", EMA)
     assert weights_hash(parts.model) == weights_hash(whole.model)
     for name in ("best", "last"):
-        assert weights_hash(tmp_path / "parts" / "run" / name) == weights_hash(tmp_path / "whole" / "run" / name)
+        assert weights_hash(tmp_path / "parts" / "run" / name) == weights_hash(
+            tmp_path / "whole" / "run" / name
+        )
 
 
 def test_the_mean_of_checkpoints_is_the_mean(tmp_path):
@@ -97,7 +99,9 @@ def test_the_mean_of_checkpoints_is_the_mean(tmp_path):
 
 def test_the_mean_of_model_folders_is_the_mean_too(tmp_path):
     train(tmp_path)
-    best, last = (load_bundle(tmp_path / "run" / name).model.output_embedding.weight for name in ("best", "last"))
+    best, last = (
+        load_bundle(tmp_path / "run" / name).model.output_embedding.weight for name in ("best", "last")
+    )
     mean = mean_of([tmp_path / "run" / "best", tmp_path / "run" / "last"])
     torch.testing.assert_close(mean["input_embedding.weight"], (best + last).detach() / 2)
 

@@ -10,17 +10,17 @@ import time
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from regard.bundle import load_bundle, weights_hash
 from regard.train.checkpoint import MOMENTS, checkpoints, read_weights
 from regard.train.loop import Run
-from safetensors.torch import load_file
 from tests.architecture.sources import ROOT
 from tests.train.copying import config, data, stop_at
 
-SETTINGS = ("model.dropout=0.0", "training.max_steps=20", "training.validate_every=7")
+SETTINGS = ("model.dropout=0.0", "training.max_steps=14", "training.validate_every=7")
 AVERAGED = ("training.ema_decay=0.8", "training.average_checkpoints=3")
-RANDOM = ("model.dropout=0.2", "training.max_steps=16")
+RANDOM = ("model.dropout=0.2", "training.max_steps=9", "training.checkpoint_every=3")
 pytestmark = pytest.mark.slow
 
 
@@ -51,7 +51,7 @@ def alone(folder, *settings, stop=None):
 
 def curve(folder, kind="loss"):
     entries = map(json.loads, (folder / "journal.jsonl").read_text().splitlines())
-    return [(entry["step"], entry["tokens"] if kind == "tokens" else entry[kind]) for entry in entries if kind in entry]
+    return [(entry["step"], entry[kind]) for entry in entries if kind in entry]
 
 
 def assert_same_run(folder, other):
@@ -75,20 +75,20 @@ def runs(tmp_path_factory):
     alone(place / "alone", *SETTINGS)
     alone(place / "alone-averaged", *SETTINGS, *AVERAGED)
     for name in ("one-then-two", "one-then-sharded"):
-        alone(place / name, *SETTINGS, *AVERAGED, stop=9)
+        alone(place / name, *SETTINGS, *AVERAGED, stop=5)
     many = {
         "two": SETTINGS,
         "two-sharded": ("sharded", *SETTINGS),
         "two-sharded-averaged": ("sharded", *SETTINGS, *AVERAGED),
-        "two-then-one": ("stop=9", *SETTINGS, *AVERAGED),
-        "sharded-then-one": ("sharded", "stop=9", *SETTINGS, *AVERAGED),
+        "two-then-one": ("stop=5", *SETTINGS, *AVERAGED),
+        "sharded-then-one": ("sharded", "stop=5", *SETTINGS, *AVERAGED),
         "one-then-two": (*SETTINGS, *AVERAGED),
         "one-then-sharded": ("sharded", *SETTINGS, *AVERAGED),
     }
     launch(2, *(word for name, words in many.items() for word in (place / name, *words, ",")))
     launch(3, place / "three", *SETTINGS, ",", place / "three-sharded", "sharded", *SETTINGS)
     for name in ("two-then-one", "sharded-then-one"):
-        assert curve(place / name)[-1][0] == 10  # who is asked tells the others in the next step
+        assert curve(place / name)[-1][0] == 6  # who is asked tells the others in the next step
         alone(place / name, *SETTINGS, *AVERAGED)
     return place
 
@@ -111,7 +111,7 @@ def test_any_number_of_processes_goes_on_from_a_checkpoint_of_any_other(runs, na
 def test_checkpoints_are_whole_whoever_wrote_them(runs):
     def contents(name):
         newest = checkpoints(runs / name / "checkpoints")[-1]
-        assert newest.name == "step-00000020"
+        assert newest.name == "step-00000014"
         saved = {**read_weights(newest), **load_file(newest / MOMENTS)}
         return {key: tensor for key, tensor in saved.items() if not key.startswith("generator.")}
 
@@ -121,20 +121,33 @@ def test_checkpoints_are_whole_whoever_wrote_them(runs):
     assert {f"average.{name}" for name in read_weights(runs / "alone" / "last")} <= found.keys()
     for name, tensor in found.items():
         torch.testing.assert_close(tensor, expected[name], atol=3e-3, rtol=1e-2, msg=name)
-    assert load_bundle(runs / "two-sharded-averaged" / "best").metrics["step"] == 20
+    assert load_bundle(runs / "two-sharded-averaged" / "best").metrics["step"] == 14
 
 
-@pytest.mark.parametrize("kind", ["whole", "sharded"])
-def test_two_processes_that_were_asked_to_stop_end_like_two_that_were_not(tmp_path, kind):
+def test_two_processes_that_were_asked_to_stop_end_like_two_that_were_not(tmp_path):
     """To the bit, with each process drawing its own dropout."""
-    words = ("sharded", *RANDOM) if kind == "sharded" else RANDOM
-    stopped = [word for step in (5, 8) for word in (tmp_path / "parts", f"stop={step}", *words, ",")]
-    said = launch(2, tmp_path / "whole", *words, ",", *stopped, tmp_path / "parts", *words)
-    ends = [line.split(": ") for line in said]
+    words = []
+    for kind in ("together", "sharded"):
+        words += [tmp_path / kind, kind, *RANDOM, ","]
+        words += [
+            tmp_path / f"{kind}-parts",
+            kind,
+            "stop=4",
+            *RANDOM,
+            ",",
+            tmp_path / f"{kind}-parts",
+            kind,
+            *RANDOM,
+            ",",
+        ]
+    ends = [line.split(": ") for line in launch(2, *words)]
     assert [reason for reason, _ in ends].count("asked to stop") == 4
-    (ended,) = {weights for reason, weights in ends if reason == "16 steps are done"}
-    assert ended == weights_hash(tmp_path / "parts" / "last")
-    assert curve(tmp_path / "parts") == curve(tmp_path / "whole")
+    for kind in ("together", "sharded"):
+        ended = weights_hash(tmp_path / kind / "last")
+        assert weights_hash(tmp_path / f"{kind}-parts" / "last") == ended
+        # Both processes, of both runs.
+        assert ends.count(["9 steps are done", ended]) == 4
+        assert curve(tmp_path / f"{kind}-parts") == curve(tmp_path / kind)
 
 
 @pytest.mark.parametrize("whom", ["one process", "the launcher"])
@@ -143,7 +156,12 @@ def test_a_signal_to_one_ends_all_with_a_checkpoint(tmp_path, whom):
     words = (tmp_path / "run", "model.dropout=0.0", "training.max_steps=100000")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     launcher = subprocess.Popen(
-        together(2, *words), cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        together(2, *words),
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     path, deadline = tmp_path / "run" / "journal.jsonl", time.monotonic() + 120
     while (not path.exists() or path.stat().st_size < 2000) and launcher.poll() is None:

@@ -83,7 +83,13 @@ def test_more_tokens_or_less_room_never_take_fewer_parts(n, more, free):
 
 @pytest.mark.parametrize(
     "larger",
-    [{"d_model": 128}, {"d_ff": 512}, {"encoder_layers": 5}, {"decoder_layers": 5}, {"feed_forward": "geglu"}],
+    [
+        {"d_model": 128},
+        {"d_ff": 512},
+        {"encoder_layers": 5},
+        {"decoder_layers": 5},
+        {"feed_forward": "geglu"},
+    ],
 )
 def test_a_larger_model_never_takes_fewer_parts(larger):
     small, large = (
@@ -176,7 +182,7 @@ def test_a_run_that_was_cut_up_goes_on_so(tmp_path, monkeypatch):
 def test_an_example_that_does_not_fit_alone_is_told(tmp_path, monkeypatch):
     room_for(monkeypatch, 2)
     run = short_run(tmp_path / "run")
-    with pytest.raises(RegardError, match="cannot be cut up further; lower training.batch_tokens"):
+    with pytest.raises(RegardError, match=r"cannot be cut up further; lower training\.batch_tokens"):
         run.train()
     assert all(weight.grad is None for weight in run.model.parameters())
 

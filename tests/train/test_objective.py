@@ -47,8 +47,9 @@ def gradients(objective, batch):
 
 # torch's own tracer does what torch warns of.
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-def test_compiled_and_filled_it_has_the_value_and_the_gradient_of_the_plain_one(tmp_path, traced):
+def test_compiled_and_filled_it_has_the_value_and_the_gradient_of_the_plain_one(tmp_path):
     plain, compiled = objectives()
     store, indices = backwards(tmp_path / "store", 30, 3), np.arange(30)
     free = make_pairs_batch(store, indices, bos=BOS, eos=EOS)
@@ -65,8 +66,9 @@ def test_compiled_and_filled_it_has_the_value_and_the_gradient_of_the_plain_one(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced")
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-def test_batches_of_one_size_are_compiled_once(tmp_path, traced):
+def test_batches_of_one_size_are_compiled_once(tmp_path):
     _, compiled = objectives()
     store = backwards(tmp_path / "store", 40, 3)
     batches = [
@@ -79,7 +81,8 @@ def test_batches_of_one_size_are_compiled_once(tmp_path, traced):
             compiled(batch)
 
 
-def test_in_evaluation_batches_may_have_any_size_and_nothing_is_smoothed(tmp_path, traced):
+@pytest.mark.usefixtures("traced")
+def test_in_evaluation_batches_may_have_any_size_and_nothing_is_smoothed(tmp_path):
     _, compiled = objectives()
     batch = make_pairs_batch(backwards(tmp_path / "store", 5, 3), np.arange(5), bos=BOS, eos=EOS)
     smoothed, told = compiled.eval()(batch)

@@ -156,6 +156,23 @@ def test_other_limits_end_a_run_too(tmp_path, settings, reason):
     assert reason in train(tmp_path, *settings)[1]
 
 
+def test_a_run_keeps_the_precision_that_it_began_with(tmp_path):
+    """What auto means may be another machine's choice by then."""
+    train(tmp_path, "training.max_steps=4", "training.precision=auto")
+    state = tmp_path / "run" / "checkpoints" / "step-00000004" / "state.json"
+    began = json.loads(state.read_text())["precision"]
+    other = {"float32": "bfloat16", "bfloat16": "float32"}[began]
+    state.write_text(state.read_text().replace(began, other))
+    run, _ = train(tmp_path, "training.max_steps=4", "training.precision=auto")
+    assert str(run.model.compute_dtype) == f"torch.{other}"
+
+
+def test_sharded_weights_and_muon_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError, match="works on whole matrices"):
+        Run(tmp_path / "run", config("training.optimizer=muon"), data(tmp_path / "data"), sharded=True)
+    assert not (tmp_path / "run").exists()
+
+
 def test_until_there_is_a_checkpoint_a_mistake_can_be_mended(tmp_path):
     with pytest.raises(CorpusError, match="budget of tokens"):
         train(tmp_path, "training.batch_tokens=5")

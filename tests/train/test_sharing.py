@@ -26,9 +26,9 @@ def store(tmp_path_factory):
 def turns(store, indices, world_size, n_parts, budget=FREE):
     longest = tuple(side.longest for side in store.facts.sides)
     return [
-        Sharing(
-            bos=0, eos=0, budget=budget, longest=longest, rank=rank, world_size=world_size
-        ).turn(store, indices, n_parts)
+        Sharing(bos=0, eos=0, budget=budget, longest=longest, rank=rank, world_size=world_size).turn(
+            store, indices, n_parts
+        )
         for rank in range(world_size)
     ]
 
@@ -108,9 +108,7 @@ def test_a_part_that_is_heavier_than_planned_gets_a_size_of_its_own(tmp_path):
     store = write(tmp_path / "store", pairs)
     budget = Budget(tokens=(2560, 2560), extra=PAIRS_EXTRA, fixed=True)
     heavy, light = turns(store, np.arange(40), 2, 1, budget)
-    planned = Sharing(
-        bos=0, eos=0, budget=budget, longest=(120, 40), rank=0, world_size=2
-    ).sizes(1)
+    planned = Sharing(bos=0, eos=0, budget=budget, longest=(120, 40), rank=0, world_size=2).sizes(1)
     assert len(light.batches[0].inputs.ids_N) == planned[0]
     (batch,) = heavy.batches
     assert len(batch.inputs.ids_N) > planned[0]
