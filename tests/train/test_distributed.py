@@ -108,38 +108,30 @@ def test_any_number_of_processes_goes_on_from_a_checkpoint_of_any_other(runs, na
     assert_same_run(runs / name, runs / "alone-averaged")
 
 
-def test_checkpoints_are_whole_whoever_wrote_them(runs):
+@pytest.mark.parametrize("name", ["two-sharded-averaged", "one-then-two", "one-then-sharded"])
+def test_checkpoints_are_whole_whoever_wrote_them(runs, name):
     def contents(name):
         newest = checkpoints(runs / name / "checkpoints")[-1]
         assert newest.name == "step-00000014"
         saved = {**read_weights(newest), **load_file(newest / MOMENTS)}
         return {key: tensor for key, tensor in saved.items() if not key.startswith("generator.")}
 
-    expected = contents("alone-averaged")
-    found = contents("two-sharded-averaged")
+    expected, found = contents("alone-averaged"), contents(name)
     assert found.keys() == expected.keys()
-    assert {f"average.{name}" for name in read_weights(runs / "alone" / "last")} <= found.keys()
-    for name, tensor in found.items():
-        torch.testing.assert_close(tensor, expected[name], atol=3e-3, rtol=1e-2, msg=name)
-    assert load_bundle(runs / "two-sharded-averaged" / "best").metrics["step"] == 14
+    assert {f"average.{weight}" for weight in read_weights(runs / "alone" / "last")} <= found.keys()
+    for key, tensor in found.items():
+        near = 0.02 * float(expected[key].abs().max())
+        torch.testing.assert_close(tensor, expected[key], atol=near, rtol=0.0, msg=key)
+    assert load_bundle(runs / name / "best").metrics["step"] == 14
 
 
 def test_two_processes_that_were_asked_to_stop_end_like_two_that_were_not(tmp_path):
     """To the bit, with each process drawing its own dropout."""
     words = []
     for kind in ("together", "sharded"):
-        words += [tmp_path / kind, kind, *RANDOM, ","]
-        words += [
-            tmp_path / f"{kind}-parts",
-            kind,
-            "stop=4",
-            *RANDOM,
-            ",",
-            tmp_path / f"{kind}-parts",
-            kind,
-            *RANDOM,
-            ",",
-        ]
+        parts = tmp_path / f"{kind}-parts"
+        for start in ((tmp_path / kind,), (parts, "stop=4"), (parts,)):
+            words += [*start, kind, *RANDOM, ","]
     ends = [line.split(": ") for line in launch(2, *words)]
     assert [reason for reason, _ in ends].count("asked to stop") == 4
     for kind in ("together", "sharded"):
@@ -150,9 +142,7 @@ def test_two_processes_that_were_asked_to_stop_end_like_two_that_were_not(tmp_pa
         assert curve(tmp_path / f"{kind}-parts") == curve(tmp_path / kind)
 
 
-@pytest.mark.parametrize("whom", ["one process", "the launcher"])
-def test_a_signal_to_one_ends_all_with_a_checkpoint(tmp_path, whom):
-    """A job system signals the launcher, which passes it on; an administrator may hit any process."""
+def test_a_signal_to_one_ends_all_with_a_checkpoint(tmp_path):
     words = (tmp_path / "run", "model.dropout=0.0", "training.max_steps=100000")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     launcher = subprocess.Popen(
@@ -167,8 +157,7 @@ def test_a_signal_to_one_ends_all_with_a_checkpoint(tmp_path, whom):
     while (not path.exists() or path.stat().st_size < 2000) and launcher.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    second = int((tmp_path / "run.1.pid").read_text())
-    os.kill(second if whom == "one process" else launcher.pid, signal.SIGTERM)
+    os.kill(int((tmp_path / "run.1.pid").read_text()), signal.SIGTERM)
     said, _ = launcher.communicate(timeout=120)
     assert said.count("asked to stop") == 2
     newest = checkpoints(tmp_path / "run" / "checkpoints")[-1]
