@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from regard.bundle.manifest import WEIGHTS as MODEL_WEIGHTS
 from regard.bundle.writing import write_folder
 from regard.errors import BundleError
 from regard.train.sharding import put, whole
@@ -82,8 +83,9 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def read_weights(place: Path) -> dict[str, Tensor]:
     """The weights of a checkpoint or a model folder."""
+    file = place / MODEL_WEIGHTS if (place / MODEL_WEIGHTS).is_file() else place / WEIGHTS
     try:
-        return load((place / WEIGHTS).read_bytes())
+        return load(file.read_bytes())
     except Exception as error:
         raise BundleError(f"the weights cannot be read: {error}", str(place)) from error
 

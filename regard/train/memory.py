@@ -12,36 +12,59 @@ from pathlib import Path
 import torch
 
 from regard.config import ModelConfig
+from regard.model.kernels import SHORT
 
 SPARE = 0.8
 """Share of the free memory that a step may plan with."""
+SLACK = 1.2
+"""On top of what was counted: kinds of attention and of norm that keep somewhat more."""
+WIDTHS = {"relu": 1, "gelu": 2, "swiglu": 4, "geglu": 4}
+"""Widened states that each feed forward keeps: before, between and after its maps and its activation."""
 
 
-def bytes_per_token(config: ModelConfig, dtype: torch.dtype) -> int:
+def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> int:
     """What one token of inputs and one of outputs leave behind for the backward pass, about."""
-    element, d = dtype.itemsize, config.d_model
-    # Inputs and outputs of every map, norm and residual; the widened states before and after the activation.
-    encoder = 12 * d + 3 * config.d_ff
-    decoder = 20 * d + 3 * config.d_ff
-    stacks = config.encoder_layers * encoder + config.decoder_layers * decoder
-    # Attention on a CPU is written out: a weight for each of some hundred keys, head by head.
-    weights = (config.encoder_layers + 2 * config.decoder_layers) * config.n_heads * 64
-    return element * (stacks + weights + 8 * d)
+    d, n_heads = config.d_model, config.n_heads
+    n_attentions = config.encoder_layers + 2 * config.decoder_layers
+    n_feed_forwards = config.encoder_layers + config.decoder_layers
+    # Of every sub-layer its input, what dropout kept and what the norm was given. Queries, keys, values and
+    # heads lie in padded views, which are up to half as large again.
+    heads = n_heads * (config.key_width + config.value_width)
+    attention = 3 * d + 2.5 * heads
+    feed_forward = 3 * d + WIDTHS[config.feed_forward] * config.d_ff
+    elements = n_attentions * attention + n_feed_forwards * feed_forward + 6 * d
+    if device.type == "cpu":  # where attention is written out
+        elements += n_attentions * n_heads * min(config.max_length, SHORT)
+    # RMSNorm takes two copies of its input in float32 along.
+    in_float32 = 2 * d * (n_attentions + n_feed_forwards) if config.norm == "rms" else 0
+    return int(SLACK * (dtype.itemsize * elements + 4 * in_float32))
 
 
 def free_bytes(device: torch.device) -> int | None:
     """Memory that is free on a device; None where the system does not say."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_on_host()
+
+
+def free_on_host(root: Path = Path("/")) -> int | None:
+    """Ordinary memory that is free: what the machine has, and a container may take."""
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
         fields = dict(line.split(":") for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
+        free = int(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         try:
             return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
         except (OSError, ValueError):
             return None
+    group = root / "sys/fs/cgroup"
+    try:
+        most, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        rows = (group / "memory.stat").read_text(encoding="ascii").splitlines()
+        # Files that were read are kept for as long as nobody else wants the room.
+        cached = int(dict(row.split() for row in rows)["inactive_file"])
+        return max(0, min(free, most - used + cached))
+    except (OSError, KeyError, ValueError):  # no container, or none with a limit
+        return free
 
 
 def parts_that_fit(
@@ -49,9 +72,19 @@ def parts_that_fit(
 ) -> int:
     """Parts to take `n_tokens` a side in, so that each fits into what is free now."""
     free = free_bytes(device)
-    if free is None:
-        return 1
+    return 1 if free is None else parts_within(free, config, n_parameters, dtype, n_tokens, device)
+
+
+def parts_within(
+    free: int,
+    config: ModelConfig,
+    n_parameters: int,
+    dtype: torch.dtype,
+    n_tokens: int,
+    device: torch.device,
+) -> int:
+    """The same for so many free bytes."""
     # Gradients, two moments, a rounded copy; the logits of one slice and their gradient.
     fixed = 16 * n_parameters + (6 << 30 if device.type == "cuda" else 1 << 28)
-    room = max(SPARE * free - fixed, SPARE * free / 10)
-    return max(1, -(-n_tokens * bytes_per_token(config, dtype) // int(room)))
+    room = max(SPARE * free - fixed, SPARE * free / 10, 1)
+    return max(1, -(-n_tokens * bytes_per_token(config, dtype, device) // int(room)))

@@ -22,7 +22,8 @@ class Objective(nn.Module):
     def __init__(self, model: Transformer, smoothing: float, *, compiled: bool = False) -> None:
         super().__init__()
         self.model, self.smoothing, self.compiled = model, smoothing, compiled
-        self._fixed = torch.compile(self._of_tensors, dynamic=False, fullgraph=True, options=COMPILER)
+        if compiled:  # only to name the compiler takes a second
+            self._fixed = torch.compile(self._of_tensors, dynamic=False, fullgraph=True, options=COMPILER)
 
     def forward(self, batch: PairsBatch) -> tuple[Tensor, Tensor]:
         """What is minimised; and with it, to be told, the likelihood and the hits: (3,), without a gradient.
@@ -44,7 +45,8 @@ class Objective(nn.Module):
         smoothing = self.smoothing if self.training else 0.0
         loss = label_smoothed_cross_entropy(states_TD, weight_VD, targets_T, smoothing, counted_N=counted_T)
         # torch 2.11 loses the gradient of a compiled function whose other outputs are not differentiable.
-        return loss.smoothed, torch.stack([part.detach() for part in loss])
+        # Sharded modules warn where they return a view, and the loss is one.
+        return loss.smoothed.clone(), torch.stack([part.detach() for part in loss])
 
     def _of_tensors(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         """The same of tensors alone: what only the host knows, lengths, must not decide what is compiled."""

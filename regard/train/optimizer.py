@@ -49,6 +49,8 @@ class Optimizer:
     def restore(self, model: nn.Module, saved: dict[str, Tensor]) -> None:
         """Undo `moments`: go on as if nothing had happened in between."""
         owners = dict(self._owners())
+        # Files are read in any order, and processes that share weights put moments together one by one.
+        saved = dict(sorted(saved.items()))
         for name, weight in model.named_parameters():
             state = {key.removeprefix(f"{name}."): key for key in saved if key.rpartition(".")[0] == name}
             owners[weight].state[weight] = {moment: like(saved[key], weight) for moment, key in state.items()}

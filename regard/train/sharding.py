@@ -29,6 +29,12 @@ def shard(objective: nn.Module, model: Assembly, world: World) -> None:
     fully_shard(objective, mesh=mesh)
 
 
+def cut_up_again(objective: nn.Module) -> None:
+    """Put the outer weights back into parts; without a backward pass, torch leaves them whole."""
+    if hasattr(objective, "reshard"):
+        objective.reshard()  # type: ignore[operator]
+
+
 def is_sharded(tensor: Tensor) -> bool:
     """Whether this process has only a part of it."""
     return hasattr(tensor, "full_tensor")
@@ -47,7 +53,8 @@ def like(saved: Tensor, weight: Tensor) -> Tensor:
     from torch.distributed.tensor import distribute_tensor
 
     mesh, placements = weight.device_mesh, weight.placements  # type: ignore[attr-defined]
-    return distribute_tensor(saved.to(weight.device), mesh, placements)
+    # Every process has all of it: nothing is sent, so it does not matter in which order they ask.
+    return distribute_tensor(saved.to(weight.device), mesh, placements, src_data_rank=None)
 
 
 def put(weight: Tensor, saved: Tensor) -> None:

@@ -50,13 +50,16 @@ class Sharing:
 
     def turn(self, store: Store, indices: np.ndarray, n_parts: int) -> Turn:
         """This process's part of a step, in at most `n_parts` parts, and in at least one."""
-        hand = deal(store, indices, self.world_size)[self.rank]
+        hands = deal(store, indices, self.world_size)
         n_tokens = int(store.lengths(1, indices).sum()) + self.budget.extra[1] * len(indices)
-        if len(hand) == 0:
-            return Turn(store, indices, [self._idle(store, indices[:1])], n_tokens, n_parts)
-        parts = [part for part in deal(store, hand, n_parts) if len(part)]
-        sizes = self.sizes(len(parts))
-        return Turn(store, indices, [self._batch(store, part, sizes) for part in parts], n_tokens, n_parts)
+        # Sharded processes go through their parts in step, so all have as many as the largest hand needs.
+        parts = deal(store, hands[self.rank], min(n_parts, max(map(len, hands))))
+        sizes = self.sizes(n_parts)
+        batches = [
+            self._batch(store, part, sizes) if len(part) else self._idle(store, indices[:1], sizes)
+            for part in parts
+        ]
+        return Turn(store, indices, batches, n_tokens, n_parts)
 
     def sizes(self, n_parts: int) -> tuple[int | None, ...]:
         """Tokens that each part is filled up to, side by side; None for no filling."""
@@ -76,8 +79,8 @@ class Sharing:
         fill = [max(size or 0, -(-(n + 1) // BLOCK) * BLOCK) for size, n in zip(sizes, lengths, strict=True)]
         return make_pairs_batch(store, indices, bos=self.bos, eos=self.eos, fill_to=fill)
 
-    def _idle(self, store: Store, indices: np.ndarray) -> PairsBatch:
+    def _idle(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> PairsBatch:
         """For a process that nothing is left for: it computes along, and its result counts for nothing."""
-        batch = self._batch(store, indices, self.sizes(1))
+        batch = self._batch(store, indices, sizes)
         counted_T = batch.targets_T.new_zeros(len(batch.targets_T)).bool()
         return batch._replace(counted_T=counted_T, n_tokens=(0, 0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 
 from regard.config import TrainingConfig
 from regard.data.batches import PairsBatch
+from regard.errors import RegardError
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
-from regard.train.sharding import is_sharded, whole
+from regard.train.sharding import cut_up_again, is_sharded, whole
 from regard.train.world import World
 
 
@@ -78,12 +80,23 @@ def train_step(
         share = n_tokens / world.size if is_sharded(weights[0]) else n_tokens
         (smoothed / share).backward()
         sums[:3] += told
-    if not is_sharded(weights[0]):
-        world.sum_gradients(weights)
-    norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
-    _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
-    optimizer.zero_grad()
-    return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_tokens)
+    with _not_again():
+        if not is_sharded(weights[0]):
+            world.sum_gradients(weights)
+        norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
+        _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
+        optimizer.zero_grad()
+        return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_tokens)
+
+
+@contextmanager
+def _not_again() -> Iterator[None]:
+    """Out of memory, a step may be taken again, but not once processes and weights have begun to move."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        advice = "take a smaller model, or share its weights out among several processes"
+        raise RegardError(f"out of memory: no room to update the weights; {advice}") from error
 
 
 def _update(optimizer: Optimizer, rate: float, norm: Tensor, *, sharded: bool) -> None:
@@ -111,5 +124,6 @@ def evaluate(objective: Objective, batches: Iterable[PairsBatch], device: torch.
         sums += objective(batch.to(device))[1].double().cpu()
         n_tokens += batch.n_tokens[1]
     objective.train(was_training)
+    cut_up_again(objective)
     smoothed, nll, correct = sums.tolist()
     return Score(smoothed, nll, correct, n_tokens)

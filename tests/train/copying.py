@@ -1,22 +1,29 @@
 """A small run for the tests of training: sequences of ids to write backwards, in a token store.
 
-    python -m tests.train.copying RUN [SETTING=VALUE …]
+    python -m tests.train.copying RUN [sharded] [stop=STEP] [SETTING=VALUE …] [, RUN …]
 
-trains in the folder RUN and prints the hash of the weights it ends with.
+trains in the folder RUN and prints why it ended and the hash of the weights it ended with; then in the next
+one. Several processes do it together where `torchrun` starts them; each leaves its id in RUN.RANK.pid.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import save
 
-from regard.bundle import weights_hash
+from regard.bundle.weights import hash_of
 from regard.config import RunConfig, read_config
 from regard.data.store_writing import write_store
+from regard.train.checkpoint import whole_weights
 from regard.train.loop import PairsData, Run
+from regard.train.world import World, join_world
 
 BOS, EOS, VOCABULARY = 1, 2, 13
 SETTINGS = (
@@ -58,12 +65,42 @@ def config(*settings: str) -> RunConfig:
     return read_config(preset="tiny", settings=[*SETTINGS, *settings])
 
 
+def stop_at(step: int):
+    """Ask to stop, as a terminal or a job system does, when a step is done."""
+
+    def hear(event):
+        if event.get("step") == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return [hear]
+
+
+def train(folder: Path, words: list[str], world: World) -> None:
+    """One run, as the words say."""
+    settings = [word for word in words if word.startswith(("model.", "training."))]
+    stops = [int(word.removeprefix("stop=")) for word in words if word.startswith("stop=")]
+    sharded = "sharded" in words
+    folder.with_name(f"{folder.name}.{world.rank}.pid").write_text(str(os.getpid()))
+    run = Run(
+        folder,
+        config(*settings),
+        data(folder.with_name(f"{folder.name}-data-{world.rank}")),
+        world=world,
+        sharded=sharded,
+        listeners=[listener for step in stops for listener in stop_at(step)],
+    )
+    reason, weights = run.train(), whole_weights(run.model)
+    # At one go: processes write to one pipe, and lines must not mix.
+    os.write(sys.stdout.fileno(), f"{reason}: {hash_of(save(weights))}\n".encode())
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    run = Path(sys.argv[1])
-    trained = Run(run, config(*sys.argv[2:]), data(run.parent / f"{run.name}-data"))
-    print(trained.train())
-    print(weights_hash(trained.model))
+    with join_world("cpu") as world:
+        for is_comma, words in groupby(sys.argv[1:], lambda word: word == ","):
+            if not is_comma:
+                folder, *rest = words
+                train(Path(folder), rest, world)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from regard.errors import BundleError, ConfigError, CorpusError
 from regard.train.checkpoint import checkpoints
 from regard.train.loop import Run
 from tests.architecture.sources import ROOT
-from tests.train.copying import backwards, config, data
+from tests.train.copying import backwards, config, data, stop_at
 
 
 def train(folder, *settings, **changes):
@@ -27,16 +27,6 @@ def train(folder, *settings, **changes):
 
 def journal(folder):
     return [json.loads(line) for line in (folder / "run" / "journal.jsonl").read_text().splitlines()]
-
-
-def stop_at(step):
-    """Ask to stop, as a terminal or a job system does, when a step is done."""
-
-    def hear(event):
-        if event["step"] == step:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return [hear]
 
 
 def test_a_run_leaves_its_model_its_journal_and_its_newest_checkpoints(tmp_path):
@@ -96,7 +86,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_pat
             break
         assert kills < 30
     assert kills >= 2
-    assert output.splitlines()[-1] == weights_hash(whole.model)
+    assert output.splitlines()[-1] == f"120 steps are done: {weights_hash(whole.model)}"
     steps = [entry["step"] for entry in map(json.loads, path.read_text().splitlines()) if "loss" in entry]
     assert steps == list(range(1, 121))
 
@@ -164,6 +154,23 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
 )
 def test_other_limits_end_a_run_too(tmp_path, settings, reason):
     assert reason in train(tmp_path, *settings)[1]
+
+
+def test_a_run_keeps_the_precision_that_it_began_with(tmp_path):
+    """What auto means may be another machine's choice by then."""
+    train(tmp_path, "training.max_steps=4", "training.precision=auto")
+    state = tmp_path / "run" / "checkpoints" / "step-00000004" / "state.json"
+    began = json.loads(state.read_text())["precision"]
+    other = {"float32": "bfloat16", "bfloat16": "float32"}[began]
+    state.write_text(state.read_text().replace(began, other))
+    run, _ = train(tmp_path, "training.max_steps=4", "training.precision=auto")
+    assert str(run.model.compute_dtype) == f"torch.{other}"
+
+
+def test_sharded_weights_and_muon_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError, match="works on whole matrices"):
+        Run(tmp_path / "run", config("training.optimizer=muon"), data(tmp_path / "data"), sharded=True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_until_there_is_a_checkpoint_a_mistake_can_be_mended(tmp_path):
