@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.train.world import World
 
 BUILTIN = "numerals"
+DIVERGED = 2
 INTERRUPTED = 130
 """Exit status of a run that was stopped before its end: what comes after `&&` must not start."""
 
@@ -193,13 +194,18 @@ def _run(
     log_to: list[str],
 ) -> None:
     """Prepare, train, then test the best model."""
-    from regard.train.ending import ASKED_TO_STOP
+    from regard.train.ending import ASKED_TO_STOP, DivergedError
     from regard.train.translation import TranslatorRun
 
     training = TranslatorRun(
         run, config, source, world, sharded=shard, tell=_say if world.is_main else _nothing
     )
-    reason = training.train(lambda each: _watched(each, log_to) if world.is_main else nullcontext(()))
+    try:
+        reason = training.train(lambda each: _watched(each, log_to) if world.is_main else nullcontext(()))
+    except DivergedError:
+        if world.is_main:  # it happened to all processes, and one tells it
+            raise
+        raise typer.Exit(DIVERGED) from None
     if world.is_main:
         _say(f"{reason}, after {training.run.progress.seconds:,.0f} s of training")
     if reason == ASKED_TO_STOP:

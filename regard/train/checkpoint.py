@@ -106,7 +106,14 @@ def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], d
     return moments, state
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints."""
-    for place in checkpoints(folder)[:-keep]:
+def step_of(place: Path) -> int:
+    """The step that a checkpoint was written after."""
+    return int(place.name.removeprefix("step-"))
+
+
+def prune(folder: Path, keep: int, every: int) -> None:
+    """Delete all but `keep` checkpoints: the newest, and those before it that were due, one `every` steps."""
+    older = checkpoints(folder)[:-1]
+    due = [place for place in older if step_of(place) % every == 0]
+    for place in {*older} - {*due[1 - keep :]}:
         shutil.rmtree(place, ignore_errors=True)

@@ -32,9 +32,6 @@ class Learner:
     """A translator that learns, on this process's device, in step with those of the other processes."""
 
     def __init__(self, model: ModelConfig, training: TrainingConfig, world: World, *, sharded: bool) -> None:
-        if sharded and training.optimizer == "muon":
-            clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
-            raise ConfigError(clash)
         self.training, self.world, self.sharded = training, world, sharded
         torch.manual_seed(training.seed)
         self.model = Transformer(model).to(world.device)
@@ -109,6 +106,13 @@ class Learner:
         model = fill(undrawn(self.model.config), weights, "cpu")
         assert isinstance(model, Transformer)
         return model
+
+
+def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:
+    """Raise where an optimizer cannot work on parts of weights."""
+    if sharded and training.optimizer == "muon":
+        clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
+        raise ConfigError(clash)
 
 
 def choose_precision(config: TrainingConfig, world: World) -> str:

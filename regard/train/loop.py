@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from regard.data.stream import BatchStream
 from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.train.averaging import mean_of, with_weights
-from regard.train.checkpoint import checkpoints, prune, whole_weights, write_checkpoint
+from regard.train.checkpoint import checkpoints, prune, step_of, whole_weights, write_checkpoint
 from regard.train.ending import (
     ASKED_TO_STOP,
     DivergedError,
@@ -36,7 +37,7 @@ from regard.train.ending import (
 )
 from regard.train.folder import CHECKPOINTS, claim, sweep
 from regard.train.journal import Journal
-from regard.train.learner import Learner
+from regard.train.learner import Learner, refuse_clash
 from regard.train.memory import parts_that_fit
 from regard.train.schedule import learning_rate
 from regard.train.sharing import Sharing, Turn
@@ -88,6 +89,7 @@ class Run:
         self.folder, self.config, self.data = folder, config, data
         self.world = World(torch.device("cpu")) if world is None else world
         self.listeners, self.sample = list(listeners), sample
+        refuse_clash(config.training, sharded=sharded)
         if self.world.is_main:
             claim(folder, config)
             sweep(folder)
@@ -142,7 +144,9 @@ class Run:
     def _open_stream(self, state: dict[str, Any]) -> None:
         training, world, train = self.config.training, self.world, self.data.train
         # Batches of fixed size are what a compiled step wants. A run keeps to the kind that it began with.
-        if state.get("fixed", self.learner.objective.compiled):
+        objective = self.learner.objective
+        objective.compiled = objective.compiled and state.get("fixed", True)
+        if state.get("fixed", objective.compiled):
             self.budget = Budget.balanced(train, training.batch_tokens, PAIRS_EXTRA, fixed=True)
         else:
             self.budget = Budget(tokens=(training.batch_tokens,) * 2, extra=PAIRS_EXTRA)
@@ -167,7 +171,8 @@ class Run:
         if training.accumulate:
             return training.accumulate
         share = -(-training.batch_tokens // world.size)
-        return parts_that_fit(model.config, model.n_parameters, model.compute_dtype, share, world.device)
+        parts = parts_that_fit(model.config, model.n_parameters, model.compute_dtype, share, world)
+        return max(world.gather(parts))  # sharded weights are put together in step, part by part
 
     def _turn(self, store: Store, indices: np.ndarray) -> Turn:
         return self.sharing.turn(store, indices, self.progress.parts)
@@ -179,25 +184,27 @@ class Run:
         step, turn = self.progress.step + 1, next(self.stream)
         rate = learning_rate(self.config.training, self.config.model.d_model, step)
         seconds = self._clock if self.world.is_main else 0.0
-        while True:
+        outcome = None
+        while outcome is None:
             if turn.asked_parts != self.progress.parts:
                 turn = self._turn(turn.store, turn.indices)
-            try:
+            with suppress(torch.OutOfMemoryError):
                 outcome = self.learner.step(turn, rate, step, asked=asked, seconds=seconds)
-                break
-            except torch.OutOfMemoryError as error:
-                self._cut_up(turn, error)
+            if outcome is None:  # by now nothing holds on to what the step had computed
+                self._cut_up(turn, step)
         self.progress.step = step
         self._issued.append(Issued(step, rate, outcome))
 
-    def _cut_up(self, turn: Turn, error: torch.OutOfMemoryError) -> None:
+    def _cut_up(self, turn: Turn, step: int) -> None:
         """Take steps in twice as many parts from here on; where no part can be cut, say what would help."""
         self.learner.forget_gradients()
         if self.learner.sharded or turn.n_parts < self.progress.parts:
             advice = "lower training.batch_tokens or model.max_length, or take a smaller model"
-            raise RegardError(f"out of memory, and the step cannot be cut up further; {advice}") from error
+            raise RegardError(f"out of memory, and the step cannot be cut up further; {advice}")
         self.progress.parts *= 2
-        self._tell({"said": f"out of memory: a step is taken in {self.progress.parts} parts from here on"})
+        said = f"out of memory: a step is taken in {self.progress.parts} parts from here on"
+        self._settle()
+        self._tell({"step": step, "said": said})
 
     def _settle(self, leave: int = 0) -> None:
         """Read what came of steps that were issued, all but the last few, and tell it."""
@@ -255,8 +262,7 @@ class Run:
         self._settle()
         if reason is not None and self.progress.validated < self.progress.step:
             self._validate()
-        done = [int(place.name.removeprefix("step-")) for place in checkpoints(self.folder / CHECKPOINTS)]
-        if self.progress.step not in done:
+        if self.progress.step not in map(step_of, checkpoints(self.folder / CHECKPOINTS)):
             self._checkpoint()
         if reason is None:
             return ASKED_TO_STOP
@@ -266,9 +272,15 @@ class Run:
         return reason
 
     def _average_checkpoints(self) -> None:
-        """The mean of the last checkpoints is the best model, if it is better than the best so far (6.1)."""
-        places = checkpoints(self.folder / CHECKPOINTS)[-self.config.training.average_checkpoints :]
-        if len(places) < 2 or self.config.training.average_checkpoints < 2:
+        """The mean of the last checkpoints is the best model, if it is better than the best so far (6.1).
+
+        Those that were written because somebody asked to stop do not count: they would make the result depend
+        on when that was.
+        """
+        training, found = self.config.training, checkpoints(self.folder / CHECKPOINTS)
+        due = [place for place in found[:-1] if step_of(place) % training.checkpoint_every == 0]
+        places = [*due, *found[-1:]][-training.average_checkpoints :]
+        if len(places) < 2:
             return
         with with_weights(self.model, mean_of(places)):
             facts = {"averaged": len(places), **self._measure()}
@@ -295,7 +307,7 @@ class Run:
         weights, moments = whole_weights(self.model), self.learner.moments()
         if self.journal is not None:
             state = {
-                "progress": asdict(self.progress),
+                "progress": asdict(replace(self.progress, seconds=self._clock)),
                 "stream": self.stream.state(),
                 "journal": self.journal.length(),
                 "precision": self.learner.precision,
@@ -304,7 +316,8 @@ class Run:
             }
             folder = self.folder / CHECKPOINTS
             write_checkpoint(folder, weights, moments, self.progress.step, state)
-            prune(folder, max(KEPT, self.config.training.average_checkpoints))
+            training = self.config.training
+            prune(folder, max(KEPT, training.average_checkpoints), training.checkpoint_every)
         self.world.wait()
 
     def _tell(self, event: dict[str, Any]) -> None:

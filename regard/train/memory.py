@@ -13,6 +13,7 @@ import torch
 
 from regard.config import ModelConfig
 from regard.model.kernels import SHORT
+from regard.train.world import World
 
 SPARE = 0.8
 """Share of the free memory that a step may plan with."""
@@ -68,11 +69,14 @@ def free_on_host(root: Path = Path("/")) -> int | None:
 
 
 def parts_that_fit(
-    config: ModelConfig, n_parameters: int, dtype: torch.dtype, n_tokens: int, device: torch.device
+    config: ModelConfig, n_parameters: int, dtype: torch.dtype, n_tokens: int, world: World
 ) -> int:
     """Parts to take `n_tokens` a side in, so that each fits into what is free now."""
-    free = free_bytes(device)
-    return 1 if free is None else parts_within(free, config, n_parameters, dtype, n_tokens, device)
+    free = free_bytes(world.device)
+    if free is None:
+        return 1
+    sharing = world.n_here if world.device.type == "cpu" else 1
+    return parts_within(free // sharing, config, n_parameters, dtype, n_tokens, world.device)
 
 
 def parts_within(

@@ -36,6 +36,8 @@ class World:
     device: torch.device
     rank: int = 0
     size: int = 1
+    n_here: int = 1
+    """Processes on this machine."""
 
     @property
     def is_main(self) -> bool:
@@ -100,7 +102,7 @@ def join_world(device: str = "auto") -> Iterator[World]:
         torch.cuda.set_device(here)
     dist.init_process_group("nccl" if here.type == "cuda" else "gloo", timeout=PATIENCE)
     try:
-        yield World(here, rank, size)
+        yield World(here, rank, size, int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     finally:
         dist.destroy_process_group()
 

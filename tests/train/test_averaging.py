@@ -64,7 +64,7 @@ def test_the_model_has_its_own_weights_back_even_after_an_error():
 def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
     run, _ = train(tmp_path, EMA)
     kept = read_weights(tmp_path / "run" / "last")
-    for name, weight in run.average.weights.items():
+    for name, weight in run.learner.average.weights.items():
         assert torch.equal(kept[name], weight)
     assert weights_hash(tmp_path / "run" / "last") != weights_hash(run.model)
     score = [entry["valid_loss"] for entry in journal(tmp_path) if "valid_loss" in entry][-1]
@@ -143,3 +143,20 @@ def test_a_run_that_is_over_says_the_mean_once_however_often_it_is_started(tmp_p
     for _ in range(3):
         train(tmp_path, "training.average_checkpoints=3")
     assert sum("averaged" in entry for entry in journal(tmp_path)) == 1
+
+
+def test_stops_on_the_way_do_not_change_what_is_averaged(tmp_path):
+    """Checkpoints that somebody asked for are not averaged, and push none of the others out."""
+    settings = ("training.average_checkpoints=3", "training.max_steps=30")
+
+    def facts(folder):
+        entries = map(json.loads, (folder / "journal.jsonl").read_text().splitlines())
+        return [entry for entry in entries if "averaged" in entry]
+
+    Run(tmp_path / "whole", config(*settings), data(tmp_path / "data")).train()
+    for step in (25, 26, 27, 29):
+        run = Run(tmp_path / "parts", config(*settings), data(tmp_path / "data"), listeners=stop_at(step))
+        assert run.train() == "asked to stop"
+    Run(tmp_path / "parts", config(*settings), data(tmp_path / "data")).train()
+    assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
+    assert facts(tmp_path / "whole")[0]["averaged"] == 3

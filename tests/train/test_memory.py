@@ -18,6 +18,7 @@ from regard.train.loop import Run
 from regard.train.memory import bytes_per_token, free_on_host, parts_that_fit, parts_within
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
+from regard.train.world import World
 from tests.train.copying import config, data
 
 CPU = torch.device("cpu")
@@ -110,7 +111,7 @@ def test_each_part_fits_into_what_is_free():
 
 
 def test_a_small_step_is_taken_whole_here():
-    assert parts_that_fit(model_of(), 10**5, torch.float32, 10, CPU) == 1
+    assert parts_that_fit(model_of(), 10**5, torch.float32, 10, World(CPU)) == 1
 
 
 def test_a_container_has_no_more_than_its_limit(tmp_path):
