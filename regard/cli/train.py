@@ -16,7 +16,7 @@ from regard.config import RunConfig, TaskConfig, read_config
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.data.corpus import Corpus
+    from regard.data.corpus import Corpus, Row
     from regard.train.loop import Listener, Run
     from regard.train.preparation import PairsSource
     from regard.train.translation import Tested
@@ -197,9 +197,7 @@ def _run(
     from regard.train.ending import ASKED_TO_STOP, DivergedError
     from regard.train.translation import TranslatorRun
 
-    training = TranslatorRun(
-        run, config, source, world, sharded=shard, tell=_say if world.is_main else _nothing
-    )
+    training = TranslatorRun(run, config, source, world, sharded=shard, tell=_say, follow=_followed)
     try:
         reason = training.train(lambda each: _watched(each, log_to) if world.is_main else nullcontext(()))
     except DivergedError:
@@ -249,8 +247,15 @@ def _say(words: str) -> None:
         typer.echo(words, err=True)
 
 
-def _nothing(_: str) -> None:
-    pass
+def _followed(rows: "Iterator[Row]", total: int) -> "Iterator[Row]":
+    """Rows as they pass, with a bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return iter(
+        track(rows, "encoding", total, console=console, transient=True, disable=not console.is_interactive)
+    )
 
 
 def _table(file: Path | None) -> dict[str, Any]:

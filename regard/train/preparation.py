@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from regard.config import DataConfig
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key, each_side, encode_in_threads
+from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
 from regard.data.report import Report, report
 from regard.data.store import Store, find_store
@@ -35,6 +36,8 @@ from regard.train.loop import PairsData
 SIDES = ("inputs", "outputs")
 SUBWORDS, TEST = "subwords.model", "test.jsonl"
 Tell = Callable[[str], None]
+Follow = Callable[[Iterator[Row], int], Iterator[Row]]
+"""Lets so many rows pass, one after another, and shows how far they have come."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,14 +75,19 @@ class Prepared:
     test: list[Row]
 
 
-def prepare_pairs(folder: Path, source: PairsSource, tell: Tell = lambda _: None) -> Prepared:
+def prepare_pairs(
+    folder: Path,
+    source: PairsSource,
+    tell: Tell = lambda _: None,
+    follow: Follow = lambda rows, _: rows,
+) -> Prepared:
     """Prepare the data in a folder, or take what was prepared there from the same files before."""
     key, file = source.key(), folder / "key"
     stored = _stored(folder, key) if key_of(folder) == key else None
     if stored is None:
         folder.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
-        _prepare(folder, source, key, tell)
+        _prepare(folder, source, key, tell, follow)
         write_whole(file, key)
     return prepared_pairs(folder)
 
@@ -111,7 +119,7 @@ def _stored(folder: Path, key: str) -> tuple[Store, Store] | None:
     return (train, valid) if there and train is not None and valid is not None else None
 
 
-def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
+def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Follow) -> None:
     tell(f"reading {', '.join(source.train.names)}")
     cleaned = _cleaned(source, scratch=folder)
     left_out = Tally()
@@ -134,7 +142,10 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell) -> None:
         left_out=left_out,
         vocab_size=subwords.vocab_size,
     )
-    _write_stores(folder, key, cleaned, valid, subwords, room, facts, tell)
+    tell("encoding")
+    rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
+    _write_stores(folder, key, cleaned, rows, valid, subwords, room, facts)
+    tell(facts.as_text())
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
 
@@ -175,19 +186,19 @@ def _write_stores(
     folder: Path,
     key: str,
     cleaned: Cleaned,
+    rows: Iterator[Row],
     valid: list[Row],
     subwords: Subwords,
     room: int,
     facts: Report,
-    tell: Tell,
 ) -> None:
     """Encode what to train on and what to validate with; the report tells what became of the lines."""
     encode = each_side(subwords.encode, subwords.encode)
     threads = min(4, os.cpu_count() or 1)
-    tell("encoding")
-    rows = encode_in_threads(cleaned.rows(), encode, threads=threads)
+    encoded = encode_in_threads(rows, encode, threads=threads)
     size = subwords.vocab_size
-    write_store(folder / "train", facts.measure(rows, cleaned, room), sides=SIDES, key=key, vocab_size=size)
+    write_store(
+        folder / "train", facts.measure(encoded, cleaned, room), sides=SIDES, key=key, vocab_size=size
+    )
     write_store(folder / "valid", encode(valid), sides=SIDES, key=f"{key}-valid", vocab_size=size)
     write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
-    tell(facts.as_text())

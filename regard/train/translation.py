@@ -20,14 +20,21 @@ from regard.text.normalisation import composed
 from regard.train.folder import DATA, has_begun
 from regard.train.journal import Journal
 from regard.train.loop import Listener, Run
-from regard.train.preparation import PairsSource, Prepared, key_of, prepare_pairs, prepared_pairs
+from regard.train.preparation import (
+    Follow,
+    PairsSource,
+    Prepared,
+    Tell,
+    key_of,
+    prepare_pairs,
+    prepared_pairs,
+)
 from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
 
 Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
 """Who hears of a run for as long as it lasts."""
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,9 +62,10 @@ class TranslatorRun:
         *,
         sharded: bool = False,
         tell: Tell = lambda _: None,
+        follow: Follow = lambda rows, _: rows,
     ) -> None:
         self.folder, self.config, self.world = folder, config, world
-        self.prepared = self._prepare(source, tell)
+        self.prepared = self._prepare(source, tell, follow)
         sample: Callable[[Transformer], dict[str, Any]] = lambda _: {}  # noqa: E731
         if world.is_main:
             subwords, valid = self.prepared.subwords, self.prepared.data.valid
@@ -82,14 +90,14 @@ class TranslatorRun:
         write_whole(self.folder / "scores.json", json.dumps(kept, indent=1))
         return Tested(score=score, sources=sources, outputs=outputs)
 
-    def _prepare(self, source: Callable[[], PairsSource], tell: Tell) -> Prepared:
+    def _prepare(self, source: Callable[[], PairsSource], tell: Tell, follow: Follow) -> Prepared:
         data = self.folder / DATA
         if self.world.is_main:
             pairs = source()
             if has_begun(self.folder) and key_of(data) not in (None, pairs.key()):
                 changed = "the data has changed since the run began; choose another folder with --out"
                 raise CorpusError(f"{self.folder}: {changed}")
-            prepare_pairs(data, pairs, tell)
+            prepare_pairs(data, pairs, tell, follow)
         self.world.wait()
         return prepared_pairs(data)
 
