@@ -1,0 +1,128 @@
+r"""Where sentences end, by rules; and where else a text may be cut when it is too long.
+
+A full stop ends a sentence where a space and no small letter follow, unless it belongs to an abbreviation, an
+initial or a short number (am 3. Oktober). Marks of Chinese and Japanese end one wherever they stand. Closing
+quotes and brackets belong to what they close; after a Chinese closing quote a sentence goes on (“好吗？”他问。),
+unless a space or another quote follows. An ellipsis inside Chinese text ends nothing.
+
+In doubt there is no end: half a sentence is translated worse than two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from unicodedata import combining
+
+CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Inside a regular expression's brackets: signs of scripts that are read without spaces, or glue words together."""
+
+_CLOSING = "\"'”’»›)\\]}」』）》】〉〕"
+_OPENING = "\"'“‘«‹„‚([{「『（《【〈〔¿¡"
+# German closes with what English opens with; after a full stop, and no space, it closes.
+_END = re.compile(rf"(?P<wide>[。！？｡]+)[{_CLOSING}]*|(?P<narrow>[.!?…]+)[{_CLOSING}“‘]*")
+_LAST_WORD = re.compile(r"[^\s" + _OPENING + r"]*\Z")
+_SPACES = re.compile(r"\s*")
+
+# None of these stands at the end of a sentence; words like `etc.` may, and are left to the letter that follows.
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof rev hon gen col capt lt sgt st mt jr sr vs fig figs eq no nos nr vol vols pp approx dept est"
+    " e.g i.e cf z.b d.h u.a v.a o.ä s.o s.u bzw ca vgl evtl ggf hr hrn fr frl abs art abb bd hrsg str tel"
+    " m mm mme mlle mgr p.ex c.-à-d sra srta dña d.ª ud uds sig dott ing"
+    " jan feb apr jun jul aug sep sept okt oct nov dez dec".split()
+)
+_INITIALS = re.compile(r"(?:[^\W\d]\.)*[^\W\d]")
+_SHORT_NUMBER = re.compile(r"\d{1,2}")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of one line; joined, they are the line: spaces stay at the end of the one before.
+
+    >>> sentences("Dr. No met J. Bond at 3.30 p.m. sharp. “Why?” he asked… 好。不好！")
+    ['Dr. No met J. Bond at 3.30 p.m. sharp. ', '“Why?” he asked… ', '好。', '不好！']
+    """
+    ends = [0]
+    for end in _END.finditer(text):
+        following = _SPACES.match(text, end.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if following < len(text) and text[ends[-1] : end.start()].strip() and _ends(text, end, following):
+            ends.append(following)
+    return [text[a:b] for a, b in pairwise([*ends, len(text)])]
+
+
+def _ends(text: str, end: re.Match[str], following: int) -> bool:
+    """Whether a sentence ends with these marks; `following` is where the next would begin."""
+    after, spaced = text[following], following > end.end()
+    if end["wide"]:
+        closed = end.end() > end.end("wide")
+        return spaced or not closed or after in _OPENING
+    if not spaced:
+        return "…" not in end["narrow"] and "." not in end["narrow"] and bool(re.match(f"[{CJK}]", after))
+    if after.islower() or (after in _OPENING and text[following + 1 : following + 2].islower()):
+        return False
+    return end["narrow"] != "." or end.end() > end.end("narrow") or not _abbreviates(text, end.start())
+
+
+def _abbreviates(text: str, stop: int) -> bool:
+    """Whether a full stop belongs to the word before it."""
+    word = _LAST_WORD.search(text, max(0, stop - 40), stop)
+    if word is None:
+        return False
+    if _SHORT_NUMBER.fullmatch(word[0]) or word[0].lower() in _ABBREVIATIONS:
+        return True
+    return word[0] != "I" and _INITIALS.fullmatch(word[0]) is not None
+
+
+# --- cutting what is too long -------------------------------------------------------------------------------
+
+_CLAUSE = re.compile(r"(?<=[，、；：])|(?<=[,;:–—]\s)(?=\S)")
+_WORD = re.compile(r"(?<=\s)(?=\S)")
+
+
+def cut(text: str, count: Callable[[list[str]], list[int]], most: int) -> list[str]:
+    """A text in pieces of at most `most` tokens, as few as its joints allow; joined, they are the text.
+
+    It is cut between sentences; a sentence that is too long, between its clauses; a clause, between words; and a
+    word, anywhere.
+
+    Args:
+        text: one line.
+        count: how many tokens each of some texts has.
+        most: tokens that a piece may have.
+    """
+    return list(_cut(text, count, most, [sentences, _CLAUSE.split, _WORD.split]))
+
+
+def _cut(
+    text: str, count: Callable[[list[str]], list[int]], most: int, ways: list[Callable[[str], list[str]]]
+) -> Iterator[str]:
+    (size,) = count([text])
+    if size <= most or len(text) < 2:
+        yield text
+        return
+    units = list(filter(None, ways[0](text))) if ways else _evenly(text, -(-size // most))
+    for unit in _packed(units, count, most) if ways else units:
+        yield from _cut(unit, count, most, ways[1:])
+
+
+def _packed(units: list[str], count: Callable[[list[str]], list[int]], most: int) -> Iterator[str]:
+    """Neighbours together, as long as their tokens, each counted alone, fit."""
+    together, room = "", most
+    for unit, size in zip(units, count(units), strict=True):
+        if together and size > room:
+            yield together
+            together, room = "", most
+        together, room = together + unit, room - size
+    yield together
+
+
+def _evenly(text: str, n: int) -> list[str]:
+    """About n equal pieces; no accent is parted from its letter, unless there are very many."""
+    step = -(-len(text) // max(2, n))
+    places = (_before_a_letter(text, place) for place in range(step, len(text), step))
+    return [text[a:b] for a, b in pairwise([0, *dict.fromkeys(places), len(text)]) if a < b]
+
+
+def _before_a_letter(text: str, place: int) -> int:
+    near = range(place, min(place + 8, len(text)))
+    return next((i for i in near if not combining(text[i]) and text[i] not in "\u200d\ufe0f"), place)
