@@ -25,36 +25,33 @@ class Engines:
         self._loaded: list[Engine] = []
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[Decoded]:
-        """For each request, in order, what the first engine that can found.
+        """For each request, in order, what the first engine that can do it found.
 
         Raises:
-            RequestError: no engine can do it; the reasons are told.
+            RequestError: not even the last one can.
         """
+        groups: dict[str, list[int]] = {}
+        chosen = [self.choose(request, search) for request in requests]
+        for i, engine in enumerate(chosen):
+            groups.setdefault(engine.name, []).append(i)
         found: dict[int, Decoded] = {}
-        waiting = list(range(len(requests)))
-        reasons = []
-        for engine in self._each() if requests else ():
-            refusals = {i: engine.refusal(search, [requests[i]]) for i in waiting}
-            mine = [i for i in waiting if refusals[i] is None]
-            hypotheses = engine.decode([requests[i] for i in mine], search) if mine else []
-            found |= {i: Decoded(each, engine.name) for i, each in zip(mine, hypotheses, strict=True)}
-            waiting = [i for i in waiting if i not in found]
-            if not waiting:
-                return [found[i] for i in range(len(requests))]
-            reasons.append(refusals[waiting[0]] or "")
-        if waiting:
-            raise RequestError("; ".join(reasons))
-        return []
+        for name, places in groups.items():
+            hypotheses = chosen[places[0]].decode([requests[i] for i in places], search)
+            found |= {i: Decoded(each, name) for i, each in zip(places, hypotheses, strict=True)}
+        return [found[i] for i in range(len(requests))]
 
     def choose(self, request: Request, search: Search) -> Engine:
-        """The first engine that can do this; RequestError where none can."""
-        reasons = []
+        """The first engine that can do this.
+
+        Raises:
+            RequestError: not even the last one can.
+        """
+        reason = None
         for engine in self._each():
             reason = engine.refusal(search, [request])
             if reason is None:
                 return engine
-            reasons.append(reason)
-        raise RequestError("; ".join(reasons))
+        raise RequestError((reason or "there is no engine").removeprefix("request 0: "))
 
     @property
     def first(self) -> Engine:

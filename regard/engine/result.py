@@ -17,7 +17,7 @@ class Result:
     tokens: tuple[str, ...] = ()
     """The output in subwords, as the vocabulary writes them."""
     token_scores: tuple[float, ...] = ()
-    """Log-probability of each token, and of the end of each finished sentence after its last; where asked for."""
+    """Log-probability of each token, and of the end after a sentence's last; where asked for."""
     alternatives: tuple[Result, ...] = ()
     """The next best, where asked for; of several sentences, the second best of each, and so on."""
     engine: str = ""

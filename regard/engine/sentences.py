@@ -2,8 +2,8 @@ r"""Where sentences end, by rules; and where else a text may be cut when it is t
 
 A full stop ends a sentence where a space and no small letter follow, unless it belongs to an abbreviation, an
 initial or a short number (am 3. Oktober). Marks of Chinese and Japanese end one wherever they stand. Closing
-quotes and brackets belong to what they close; after a Chinese closing quote a sentence goes on (“好吗？”他问。),
-unless a space or another quote follows. An ellipsis inside Chinese text ends nothing.
+quotes and brackets belong to what they close; after a Chinese closing quote a sentence goes on
+(“好吗？”他问。), unless a space or another quote follows. An ellipsis inside Chinese text ends nothing.
 
 In doubt there is no end: half a sentence is translated worse than two.
 """
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from unicodedata import combining
 
-CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-"""Inside a regular expression's brackets: signs of scripts that are read without spaces, or glue words together."""
+CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # noqa: E501
+"""For the brackets of a pattern: scripts in which a word may begin and end anywhere."""
 
 _CLOSING = "\"'”’»›)\\]}」』）》】〉〕"
 _OPENING = "\"'“‘«‹„‚([{「『（《【〈〔¿¡"
@@ -25,12 +25,13 @@ _END = re.compile(rf"(?P<wide>[。！？｡]+)[{_CLOSING}]*|(?P<narrow>[.!?…]+
 _LAST_WORD = re.compile(r"[^\s" + _OPENING + r"]*\Z")
 _SPACES = re.compile(r"\s*")
 
-# None of these stands at the end of a sentence; words like `etc.` may, and are left to the letter that follows.
+# Words that hardly ever end a sentence. `etc.` may, and is left to the letter that follows; so is `No.`
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof rev hon gen col capt lt sgt st mt jr sr vs fig figs eq no nos nr vol vols pp approx dept est"
-    " e.g i.e cf z.b d.h u.a v.a o.ä s.o s.u bzw ca vgl evtl ggf hr hrn fr frl abs art abb bd hrsg str tel"
-    " m mm mme mlle mgr p.ex c.-à-d sra srta dña d.ª ud uds sig dott ing"
-    " jan feb apr jun jul aug sep sept okt oct nov dez dec".split()
+    """
+    mr mrs ms dr prof rev gen col capt lt sgt st mt jr sr vs fig figs eq nos nr vol vols pp approx dept cf ca
+    bzw vgl evtl ggf hr hrn frl abb bd hrsg tel mme mlle mgr c.-à-d sra srta dña uds dott
+    jan feb apr jun jul aug sep sept okt oct nov dez dec
+    """.split()  # noqa: SIM905
 )
 _INITIALS = re.compile(r"(?:[^\W\d]\.)*[^\W\d]")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
@@ -82,8 +83,8 @@ _WORD = re.compile(r"(?<=\s)(?=\S)")
 def cut(text: str, count: Callable[[list[str]], list[int]], most: int) -> list[str]:
     """A text in pieces of at most `most` tokens, as few as its joints allow; joined, they are the text.
 
-    It is cut between sentences; a sentence that is too long, between its clauses; a clause, between words; and a
-    word, anywhere.
+    It is cut between sentences; a sentence that is too long, between its clauses; a clause, between words;
+    and a word, anywhere.
 
     Args:
         text: one line.
