@@ -18,11 +18,12 @@ class Speller:
     """Spells phrases in the tokens of one vocabulary."""
 
     def __init__(self, subwords: Subwords, *, without_spaces: bool) -> None:
-        """`without_spaces`: whether the language of the outputs has none, so that words may be glued together."""
+        """`without_spaces`: whether the outputs are in a language that has none, and words follow on words."""
         self._subwords, self._without_spaces = subwords, without_spaces
-        words = (i for i, piece in enumerate(subwords.pieces(range(subwords.vocab_size))) if piece[0] == "▁")
+        pieces = enumerate(subwords.pieces(range(subwords.vocab_size)))  # the most common first
+        words = (i for i, piece in pieces if piece[0] == "▁" and piece.strip("▁"))
         signs = [ids[0] for sign in _SIGNS if len(ids := self._glued(sign)) == 1]
-        self._what_may_follow = [*signs, *islice(words, 1, 1 + _COMMON_WORDS)]
+        self._what_may_follow = [*signs, *islice(words, _COMMON_WORDS)]
 
     def usual(self, term: Term) -> Spellings:
         """As phrases stand in running text; a search might still make one a part of a longer word."""
@@ -32,7 +33,7 @@ class Speller:
         return tuple(dict.fromkeys(found))
 
     def firm(self, term: Term) -> Spellings:
-        """With what keeps a phrase apart from the letters around it: a space before, a sign or a word after."""
+        """With what keeps it apart from the letters around it: a space before, a sign or a new word after."""
         found = list(map(self._apart, term.forms))
         if not begins_with_letter(term.text):
             found += map(self._glued, term.forms)
