@@ -67,7 +67,8 @@ class Model:
     def stream(self, text: str, **options: Any) -> Iterator[str]:
         """The translation of a text, piece by piece as it is found, each made of whole characters.
 
-        Tokens are the likeliest, or drawn; there is no beam. A sentence with required phrases comes whole.
+        Tokens are the likeliest, or drawn; there is no beam, and no second try. A sentence with required
+        phrases comes whole.
         """
         return self.translator(**options).stream(text)
 
@@ -110,6 +111,8 @@ def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
     window: list[str] = []
     characters = 0
     for text in texts:
+        if not isinstance(text, str):
+            raise RequestError(f"expected a text, got {type(text).__name__}: {text!r:.40}")
         window.append(text)
         characters += len(text)
         if len(window) >= WINDOW_TEXTS or characters >= WINDOW_CHARACTERS:

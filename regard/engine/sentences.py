@@ -11,7 +11,8 @@ In doubt there is no end: half a sentence is translated worse than two.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from unicodedata import combining
 
@@ -79,8 +80,11 @@ def _abbreviates(text: str, stop: int) -> bool:
 _CLAUSE = re.compile(r"(?<=[，、；：])|(?<=[,;:–—]\s)(?=\S)")
 _WORD = re.compile(r"(?<=\s)(?=\S)")
 
+Count = Callable[[list[str]], list[int]]
+"""How many tokens each of some texts has."""
 
-def cut(text: str, count: Callable[[list[str]], list[int]], most: int) -> list[str]:
+
+def cut(text: str, count: Count, most: int) -> list[str]:
     """A text in pieces of at most `most` tokens, as few as its joints allow; joined, they are the text.
 
     It is cut between sentences; a sentence that is too long, between its clauses; a clause, between words;
@@ -88,26 +92,30 @@ def cut(text: str, count: Callable[[list[str]], list[int]], most: int) -> list[s
 
     Args:
         text: one line.
-        count: how many tokens each of some texts has.
+        count: how tokens are counted.
         most: tokens that a piece may have.
     """
-    return list(_cut(text, count, most, [sentences, _CLAUSE.split, _WORD.split]))
+    pieces = [text]
+    for joints in (sentences, _CLAUSE.split, _WORD.split):
+        pieces = _cut(pieces, count, most, partial(_at_joints, joints, count, most))
+    while any(size > most and len(piece) > 1 for piece, size in zip(pieces, count(pieces), strict=True)):
+        pieces = _cut(pieces, count, most, lambda piece, size: _evenly(piece, -(-size // most)))
+    return pieces
 
 
-def _cut(
-    text: str, count: Callable[[list[str]], list[int]], most: int, ways: list[Callable[[str], list[str]]]
+def _cut(pieces: list[str], count: Count, most: int, parts: Callable[[str, int], Iterable[str]]) -> list[str]:
+    """Those that are too long, in parts."""
+    sizes = zip(pieces, count(pieces), strict=True)
+    return [
+        part for piece, size in sizes for part in ([piece] if size <= most else parts(piece, size)) if part
+    ]
+
+
+def _at_joints(
+    joints: Callable[[str], list[str]], count: Count, most: int, text: str, _size: int
 ) -> Iterator[str]:
-    (size,) = count([text])
-    if size <= most or len(text) < 2:
-        yield text
-        return
-    units = list(filter(None, ways[0](text))) if ways else _evenly(text, -(-size // most))
-    for unit in _packed(units, count, most) if ways else units:
-        yield from _cut(unit, count, most, ways[1:])
-
-
-def _packed(units: list[str], count: Callable[[list[str]], list[int]], most: int) -> Iterator[str]:
-    """Neighbours together, as long as their tokens, each counted alone, fit."""
+    """What lies between joints, neighbours together as long as their tokens, each counted alone, fit."""
+    units = joints(text)
     together, room = "", most
     for unit, size in zip(units, count(units), strict=True):
         if together and size > room:

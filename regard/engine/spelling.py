@@ -18,7 +18,7 @@ class Speller:
     """Spells phrases in the tokens of one vocabulary."""
 
     def __init__(self, subwords: Subwords, *, without_spaces: bool) -> None:
-        """`without_spaces`: whether the outputs are in a language that has none, and words follow on words."""
+        """`without_spaces`: whether outputs are in a language that has none, and words follow on words."""
         self._subwords, self._without_spaces = subwords, without_spaces
         pieces = enumerate(subwords.pieces(range(subwords.vocab_size)))  # the most common first
         words = (i for i, piece in pieces if piece[0] == "▁" and piece.strip("▁"))

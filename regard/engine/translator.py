@@ -133,7 +133,8 @@ class Translator:
             )
         cuts = cut(text, lambda texts: list(map(len, self._encoded(texts))), self._most)
         found = [part for piece in cuts for part in trimmed(piece)]
-        return [_Piece(t, self._encoded([t])[0] if translated else None) for t, translated in found]
+        encoded = iter(self._encoded([part.text for part in found if part.translated]))
+        return [_Piece(part.text, next(encoded) if part.translated else None) for part in found]
 
     def _respaced(self, pieces: list[_Piece]) -> list[_Piece]:
         """With a space between sentences, or without, as the language of the outputs has it."""
@@ -228,8 +229,6 @@ def _on_one_line(text: str) -> str:
 
 
 def _readable(text: str) -> str:
-    if not isinstance(text, str):
-        raise RequestError(f"expected a text, got {type(text).__name__}: {text!r:.40}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
