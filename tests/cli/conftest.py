@@ -1,4 +1,4 @@
-"""`regard train` in this process, in a folder of its own, and a corpus to bring to it; and a model that talks."""
+"""`regard train` in this process, in a folder of its own, and a corpus to bring to it; a small model."""
 
 import io
 import sys
@@ -7,7 +7,6 @@ from typing import NamedTuple
 import pytest
 
 from regard.cli import main
-from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.data.numerals import sample
 
 SETTINGS = (
@@ -59,27 +58,10 @@ def files(tmp_path, pairs):
 
 @pytest.fixture(scope="session")
 def talker(tmp_path_factory):
-    """A model folder of random weights, for Chinese and English; what it says means nothing."""
-    import torch
-
-    from regard.bundle import save_bundle
-    from regard.model.build import build
-    from regard.text.subwords import Subwords, learn_subwords
-    from tests.model.small import stirred
+    """A model folder for Chinese and English, which has learned a little."""
+    from tests.engine import talking
 
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("talker")
         patch.setenv("REGARD_CACHE", str(folder / "cache"))
-        texts = [text for pair in sample("train", 300, 1) for text in (pair.chinese, pair.english)]
-        subwords = Subwords(learn_subwords(texts, vocab_size=600))
-        sizes = {"d_model": 24, "n_heads": 3, "d_ff": 37, "encoder_layers": 1, "decoder_layers": 1}
-        torch.manual_seed(3)
-        model = stirred(build(ModelConfig(vocab_size=subwords.vocab_size, max_length=61, **sizes)))
-        save_bundle(
-            folder / "model",
-            model,
-            subwords=subwords.model,
-            decoding=DecodingConfig(extra_length=3),
-            task=TaskConfig(source="zh", target="en"),
-        )
-        yield folder / "model"
+        yield talking.talker(folder)
