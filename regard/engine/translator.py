@@ -213,6 +213,8 @@ class Translator:
         return replace(best, alternatives=tuple(others)) if others else best
 
     def _together(self, passage: _Passage, results: list[Result]) -> Result:
+        if len(passage.pieces) == len(results) == 1:
+            return results[0]
         outputs = iter(results)
         texts = [piece.text if piece.ids is None else next(outputs).text for piece in passage.pieces]
         return together("".join(texts), results, passage.split)

@@ -171,8 +171,8 @@ def test_alternatives_of_a_document_are_made_of_those_of_its_sentences(echo):
 def test_terms_are_in_every_translation(talkers, sources):
     model = regard.load(talkers[0], engine="torch", threads=1)
     glossary = {"月": "moon", "年": "Anno Domini", "三": "叁"}
-    chosen = [text for text in sources if any(term in text for term in glossary)][:25]
-    assert len(chosen) == 25
+    chosen = [text for text in sources if any(term in text for term in glossary)][:9]
+    assert len(chosen) == 9
     for text, result in zip(chosen, model.translate(chosen, glossary=glossary, extra_length=30), strict=True):
         assert result.missing == ()
         for term in (target for source, target in glossary.items() if source in text):
