@@ -62,6 +62,7 @@ class Glossary:
             targets | {capitalised(source): target for source, target in targets.items()} | targets
         )
         self._sources = _alternatives(list(self._targets))
+        keep = [keep] if isinstance(keep, str) else keep
         self._patterns = [each for each in keep if isinstance(each, re.Pattern)]
         if texts := [composed(each) for each in keep if isinstance(each, str) and each.strip()]:
             self._patterns.append(_alternatives(texts))

@@ -61,5 +61,10 @@ def trimmed(text: str) -> Iterator[Part]:
     yield from _kept(text[start + len(body) :])
 
 
+def without_breaks(text: str) -> str:
+    """With spaces for line breaks. A model may spell one in bytes, but how many lines a text has stays."""
+    return _BREAK.sub(" ", text)
+
+
 def _kept(text: str) -> list[Part]:
     return [Part(text, translated=False)] if text else []

@@ -40,7 +40,7 @@ def load(
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
             `auto` takes torch where `cuda` is asked for.
         threads: CPU cores to use; by default all that there are.
-        quantisation: how CTranslate2 keeps the weights; by default int8, the fastest.
+        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
@@ -109,14 +109,14 @@ def _shared_subwords(described: list[Description]) -> Subwords:
 def _ctranslate2(
     folder: Path, subwords: Subwords, quantisation: Quantisation | None, threads: int | None
 ) -> Engine:
+    from ctranslate2 import get_supported_compute_types
+
     from regard.engine.ctranslate2_engine import CTranslate2Engine
 
+    if quantisation is None:
+        quantisation = "int8" if "int8" in get_supported_compute_types("cpu") else "float32"
     return CTranslate2Engine(
-        folder,
-        bos=subwords.bos_id,
-        eos=subwords.eos_id,
-        quantisation=quantisation or "int8",
-        threads=threads,
+        folder, bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
     )
 
 

@@ -13,7 +13,7 @@ from regard.engine.characters import characters
 from regard.engine.engine import Request
 from regard.engine.engines import Decoded, Engines
 from regard.engine.glossary import Glossary, Term, read_glossary
-from regard.engine.layout import Part, parts, trimmed
+from regard.engine.layout import Part, parts, trimmed, without_breaks
 from regard.engine.options import Options
 from regard.engine.result import Result, together
 from regard.engine.sentences import cut
@@ -98,7 +98,7 @@ class Translator:
             request = Request(ids=piece.ids, prefix=piece.prefix)
             tokens = self._engines.choose(request, search).stream(request, search)
             for some in characters(self._subwords, tokens):
-                yield _on_one_line(some)
+                yield without_breaks(some)
 
     @cached_property
     def _speller(self) -> Speller:
@@ -187,7 +187,7 @@ class Translator:
     def _results(self, decoded: Decoded, terms: list[Term]) -> list[Result]:
         found = []
         for hypothesis in decoded.hypotheses:
-            text = _on_one_line(self._subwords.decode(hypothesis.ids))
+            text = without_breaks(self._subwords.decode(hypothesis.ids))
             result = Result(
                 text=text,
                 score=hypothesis.score,
@@ -222,12 +222,6 @@ class Translator:
 
 def _ends_in_a_sentence(pieces: list[_Piece]) -> bool:
     return bool(pieces) and pieces[-1].ids is not None
-
-
-def _on_one_line(text: str) -> str:
-    """A model may spell a line break in bytes, but how many lines there are is not for it to say."""
-    lines = text.splitlines(keepends=True)
-    return text if len(lines) < 2 and text == text.rstrip("\n") else " ".join(text.splitlines())
 
 
 def _readable(text: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.cli import main
+from regard.cli import main, telling
 from regard.cli.arriving import arriving
 from tests.cli.conftest import Answer
 
@@ -75,6 +75,28 @@ def test_a_line_that_cannot_be_read_is_told_and_the_rest_goes_on(translate):
     assert second.startswith("regard: standard input:3: a line of a megabyte or more")
     objects = [json.loads(line) for line in lines(translate("--json", stdin=stdin).out)]
     assert ["error" in each for each in objects] == [False, True, True, False]
+
+
+def test_of_many_such_lines_some_are_told_and_the_others_counted(translate):
+    told = translate(stdin=b"\xff\n" * 25).err.splitlines()
+    assert len(told) == 21
+    assert told[-1] == "regard: 5 more like these"
+
+
+def test_progress_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    clock = iter(range(0, 100, 2))
+    monkeypatch.setattr(telling.time, "monotonic", lambda: next(clock))
+    for stdout, expected in (("pipe", "\r30 lines, 15 a second\033[K\r\033[K"), ("terminal", "")):
+        monkeypatch.setattr(sys, "stderr", shown := Terminal())
+        monkeypatch.setattr(sys, "stdout", Terminal() if stdout == "terminal" else io.StringIO())
+        watching = telling.Telling(progress=True, engines=False)
+        watching.progressed(30)
+        watching.end()
+        assert shown.getvalue() == expected
 
 
 def test_utf_16_is_refused(translate):
@@ -161,16 +183,17 @@ def test_a_reader_that_goes_away_gets_no_traceback(talker):
     assert program.returncode == 1
 
 
-def test_torch_is_not_imported(talker):
-    words = ["translate", "--model", str(talker), "三月"]
+@pytest.mark.parametrize("words", [["三月"], ["--help"]])
+def test_torch_is_not_imported(talker, words):
+    words = ["translate", "--model", str(talker), *words]
     code = (
         "import sys\nfrom regard.cli import main\n"
         f"try: main({words})\n"
         "except SystemExit as end: print(end.code, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    translation, ended = done.stdout.splitlines()
-    assert translation
+    *printed, ended = done.stdout.splitlines()
+    assert printed
     assert ended == "0 False"
 
 

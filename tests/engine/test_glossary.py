@@ -40,6 +40,7 @@ def test_what_is_kept_is_kept_letter_for_letter_and_not_looked_into():
     glossary = Glossary({"cat": "Katze"}, keep=[re.compile(r"https?://\S+"), "cat flap"])
     assert texts(glossary.terms("my cat flap: http://cat.org/x?")) == ["http://cat.org/x?", "cat flap"]
     (term,) = glossary.terms("the cat flap")
+    assert [term] == Glossary(keep="cat flap").terms("the cat flap")
     assert not term.is_in("The Cat flap")
     assert term.is_in("the cat flap.")
 

@@ -24,6 +24,13 @@ def test_the_faster_engine_does_what_it_can_and_torch_the_rest(talkers):
     assert regard.load(talkers[0], engine="ctranslate2", threads=1).translate("三月").engine == "ctranslate2"
 
 
+def test_a_cpu_without_int8_takes_float32(talkers, monkeypatch):
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda _: {"float32"})
+    model = regard.load(talkers[0], threads=1)
+    fine = regard.load(talkers[0], threads=1, quantisation="float32").translate("三月")
+    assert model.translate("三月") == fine
+
+
 def test_the_folder_of_a_run_means_its_best_model(talkers, tmp_path):
     shutil.copytree(talkers[0], tmp_path / "run" / "best")
     expected = regard.load(talkers[0], threads=1).translate("三月").text

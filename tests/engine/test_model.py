@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import regard
 from regard.engine import model as model_module
 from regard.engine.characters import characters
+from regard.engine.engine import Request
 from regard.engine.engines import Engines
 from regard.engine.model import Model
 from regard.errors import RequestError
@@ -120,12 +121,15 @@ def test_what_has_no_letter_asks_nothing_of_the_model(subwords, text):
 def test_lines_that_the_model_breaks_are_mended(subwords):
     class Breaker(Echo):
         def decode(self, requests, search):
-            (broken,) = [tuple(ids.tolist()) for ids in subwords.encode(["7\n8\n"])]
-            said = super().decode(requests, search)
-            return [tuple(regard.engine.translator.replace(each, ids=broken) for each in one) for one in said]
+            return super().decode([Request(ids=self.broken) for _ in requests], search)
+
+        def stream(self, _request, _search):
+            yield from self.broken
+
+        broken = tuple(subwords.encode_one("7\n8\u2028").tolist())
 
     model = Model(Engines([Breaker]), subwords, max_length=21)
-    assert model.translate("a\nb").text == "7 8\n7 8"
+    assert model.translate("a\nb").text == "7 8 \n7 8 " == "".join(model.stream("a\nb"))
 
 
 # --- too long ----------------------------------------------------------------------------------------------
