@@ -26,7 +26,7 @@ _LETTER = rf"[^\W{CJK}]"
 
 
 @dataclass(frozen=True)
-class Term:
+class Phrase:
     """A phrase that an output must contain."""
 
     text: str
@@ -70,17 +70,17 @@ class Glossary:
     def __bool__(self) -> bool:
         return bool(self._targets or self._patterns)
 
-    def terms(self, source: str) -> list[Term]:
+    def phrases(self, source: str) -> list[Phrase]:
         """What the translation of a text must contain; nothing twice."""
         source = composed(source)
-        found: list[Term] = []
+        found: list[Phrase] = []
         for pattern in self._patterns:
-            found += [Term(match[0].strip()) for match in pattern.finditer(source) if match[0].strip()]
+            found += [Phrase(match[0].strip()) for match in pattern.finditer(source) if match[0].strip()]
             # A space keeps the words beside it apart, and nothing inside is found again.
             source = pattern.sub(" ", source)
         if self._targets:
             matches = (" ".join(match[0].split()) for match in self._sources.finditer(source))
-            found += [Term(self._targets[match], may_be_capitalised=True) for match in matches]
+            found += [Phrase(self._targets[match], may_be_capitalised=True) for match in matches]
         return list(dict.fromkeys(found))
 
 

@@ -55,5 +55,5 @@ def together(text: str, results: Sequence[Result], split: int) -> Result:
         repetitive=any(each.repetitive for each in results),
         unfinished=any(each.unfinished for each in results),
         split=split,
-        missing=tuple(dict.fromkeys(term for each in results for term in each.missing)),
+        missing=tuple(dict.fromkeys(phrase for each in results for phrase in each.missing)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from regard.engine.glossary import Term, begins_with_letter, ends_with_letter
+from regard.engine.glossary import Phrase, begins_with_letter, ends_with_letter
 from regard.text.subwords import Subwords
 
 Spellings = tuple[tuple[int, ...], ...]
@@ -25,19 +25,19 @@ class Speller:
         signs = [ids[0] for sign in _SIGNS if len(ids := self._glued(sign)) == 1]
         self._what_may_follow = [*signs, *islice(words, _COMMON_WORDS)]
 
-    def usual(self, term: Term) -> Spellings:
+    def usual(self, phrase: Phrase) -> Spellings:
         """As phrases stand in running text; a search might still make one a part of a longer word."""
-        found = list(map(self._apart, term.forms))
-        if self._without_spaces or not begins_with_letter(term.text):
-            found += map(self._glued, term.forms)
+        found = list(map(self._apart, phrase.forms))
+        if self._without_spaces or not begins_with_letter(phrase.text):
+            found += map(self._glued, phrase.forms)
         return tuple(dict.fromkeys(found))
 
-    def firm(self, term: Term) -> Spellings:
+    def firm(self, phrase: Phrase) -> Spellings:
         """With what keeps it apart from the letters around it: a space before, a sign or a new word after."""
-        found = list(map(self._apart, term.forms))
-        if not begins_with_letter(term.text):
-            found += map(self._glued, term.forms)
-        if ends_with_letter(term.text):
+        found = list(map(self._apart, phrase.forms))
+        if not begins_with_letter(phrase.text):
+            found += map(self._glued, phrase.forms)
+        if ends_with_letter(phrase.text):
             found = [(*ids, follower) for ids in found for follower in self._what_may_follow]
         return tuple(dict.fromkeys(found))
 

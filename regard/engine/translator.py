@@ -12,7 +12,7 @@ from regard.config import DecodingConfig, TaskConfig
 from regard.engine.characters import characters
 from regard.engine.engine import Request
 from regard.engine.engines import Decoded, Engines
-from regard.engine.glossary import Glossary, Term, read_glossary
+from regard.engine.glossary import Glossary, Phrase, read_glossary
 from regard.engine.layout import Part, parts, trimmed, without_breaks
 from regard.engine.options import Options
 from regard.engine.result import Result, together
@@ -59,9 +59,9 @@ class Translator:
         decoding: DecodingConfig,
         task: TaskConfig,
     ) -> None:
-        terms = options.glossary
+        given = options.glossary
         self._glossary = Glossary(
-            read_glossary(terms) if isinstance(terms, str | Path) else terms, options.keep
+            read_glossary(given) if isinstance(given, str | Path) else given, options.keep
         )
         self._engines, self._subwords, self._options = engines, subwords, options
         self._search = options.search(decoding)
@@ -91,7 +91,7 @@ class Translator:
             if piece.ids is None:
                 yield piece.text
                 continue
-            if self._glossary and self._glossary.terms(piece.text):
+            if self._glossary and self._glossary.phrases(piece.text):
                 # Required phrases are searched for, so such a sentence comes whole.
                 yield self._outputs([piece])[0][0].text
                 continue
@@ -155,36 +155,36 @@ class Translator:
 
     def _outputs(self, sentences: list[_Piece]) -> list[list[Result]]:
         """Of each sentence its outputs, the best first."""
-        terms = [self._glossary.terms(each.text) if self._glossary else [] for each in sentences]
-        found = self._decoded(sentences, terms, firmly=False)
+        phrases = [self._glossary.phrases(each.text) if self._glossary else [] for each in sentences]
+        found = self._decoded(sentences, phrases, firmly=False)
         # A phrase may have become a part of a longer word.
         again = [i for i, (best, *_) in enumerate(found) if best.missing]
-        retried = self._decoded([sentences[i] for i in again], [terms[i] for i in again], firmly=True)
+        retried = self._decoded([sentences[i] for i in again], [phrases[i] for i in again], firmly=True)
         for i, results in zip(again, retried, strict=True):
             if len(results[0].missing) < len(found[i][0].missing):
                 found[i] = results
         return found
 
     def _decoded(
-        self, sentences: list[_Piece], terms: list[list[Term]], *, firmly: bool
+        self, sentences: list[_Piece], phrases: list[list[Phrase]], *, firmly: bool
     ) -> list[list[Result]]:
-        pairs = list(zip(sentences, terms, strict=True))
+        pairs = list(zip(sentences, phrases, strict=True))
         requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
         decoded = self._engines.decode(requests, self._search)
         return [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
 
-    def _request(self, sentence: _Piece, terms: list[Term], *, firmly: bool) -> Request:
+    def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
         assert sentence.ids is not None, "what stays as it is has no request"
-        spelt = map(self._speller.firm if firmly else self._speller.usual, terms)
-        phrases = sorted(spelt, key=lambda ways: min(map(len, ways)))
+        spelt = map(self._speller.firm if firmly else self._speller.usual, phrases)
+        ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
         limit = min(len(sentence.ids) + self._search.extra_length, self._most)
         room = limit - len(sentence.prefix) - 1
         # What there is no room for is left out here, and found missing later.
-        while phrases and sum(min(map(len, ways)) for ways in phrases) > room:
-            phrases.pop()
-        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(phrases))
+        while ways_of_each and sum(min(map(len, ways)) for ways in ways_of_each) > room:
+            ways_of_each.pop()
+        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(ways_of_each))
 
-    def _results(self, decoded: Decoded, terms: list[Term]) -> list[Result]:
+    def _results(self, decoded: Decoded, phrases: list[Phrase]) -> list[Result]:
         found = []
         for hypothesis in decoded.hypotheses:
             text = without_breaks(self._subwords.decode(hypothesis.ids))
@@ -197,7 +197,7 @@ class Translator:
                 engine=decoded.engine,
                 repetitive=hypothesis.repetitive,
                 unfinished=not hypothesis.finished,
-                missing=tuple(term.text for term in terms if not term.is_in(text)),
+                missing=tuple(phrase.text for phrase in phrases if not phrase.is_in(text)),
             )
             found.append(result)
         return found

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from regard.engine.glossary import Glossary, Term, read_glossary
+from regard.engine.glossary import Glossary, Phrase, read_glossary
 from regard.engine.spelling import Speller
 from regard.errors import CorpusError, RequestError
 
@@ -33,14 +33,14 @@ def texts(terms):
 def test_the_longest_phrase_is_found_as_words_or_in_chinese_anywhere(source, found):
     latin = {"cat": "Katze", "cat food": "Katzenfutter", "GPU": "Grafikkarte", "café": "Kaffee"}
     terms = {**latin, "猫": "Katze-zh", "猫粮": "Futter-zh"}
-    assert texts(Glossary(terms).terms(source)) == found
+    assert texts(Glossary(terms).phrases(source)) == found
 
 
 def test_what_is_kept_is_kept_letter_for_letter_and_not_looked_into():
     glossary = Glossary({"cat": "Katze"}, keep=[re.compile(r"https?://\S+"), "cat flap"])
-    assert texts(glossary.terms("my cat flap: http://cat.org/x?")) == ["http://cat.org/x?", "cat flap"]
-    (term,) = glossary.terms("the cat flap")
-    assert [term] == Glossary(keep="cat flap").terms("the cat flap")
+    assert texts(glossary.phrases("my cat flap: http://cat.org/x?")) == ["http://cat.org/x?", "cat flap"]
+    (term,) = glossary.phrases("the cat flap")
+    assert [term] == Glossary(keep="cat flap").phrases("the cat flap")
     assert not term.is_in("The Cat flap")
     assert term.is_in("the cat flap.")
 
@@ -59,13 +59,13 @@ def test_what_is_kept_is_kept_letter_for_letter_and_not_looked_into():
     ],
 )
 def test_an_output_contains_a_phrase_as_words_of_its_own(term, output, is_in):
-    assert Term(term, may_be_capitalised=True).is_in(output) is is_in
+    assert Phrase(term, may_be_capitalised=True).is_in(output) is is_in
 
 
 @pytest.mark.parametrize("text", ["cat", "twenty-one", "猫", "三月", "x y", "C++"])
 def test_spellings_are_the_phrase_in_running_text(subwords, text):
     """Firm spellings also hold what follows, and that is no letter."""
-    speller, term = Speller(subwords, without_spaces=True), Term(text)
+    speller, term = Speller(subwords, without_spaces=True), Phrase(text)
     before = subwords.encode_one("7").tolist()
     for ids in speller.usual(term):
         assert subwords.decode([*before, *ids]) in (f"7{text}", f"7 {text}")
