@@ -54,9 +54,9 @@ class Glossary:
     def __init__(
         self, terms: Mapping[str, str] | None = None, keep: Sequence[str | re.Pattern[str]] = ()
     ) -> None:
-        targets = {composed(source): composed(target) for source, target in (terms or {}).items()}
+        targets = {_plain(source): _plain(target) for source, target in (terms or {}).items()}
         for source, target in targets.items():
-            if not source.strip() or not target.strip():
+            if not source or not target:
                 raise RequestError(f"glossary: {source!r} → {target!r}: neither side may be empty")
         self._targets = (
             targets | {capitalised(source): target for source, target in targets.items()} | targets
@@ -79,8 +79,9 @@ class Glossary:
             # A space keeps the words beside it apart, and nothing inside is found again.
             source = pattern.sub(" ", source)
         if self._targets:
-            matches = (" ".join(match[0].split()) for match in self._sources.finditer(source))
-            found += [Phrase(self._targets[match], may_be_capitalised=True) for match in matches]
+            matches = [_plain(match[0]) for match in self._sources.finditer(source)]
+            pairs = [(match, self._targets[match]) for match in matches]
+            found += [Phrase(target, may_be_capitalised=target != match) for match, target in pairs]
         return list(dict.fromkeys(found))
 
 
@@ -93,7 +94,7 @@ def read_glossary(path: Path | str) -> dict[str, str]:
     terms: dict[str, str] = {}
     for block in read_lines(path):
         for number, line in enumerate(block.columns[0], start=block.first):
-            columns = [" ".join(column.split()) for column in line.split("\t")]
+            columns = list(map(_plain, line.split("\t")))
             if not any(columns):
                 continue
             source, target = columns[0], columns[-1]
@@ -117,6 +118,11 @@ def begins_with_letter(text: str) -> bool:
 def ends_with_letter(text: str) -> bool:
     """Whether a text ends with one."""
     return re.match(_LETTER, text.strip()[-1:]) is not None
+
+
+def _plain(text: str) -> str:
+    """Composed, and with single spaces."""
+    return " ".join(composed(text).split())
 
 
 def _alternatives(texts: list[str]) -> re.Pattern[str]:

@@ -98,5 +98,13 @@ def test_a_file_that_makes_no_sense_is_refused_with_its_line(tmp_path, content, 
 
 
 def test_an_empty_phrase_is_refused():
-    with pytest.raises(RequestError, match="'cat' → ' '"):
+    with pytest.raises(RequestError, match="'cat' → ''"):
         Glossary({"cat": " "})
+
+
+def test_spaces_in_a_phrase_are_one_space_and_what_becomes_itself_takes_no_capital():
+    (phrase,) = Glossary({" big  cat ": " große  Katze "}).phrases("a big\u00a0cat")
+    assert phrase.text == "große Katze"
+    assert phrase.is_in("Große Katze")
+    (phrase,) = Glossary({"npm": "npm"}).phrases("use npm")
+    assert not phrase.is_in("Npm")
