@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         read_config,
         to_toml,
     )
+    from regard.engine.loading import load
+    from regard.engine.model import Model
+    from regard.engine.result import Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
@@ -54,7 +57,9 @@ _HOMES = {
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
     "LanguageModel": "regard.model.language_model",
+    "load": "regard.engine.loading",
     "load_bundle": "regard.bundle",
+    "Model": "regard.engine.model",
     "ModelConfig": "regard.config",
     "MultiHeadAttention": "regard.model.multi_head_attention",
     "pack": "regard.packing",
@@ -64,9 +69,11 @@ _HOMES = {
     "recording": "regard.model.taps",
     "RegardError": "regard.errors",
     "RequestError": "regard.errors",
+    "Result": "regard.engine.result",
     "RunConfig": "regard.config",
     "save_bundle": "regard.bundle",
     "scaled_dot_product_attention": "regard.model.scaled_dot_product_attention",
+    "Score": "regard.engine.result",
     "ShapeError": "regard.errors",
     "to_toml": "regard.config",
     "TrainingConfig": "regard.config",
@@ -94,7 +101,9 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "EncoderLayer",
     "FeedForward",
     "LanguageModel",
+    "load",
     "load_bundle",
+    "Model",
     "ModelConfig",
     "MultiHeadAttention",
     "pack",
@@ -104,9 +113,11 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "recording",
     "RegardError",
     "RequestError",
+    "Result",
     "RunConfig",
     "save_bundle",
     "scaled_dot_product_attention",
+    "Score",
     "ShapeError",
     "to_toml",
     "TrainingConfig",

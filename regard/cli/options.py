@@ -20,6 +20,18 @@ SetOption = Annotated[
     typer.Option("--set", metavar="A.B=C", help="One setting, stronger than the file; may be repeated."),
 ]
 
+ModelOption = Annotated[
+    list[Path],
+    typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="torch, ctranslate2, or auto: the fastest that can do what is asked."),
+]
+DeviceOption = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU cores to use; by default all.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line instead.")]
+
 
 def settings_help() -> str:
     """Every setting with its description, for the end of a verb's `--help`."""

@@ -14,7 +14,9 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.info import info
 from regard.cli.options import settings_help
+from regard.cli.score import score
 from regard.cli.train import train
+from regard.cli.translate import translate
 from regard.errors import RegardError
 from regard.version import __version__
 
@@ -29,6 +31,8 @@ app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pr
 app.command("average")(average)
 app.command("config", epilog=settings_help())(config)
 app.command("info")(info)
+app.command("score")(score)
+app.command("translate")(translate)
 app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 
 

@@ -9,8 +9,9 @@ Where CTranslate2's search is its own:
   ours, the paper's ((5 + length) / 6) ** alpha.
 - A batch has one limit of length, and ours belongs to the request. What does not end before its own limit is
   searched for again with that limit, so that no result depends on its batch mates.
-- A prefix counts as certain there, and before the least length the probability of ending is shared out among
-  the other tokens. Such hypotheses are scored once more, by what the model says of each token.
+- A prefix counts as certain there, and the probability of what is not allowed (an end before the least
+  length, a repetition in a second try) is shared out among the other tokens. Such hypotheses are scored once
+  more, by what the model says of each token.
 - One generator draws for the whole process, so a draw cannot be repeated: drawing is refused.
 """
 
@@ -20,6 +21,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +29,8 @@ import ctranslate2
 
 from regard.bundle.bundle import describe_bundle
 from regard.decode.hypothesis import Hypothesis, length_penalty
-from regard.engine.engine import Request, Search
+from regard.engine.engine import NOTHING, Request, Search
+from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.errors import ConfigError, RequestError, ShapeError
 from regard.exchange.conversions import converted
 from regard.exchange.ctranslate2 import VOCABULARY
@@ -38,9 +41,6 @@ BATCH_TOKENS = 512
 
 IMPOSSIBLE = -1e9
 """CTranslate2 keeps beams that hold nothing at -1e10."""
-
-NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
-"""What becomes of an empty request."""
 
 
 class _Candidate(NamedTuple):
@@ -107,13 +107,8 @@ class CTranslate2Engine:
     def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
         """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
         self._refuse(search, requests)
-        found = self._search(requests, search)
-        for i, candidates in found.items():
-            candidates.sort(key=lambda each: each.score(search), reverse=True)
-            if not _is_forced(requests[i], search):
-                del candidates[search.n_best :]
-        hypotheses = self._hypotheses(requests, found, search)
-        return [hypotheses.get(i, (NOTHING,)) for i in range(len(requests))]
+        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
+        return with_second_try(requests, self._decode(requests, search), again)
 
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
@@ -177,7 +172,21 @@ class CTranslate2Engine:
 
     # --- searching -----------------------------------------------------------------------------------------
 
-    def _search(self, requests: Sequence[Request], search: Search) -> dict[int, list[_Candidate]]:
+    def _decode(
+        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+    ) -> list[tuple[Hypothesis, ...]]:
+        found = self._search(requests, search, no_repeat)
+        forced = {i for i in found if requests[i].prefix or search.min_length > 0 or no_repeat}
+        for i, candidates in found.items():
+            candidates.sort(key=lambda each: each.score(search), reverse=True)
+            if i not in forced:
+                del candidates[search.n_best :]
+        hypotheses = self._hypotheses(requests, found, forced, search)
+        return [hypotheses.get(i, (NOTHING,)) for i in range(len(requests))]
+
+    def _search(
+        self, requests: Sequence[Request], search: Search, no_repeat: int
+    ) -> dict[int, list[_Candidate]]:
         """All that CTranslate2 finds, by request."""
         limits = {i: self._limit(each, search) for i, each in enumerate(requests) if each.ids}
         # A prefix changes the search of its whole batch, so those that have one keep to themselves.
@@ -186,7 +195,7 @@ class CTranslate2Engine:
         found: dict[int, list[_Candidate]] = {}
         while groups:
             again = defaultdict(list)
-            for i, limit, result in self._run(requests, groups, limits, search):
+            for i, limit, result in self._run(requests, groups, limits, search, no_repeat):
                 found[i] = list(self._candidates(result, _their_penalty(search)))
                 if limits[i] < limit and max(map(len, result.hypotheses)) >= limits[i]:
                     again[limits[i], has_prefix[i]].append(i)
@@ -194,7 +203,12 @@ class CTranslate2Engine:
         return found
 
     def _run(
-        self, requests: Sequence[Request], groups: list[list[int]], limits: dict[int, int], search: Search
+        self,
+        requests: Sequence[Request],
+        groups: list[list[int]],
+        limits: dict[int, int],
+        search: Search,
+        no_repeat: int,
     ) -> Iterator[tuple[int, int, ctranslate2.TranslationResult]]:
         """Each group in batches on all replicas: request, limit of its batch, and what was found."""
         running = []
@@ -203,11 +217,11 @@ class CTranslate2Engine:
             for places in batches(lengths, BATCH_TOKENS, self._n_replicas):
                 batch = [group[place] for place in places]
                 limit = max(limits[i] for i in batch)
-                results = self._start([requests[i] for i in batch], limit, search)
+                results = self._start([requests[i] for i in batch], limit, search, no_repeat)
                 running += [(i, limit, result) for i, result in zip(batch, results, strict=True)]
         return ((i, limit, result.result()) for i, limit, result in running)
 
-    def _start(self, batch: list[Request], limit: int, search: Search) -> list[Any]:
+    def _start(self, batch: list[Request], limit: int, search: Search, no_repeat: int) -> list[Any]:
         prefixes = [self._spell(each.prefix) for each in batch]
         results: list[Any] = self._translator.translate_batch(
             [self._spell(each.ids) for each in batch],
@@ -220,6 +234,7 @@ class CTranslate2Engine:
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
+            no_repeat_ngram_size=no_repeat,
             asynchronous=True,
         )
         return results
@@ -232,10 +247,17 @@ class CTranslate2Engine:
     # --- ranking -------------------------------------------------------------------------------------------
 
     def _hypotheses(
-        self, requests: Sequence[Request], found: dict[int, list[_Candidate]], search: Search
+        self,
+        requests: Sequence[Request],
+        found: dict[int, list[_Candidate]],
+        forced: set[int],
+        search: Search,
     ) -> dict[int, tuple[Hypothesis, ...]]:
-        """Candidates as hypotheses, the best first; scored once more where that is asked for or needed."""
-        again = {i for i in found if search.token_scores or _is_forced(requests[i], search)}
+        """Candidates as hypotheses, the best first; scored once more where that is asked for or needed.
+
+        Of those that are forced, CTranslate2's probabilities are not the model's own.
+        """
+        again = set(found) if search.token_scores else forced
         pairs = [(requests[i].ids, self._unended(each.ids)) for i in found if i in again for each in found[i]]
         scored = iter(self.score([source for source, _ in pairs], [target for _, target in pairs]))
         hypotheses = {}
@@ -272,11 +294,6 @@ def _their_penalty(search: Search) -> float:
     1, its default, on 441. At 0 it would stop at the first that ends.
     """
     return max(0.75 * search.length_penalty, 1e-3)
-
-
-def _is_forced(request: Request, search: Search) -> bool:
-    """Whether CTranslate2's probabilities are not the model's own."""
-    return bool(request.prefix) or search.min_length > 0
 
 
 def batches(lengths: Sequence[int], budget: int, n_replicas: int) -> Iterator[list[int]]:

@@ -50,6 +50,10 @@ class Search:
     """Where drawing starts."""
 
 
+NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
+"""What becomes of an empty request."""
+
+
 class Engine(Protocol):
     """A loaded model that decodes and scores."""
 

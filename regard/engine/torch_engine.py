@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,22 +15,18 @@ from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.phrases import PhraseGuide, Phrases
-from regard.decode.repetition import loops
 from regard.decode.sampling import Sampling, drawing
 from regard.decode.step import Step
 from regard.decode.terms import Terms
 from regard.decode.walk import Choose, stream, walk
-from regard.engine.engine import Request, Search
+from regard.engine.engine import NOTHING, Request, Search
+from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.errors import RequestError
 from regard.model.transformer import Transformer
 from regard.packing import pack, unpack
 
 MOST_BANKS = 12
 """Hypotheses by which phrases widen the beam, at most."""
-NO_REPEAT = 4
-"""Of an output that went round in a loop: no so many tokens in a row come twice when it is tried again."""
-NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
-"""What becomes of an empty request."""
 LOGITS = 8 * 1024 * 1024
 """Numbers in one slice of an output layer's results, when many tokens are scored."""
 
@@ -84,13 +80,8 @@ class TorchEngine:
         """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        found = self._decode(requests, search)
-        again = [i for i, best in enumerate(found) if _went_round(requests[i], best)]
-        retried = self._decode([requests[i] for i in again], search, no_repeat=NO_REPEAT)
-        for i, best in zip(again, retried, strict=True):
-            # Where phrases leave no way round the loop, nothing may have been found.
-            found[i] = best if best and not loops(best[0].ids) else _flagged(best or found[i])
-        return found
+        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
+        return with_second_try(requests, self._decode(requests, search), again)
 
     @torch.inference_mode()
     def score(
@@ -252,12 +243,3 @@ def _seed(seed: int, request: Request, i: int) -> int:
     """A seed for the i-th output of a request, which no other request of the batch has a hand in."""
     told = repr((seed, request.ids, request.prefix, i)).encode()
     return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest()) >> 1
-
-
-def _went_round(request: Request, best: tuple[Hypothesis, ...]) -> bool:
-    """Whether the best output ends in a loop that its input does not have."""
-    return bool(best) and loops(best[0].ids) and not loops(request.ids)
-
-
-def _flagged(best: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-    return tuple(replace(one, repetitive=loops(one.ids)) for one in best)

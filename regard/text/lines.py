@@ -93,7 +93,7 @@ def read_lines(
                 block = Block(name, first, ([""],), {0: MEGABYTE})
             else:
                 if first == 1:
-                    _refuse_utf_16(chunk, name)
+                    refuse_utf_16(chunk, name)
                 block = _block(chunk, first, name, repairs, on_invalid)
             yield block
             first += len(block)
@@ -141,7 +141,7 @@ def _block(chunk: bytes, first: int, name: str, repairs: Tally, on_invalid: OnIn
         text = chunk.decode()
     except UnicodeDecodeError as error:
         if on_invalid == "refuse":
-            raise CorpusError(_not_utf_8(chunk, error.start, first, name)) from None
+            raise CorpusError(not_utf_8(chunk, error.start, first, name)) from None
         text = _decoded_line_by_line(chunk, spoilt)
     if "\r\n" in text:
         line = first + text.count("\n", 0, text.index("\r\n"))
@@ -170,7 +170,7 @@ def _decoded_line_by_line(chunk: bytes, spoilt: dict[int, str]) -> str:
     return "\n".join(lines)
 
 
-def _not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
+def not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
     """Which byte of which line is wrong, and what the file may be instead."""
     start = chunk.rfind(b"\n", 0, at) + 1
     line = chunk[start:].partition(b"\n")[0]
@@ -184,7 +184,8 @@ def _not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
     return f"{name}:{number}: byte {at - start + 1} (0x{chunk[at]:02x}) is not UTF-8; {how} converts the file"
 
 
-def _refuse_utf_16(start: bytes, name: str) -> None:
+def refuse_utf_16(start: bytes, name: str) -> None:
+    """Raise CorpusError where a file begins like UTF-16."""
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     # Text in Latin letters is half NUL there; a few stray ones are repaired.
     if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):

@@ -1,4 +1,4 @@
-"""`regard train` in this process, in a folder of its own, and a corpus to bring to it."""
+"""`regard train` in this process, in a folder of its own, and a corpus to bring to it; a small model."""
 
 import io
 import sys
@@ -54,3 +54,14 @@ def files(tmp_path, pairs):
         text = "".join(pair[side] + "\n" for pair in pairs)
         (tmp_path / f"train.{language}").write_text(text, encoding="utf-8")
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def talker(tmp_path_factory):
+    """A model folder for Chinese and English, which has learned a little."""
+    from tests.engine import talking
+
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("talker")
+        patch.setenv("REGARD_CACHE", str(folder / "cache"))
+        yield talking.talker(folder)

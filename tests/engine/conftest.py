@@ -1,9 +1,17 @@
-"""A model that has learned to write backwards, and its engine at float32."""
+"""A model that has learned to write backwards, and its engine at float32; models that read text."""
 
 import pytest
+import torch
 
+from regard.bundle import save_bundle
 from regard.engine.ctranslate2_engine import CTranslate2Engine
+from regard.engine.engines import Engines
+from regard.engine.model import Model
+from regard.model.build import build
 from regard.train.loop import Run
+from tests.engine.echo import Echo
+from tests.engine.talking import DECODING, PAIRS, learned, trained
+from tests.model.small import stirred
 from tests.train.copying import BOS, EOS, config, data
 
 
@@ -26,3 +34,30 @@ def reverser(tmp_path_factory):
 @pytest.fixture(scope="session")
 def engine(reverser):
     return CTranslate2Engine(reverser, bos=BOS, eos=EOS, quantisation="float32", threads=2)
+
+
+@pytest.fixture(scope="session")
+def sources():
+    return [chinese for chinese, _ in PAIRS["train"]]
+
+
+@pytest.fixture(scope="session")
+def subwords():
+    return learned()
+
+
+@pytest.fixture(scope="session")
+def talkers(tmp_path_factory, subwords):
+    """Two model folders: one has learned a little of numbers in words, one nothing at all."""
+    folder = tmp_path_factory.mktemp("talkers")
+    run = trained(folder, subwords)
+    torch.manual_seed(7)
+    mumbling = stirred(build(run.config.model))
+    save_bundle(folder / "random", mumbling, subwords=subwords.model, decoding=DECODING)
+    return [folder / "trained", folder / "random"]
+
+
+@pytest.fixture(scope="session")
+def echo(subwords):
+    """A model that gives back what it reads, twenty tokens at a time."""
+    return Model(Engines([Echo]), subwords, max_length=21)

@@ -9,9 +9,12 @@ from itertools import product
 
 import pytest
 
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.repetition import loops
 from regard.engine import ctranslate2_engine
 from regard.engine.ctranslate2_engine import CTranslate2Engine, batches, usable_cores
 from regard.engine.engine import Request, Search
+from regard.engine.second_try import with_second_try
 from regard.errors import ConfigError, RequestError, ShapeError
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import (
@@ -60,7 +63,7 @@ def test_greedy_search_finds_what_torch_finds_unless_two_tokens_are_as_likely(re
     assert all(ours.finished == torchs.finished for ours, torchs in same)
     assert [ours.log_prob for ours, _ in same] == pytest.approx([t.log_prob for _, t in same], abs=1e-4)
     for source, ours, torchs in pairs:
-        if ours.ids != torchs.ids:
+        if ours.ids != torchs.ids and not loops(torchs.ids):
             at = next(i for i, (a, b) in enumerate(zip(ours.ids, torchs.ids, strict=False)) if a != b)
             (rows,) = torch_log_probs(reverser, [source], [torchs.ids])
             first, second = rows[at].topk(2).values
@@ -269,6 +272,41 @@ def test_outputs_stay_within_the_positions(tmp_path):
     engine = CTranslate2Engine(small_folder(tmp_path, max_length=17), bos=BOS, eos=EOS, threads=1)
     decoded = engine.decode([Request(ids=tuple(range(3, 19)))], Search(beam_size=1))
     assert len(decoded[0][0].ids) <= 16
+
+
+# --- loops ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_what_goes_round_in_a_loop_is_tried_again_and_scored_by_the_model(tmp_path, beam_size):
+    folder = small_folder(tmp_path, vocab_size=11, seed=5)
+    engine = CTranslate2Engine(folder, bos=BOS, eos=EOS, quantisation="float32", threads=1)
+    asked = [Request(ids=ids) for ids in sequences(60, 11, vocab_size=11)]
+    search = Search(beam_size=beam_size, extra_length=11)
+    first, found = (decode(asked, search) for decode in (engine._decode, engine.decode))
+    looping = [loops(best.ids) for (best,) in first]
+    assert 0 < sum(looping) < len(asked)
+    for request, (before,), (best,), looped in zip(asked, first, found, looping, strict=True):
+        assert (best == before) is not looped
+        assert loops(best.ids) == best.repetitive
+        if looped:
+            (log_probs,) = torch_scores(folder, [request.ids], [best.ids])
+            assert best.token_log_probs == pytest.approx(log_probs[: len(best.token_log_probs)], abs=1e-4)
+
+
+def test_what_still_goes_round_is_flagged():
+    loop = Hypothesis(ids=(7,) * 20, token_log_probs=(), score=-1.0, finished=False)
+    plain = Hypothesis(ids=(7, 8), token_log_probs=(), score=-1.0, finished=True)
+    asked = [Request(ids=(3,)), Request(ids=(7,) * 20), Request(ids=(4,)), Request(ids=(5,))]
+    tried = []
+
+    def again(requests):
+        tried.extend(requests)
+        return [(loop,), ()]
+
+    found = with_second_try(asked, [(loop,), (loop,), (plain,), (loop,)], again)
+    assert tried == [asked[0], asked[3]]
+    assert [best.repetitive for (best,) in found] == [True, False, False, True]
 
 
 # --- int8 -------------------------------------------------------------------------------------------------

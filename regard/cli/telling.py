@@ -1,0 +1,84 @@
+"""What is told on stderr while lines go through: what could not be done, which engine runs, how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.cli.arriving import Line
+    from regard.engine.result import Result
+
+SPOILT = 2
+"""Exit status when a line could not be read: a mistake in what was given, as elsewhere."""
+MOST = 20
+"""Lines that something is told of; of the others, how many they are."""
+_OFTEN = 0.2
+"""Seconds between two looks at the progress."""
+
+
+class Telling:
+    """Hears of every line, and says what people should know."""
+
+    def __init__(self, *, progress: bool, engines: bool) -> None:
+        # Where translations go to the same terminal, they are the progress.
+        self._shows_progress = progress and sys.stderr.isatty() and not sys.stdout.isatty()
+        self._tells_engines = engines
+        self._engines: set[str] = set()
+        self._n_told = self._n_lines = 0
+        self._started = self._shown = time.monotonic()
+        self.n_spoilt = 0
+        """Lines that could not be read."""
+
+    def hear(self, line: Line, result: Result | None) -> None:
+        """A line, and what became of it; None if it could not be read."""
+        if result is None:
+            self.n_spoilt += 1
+            self._tell(line.problem or "")
+            return
+        if self._tells_engines and result.engine not in {*self._engines, ""}:
+            self._engines.add(result.engine)
+            self._say(f"engine: {result.engine}")
+        for problem in _problems(result):
+            self._tell(f"standard input:{line.number}: {problem}" if line.number else problem)
+
+    def progressed(self, n_lines: int) -> None:
+        """So many lines more are done."""
+        self._n_lines += n_lines
+        now = time.monotonic()
+        if self._shows_progress and now - self._shown > _OFTEN:
+            self._shown = now
+            speed = self._n_lines / (now - self._started)
+            print(
+                f"\r{self._n_lines:,} lines, {speed:,.0f} a second\033[K", end="", file=sys.stderr, flush=True
+            )
+
+    def end(self) -> None:
+        """Say what was left out."""
+        if self._shows_progress:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if self._n_told > MOST:
+            self._say(f"{self._n_told - MOST:,} more like these")
+
+    def _tell(self, problem: str) -> None:
+        self._n_told += 1
+        if self._n_told <= MOST:
+            self._say(problem)
+
+    def _say(self, words: str) -> None:
+        clear = "\r\033[K" if self._shows_progress else ""
+        print(f"{clear}regard: {words}", file=sys.stderr, flush=True)
+
+
+def _problems(result: Result) -> list[str]:
+    found = []
+    if result.split > 1:
+        found.append(f"too long for the model, so it was translated in {result.split} pieces")
+    if result.missing:
+        found.append(f"the translation does not contain {', '.join(map(repr, result.missing))}")
+    if result.repetitive:
+        found.append("the translation goes round in a loop")
+    if result.unfinished:
+        found.append("the translation did not end before its limit of length")
+    return found

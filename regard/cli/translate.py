@@ -1,0 +1,124 @@
+"""`regard translate`: text in, text out, line by line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
+from regard.cli.telling import SPOILT, Telling
+from regard.errors import ConfigError
+
+if TYPE_CHECKING:  # the verb's help must not wait for engines
+    from regard.cli.arriving import Line
+    from regard.config import TaskConfig
+    from regard.engine.result import Result
+
+
+def translate(
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to translate; by default, lines of standard input."),
+    ] = None,
+    *,
+    model: ModelOption,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="CODE", help="The language to translate into.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
+    n_best: Annotated[int, typer.Option(help="Translations of each line, parted by tabs.")] = 1,
+    glossary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Phrases and what they must become, parted by a tab, one a line."),
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="How each translation must begin.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Put its score and a tab before each translation.")
+    ] = False,
+    sentences: Annotated[
+        bool,
+        typer.Option("--sentences", help="Translate each sentence of a line for itself, and keep lists."),
+    ] = False,
+    engine: EngineOption = "auto",
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say which engine runs.")] = False,
+) -> None:
+    """Translate texts, or each line of standard input: line i of the output belongs to line i of the input.
+
+    A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
+    """
+    from regard.cli.arriving import Line, arriving
+    from regard.engine.loading import load
+
+    loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
+    _check_languages(loaded.task, source, target)
+    translator = loaded.translator(
+        beam_size=beam,
+        n_best=n_best,
+        glossary=glossary,
+        prefix=prefix,
+        token_scores=scores and as_json,
+        whole_lines=not sentences,
+    )
+    blocks: Iterator[list[Line]]
+    blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
+    telling = Telling(progress=texts is None, engines=verbose)
+    for block in blocks:
+        results = iter(translator([line.text for line in block if line.problem is None]))
+        for line in block:
+            result = None if line.problem else next(results)
+            telling.hear(line, result)
+            print(_as_json(line, result) if as_json else _as_columns(result, scores=scores))
+        sys.stdout.flush()
+        telling.progressed(len(block))
+    telling.end()
+    if telling.n_spoilt:
+        raise typer.Exit(SPOILT)
+
+
+def _check_languages(task: TaskConfig, source: str | None, target: str | None) -> None:
+    from regard.text.languages import known_code
+
+    asked = {"from": (source, task.source), "into": (target, task.target)}
+    wrong = [
+        f"the model translates {way} {has}, not {way} {wanted}"
+        for way, (wanted, has) in asked.items()
+        if wanted and has and (known_code(wanted) or wanted) != (known_code(has) or has)
+    ]
+    if wrong:
+        raise ConfigError(wrong)
+
+
+def _as_columns(result: Result | None, *, scores: bool) -> str:
+    if result is None:
+        return ""
+    every = [result, *result.alternatives]
+    if not result.text.strip() or (not scores and len(every) == 1):
+        return result.text
+    columns = [
+        column for each in every for column in ((f"{each.score:.4f}",) if scores else ()) + (each.text,)
+    ]
+    return "\t".join(column.replace("\t", " ") for column in columns)
+
+
+def _as_json(line: Line, result: Result | None) -> str:
+    if result is None:
+        return json.dumps({"text": "", "error": line.problem}, ensure_ascii=False)
+    return json.dumps(_table(result), ensure_ascii=False)
+
+
+def _table(result: Result) -> dict[str, Any]:
+    return {**asdict(result), "alternatives": [_table(each) for each in result.alternatives]}

@@ -1,0 +1,139 @@
+"""Opening a model folder, with the engine that is asked for or the fastest that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, get_args
+
+from regard.bundle.bundle import Description, describe_bundle
+from regard.bundle.manifest import MANIFEST, SUBWORDS
+from regard.engine.engine import Engine
+from regard.engine.engines import Engines
+from regard.engine.model import Model
+from regard.errors import BundleError, ConfigError
+from regard.exchange.ctranslate2 import inexpressible
+from regard.exchange.ctranslate2_file import Quantisation
+from regard.text.subwords import Subwords
+
+EngineName = Literal["auto", "torch", "ctranslate2"]
+BEST = "best"
+"""The model folder of a run that is meant when the run is named."""
+
+
+def load(
+    folder: Path | str | Sequence[Path | str],
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    quantisation: Quantisation | None = None,
+) -> Model:
+    """Open a model that translates text.
+
+    Args:
+        folder: a model folder, or a run's, whose best model is meant; several are an ensemble, which takes
+            torch.
+        engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
+            tell what ran.
+        device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
+            `auto` takes torch where `cuda` is asked for.
+        threads: CPU cores to use; by default all that there are.
+        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
+
+    Raises:
+        BundleError: a model folder is missing, damaged or without subwords.
+        ConfigError: the engine does not exist, or cannot run the model; the model is for another task.
+    """
+    folders = [model_folder(each) for each in ([folder] if isinstance(folder, Path | str) else folder)]
+    if not folders:
+        raise ConfigError("there is no model to load: name at least one folder")
+    described = [describe_bundle(each) for each in folders]
+    subwords = _shared_subwords(described)
+    names = _names(described, engine, device)
+    if quantisation is not None and "ctranslate2" not in names:
+        raise ConfigError(f"quantisation = {quantisation!r} is for CTranslate2, and torch is to run here")
+    loaders: dict[str, Callable[[], Engine]] = {
+        "ctranslate2": partial(_ctranslate2, folders[0], subwords, quantisation, threads),
+        "torch": partial(_torch, folders, subwords, device, threads),
+    }
+    return Model(
+        Engines([loaders[name] for name in names]),
+        subwords,
+        max_length=min(each.config.max_length for each in described),
+        decoding=described[0].decoding,
+        task=described[0].task,
+    )
+
+
+def model_folder(path: Path | str) -> Path:
+    """The model folder that a path means: itself, or the best model of a run."""
+    path = Path(path)
+    return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
+
+
+def _names(described: list[Description], engine: str, device: str) -> list[str]:
+    """The engines that may run, the most wanted first."""
+    if engine not in get_args(EngineName):
+        raise ConfigError(f"there is no engine {engine!r}; there are {', '.join(get_args(EngineName))}")
+    obstacles = inexpressible(described[0].config)
+    if len(described) > 1:
+        obstacles.append("CTranslate2 runs one model, and not several together")
+    if device not in ("auto", "cpu"):
+        obstacles.append(f"CTranslate2 runs on CPUs here, and device = {device!r} was asked for")
+    if engine == "auto":
+        return ["torch"] if obstacles else ["ctranslate2", "torch"]
+    if engine == "ctranslate2" and obstacles:
+        raise ConfigError([*obstacles, "the engine torch can do it"], str(described[0].folder))
+    return [engine]
+
+
+def _shared_subwords(described: list[Description]) -> Subwords:
+    for each in described:
+        if each.config.architecture != "encoder-decoder":
+            what = f"is a model of the {each.config.architecture} alone, which does not translate"
+            raise ConfigError(f"{each.folder}: {what}; an encoder-decoder model does")
+        if SUBWORDS not in each.files:
+            raise BundleError(f"has no {SUBWORDS}, without which it cannot read text", str(each.folder))
+    models = [(each.folder / SUBWORDS).read_bytes() for each in described]
+    for each, model in zip(described, models, strict=True):
+        if model != models[0]:
+            raise BundleError(
+                f"has other subwords than {described[0].folder}: models of one ensemble share them",
+                str(each.folder),
+            )
+    return Subwords(models[0])
+
+
+def _ctranslate2(
+    folder: Path, subwords: Subwords, quantisation: Quantisation | None, threads: int | None
+) -> Engine:
+    from ctranslate2 import get_supported_compute_types
+
+    from regard.engine.ctranslate2_engine import CTranslate2Engine
+
+    if quantisation is None:
+        quantisation = "int8" if "int8" in get_supported_compute_types("cpu") else "float32"
+    return CTranslate2Engine(
+        folder, bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
+    )
+
+
+def _torch(folders: list[Path], subwords: Subwords, device: str, threads: int | None) -> Engine:
+    import torch
+
+    from regard.bundle.bundle import load_bundle
+    from regard.engine.torch_engine import TorchEngine
+    from regard.model.transformer import Transformer
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        models = [load_bundle(folder, device).model for folder in folders]
+    except (RuntimeError, AssertionError) as error:  # torch's own words for a device that it lacks
+        raise ConfigError(f"device = {device!r} cannot be used: {error}") from error
+    transformers = [model for model in models if isinstance(model, Transformer)]
+    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)

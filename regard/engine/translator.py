@@ -1,0 +1,233 @@
+"""Texts to translations: cut into sentences, decoded together, and put back where they stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.config import DecodingConfig, TaskConfig
+from regard.engine.characters import characters
+from regard.engine.engine import Request
+from regard.engine.engines import Decoded, Engines
+from regard.engine.glossary import Glossary, Phrase, read_glossary
+from regard.engine.layout import Part, parts, trimmed, without_breaks
+from regard.engine.options import Options
+from regard.engine.result import Result, together
+from regard.engine.sentences import cut
+from regard.engine.spelling import Speller
+from regard.errors import RequestError
+from regard.text.subwords import Subwords
+
+UNSPACED = ("zh", "yue", "ja")
+"""Languages that put no space between sentences."""
+
+
+class _Piece(NamedTuple):
+    """A sentence, or what stays as it is."""
+
+    text: str
+    ids: tuple[int, ...] | None
+    """What the model reads; None where it stays as it is."""
+    prefix: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A text on its way."""
+
+    pieces: list[_Piece]
+    split: int
+
+    @property
+    def sentences(self) -> list[_Piece]:
+        return [piece for piece in self.pieces if piece.ids is not None]
+
+
+class Translator:
+    """Translates texts in one way."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        subwords: Subwords,
+        options: Options,
+        *,
+        max_length: int,
+        decoding: DecodingConfig,
+        task: TaskConfig,
+    ) -> None:
+        given = options.glossary
+        self._glossary = Glossary(
+            read_glossary(given) if isinstance(given, str | Path) else given, options.keep
+        )
+        self._engines, self._subwords, self._options = engines, subwords, options
+        self._search = options.search(decoding)
+        self._most = max_length - 1  # one place is for the token that begins or ends it
+        prefix = (options.prefix or "").rstrip()
+        self._prefix = tuple(self._encoded([prefix])[0]) if prefix else ()
+        source, target = ((code or "").split("-")[0] in UNSPACED for code in (task.source, task.target))
+        self._adds_spaces = bool(task.target) and source and not target
+        self._drops_spaces = bool(task.source) and target and not source
+        self._without_spaces = target
+
+    def __call__(self, texts: Sequence[str]) -> list[Result]:
+        """The translation of each text; none depends on another.
+
+        Raises:
+            RequestError: what is asked for cannot be done, or a text cannot be read.
+        """
+        passages = self._passages(texts)
+        outputs = iter(self._outputs([piece for passage in passages for piece in passage.sentences]))
+        return [self._result(each, [next(outputs) for _ in each.sentences]) for each in passages]
+
+    def stream(self, text: str) -> Iterator[str]:
+        """The translation of one text, piece by piece, each made of whole characters; greedy or drawn."""
+        search = replace(self._search, beam_size=1, n_best=1)
+        (passage,) = self._passages([text])
+        for piece in passage.pieces:
+            if piece.ids is None:
+                yield piece.text
+                continue
+            if self._glossary and self._glossary.phrases(piece.text):
+                # Required phrases are searched for, so such a sentence comes whole.
+                yield self._outputs([piece])[0][0].text
+                continue
+            request = Request(ids=piece.ids, prefix=piece.prefix)
+            tokens = self._engines.choose(request, search).stream(request, search)
+            for some in characters(self._subwords, tokens):
+                yield without_breaks(some)
+
+    @cached_property
+    def _speller(self) -> Speller:
+        return Speller(self._subwords, without_spaces=self._without_spaces)
+
+    # --- reading -------------------------------------------------------------------------------------------
+
+    def _passages(self, texts: Sequence[str]) -> list[_Passage]:
+        documents = [parts(_readable(text), whole_lines=self._options.whole_lines) for text in texts]
+        encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
+        return [self._passage(document, encoded) for document in documents]
+
+    def _passage(self, document: list[Part], encoded: Iterator[tuple[int, ...]]) -> _Passage:
+        pieces, split, prefix = [], 1, self._prefix
+        for part in document:
+            ids = next(encoded) if part.translated else None
+            if ids is None or len(ids) <= self._most:
+                found = [_Piece(part.text, ids)]
+            else:
+                found = self._cut(part.text, len(ids))
+                split += sum(piece.ids is not None for piece in found) - 1
+            for piece in found:
+                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix))
+                prefix = prefix if piece.ids is None else ()
+        return _Passage(self._respaced(pieces), split)
+
+    def _cut(self, text: str, n_tokens: int) -> list[_Piece]:
+        if self._options.too_long == "error":
+            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            raise RequestError(
+                f"{shown!r} has {n_tokens:,} tokens, and the model reads {self._most:,} at most"
+            )
+        cuts = cut(text, lambda texts: list(map(len, self._encoded(texts))), self._most)
+        found = [part for piece in cuts for part in trimmed(piece)]
+        encoded = iter(self._encoded([part.text for part in found if part.translated]))
+        return [_Piece(part.text, next(encoded) if part.translated else None) for part in found]
+
+    def _respaced(self, pieces: list[_Piece]) -> list[_Piece]:
+        """With a space between sentences, or without, as the language of the outputs has it."""
+        spaced: list[_Piece] = []
+        for piece in pieces:
+            if piece.ids is not None and spaced:
+                if self._adds_spaces and spaced[-1].ids is not None:
+                    spaced.append(_Piece(" ", None))
+                elif self._drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
+                    spaced.pop()
+            spaced.append(piece)
+        return spaced
+
+    def _encoded(self, texts: list[str]) -> list[tuple[int, ...]]:
+        return [tuple(ids.tolist()) for ids in self._subwords.encode(texts)]
+
+    # --- decoding ------------------------------------------------------------------------------------------
+
+    def _outputs(self, sentences: list[_Piece]) -> list[list[Result]]:
+        """Of each sentence its outputs, the best first."""
+        phrases = [self._glossary.phrases(each.text) if self._glossary else [] for each in sentences]
+        found = self._decoded(sentences, phrases, firmly=False)
+        # A phrase may have become a part of a longer word.
+        again = [i for i, (best, *_) in enumerate(found) if best.missing]
+        retried = self._decoded([sentences[i] for i in again], [phrases[i] for i in again], firmly=True)
+        for i, results in zip(again, retried, strict=True):
+            if len(results[0].missing) < len(found[i][0].missing):
+                found[i] = results
+        return found
+
+    def _decoded(
+        self, sentences: list[_Piece], phrases: list[list[Phrase]], *, firmly: bool
+    ) -> list[list[Result]]:
+        pairs = list(zip(sentences, phrases, strict=True))
+        requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
+        decoded = self._engines.decode(requests, self._search)
+        return [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
+
+    def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
+        assert sentence.ids is not None, "what stays as it is has no request"
+        spelt = map(self._speller.firm if firmly else self._speller.usual, phrases)
+        ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
+        limit = min(len(sentence.ids) + self._search.extra_length, self._most)
+        room = limit - len(sentence.prefix) - 1
+        # What there is no room for is left out here, and found missing later.
+        while ways_of_each and sum(min(map(len, ways)) for ways in ways_of_each) > room:
+            ways_of_each.pop()
+        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(ways_of_each))
+
+    def _results(self, decoded: Decoded, phrases: list[Phrase]) -> list[Result]:
+        found = []
+        for hypothesis in decoded.hypotheses:
+            text = without_breaks(self._subwords.decode(hypothesis.ids))
+            result = Result(
+                text=text,
+                score=hypothesis.score,
+                log_prob=hypothesis.log_prob,
+                tokens=tuple(self._subwords.pieces(hypothesis.ids)),
+                token_scores=hypothesis.token_log_probs if self._options.token_scores else (),
+                engine=decoded.engine,
+                repetitive=hypothesis.repetitive,
+                unfinished=not hypothesis.finished,
+                missing=tuple(phrase.text for phrase in phrases if not phrase.is_in(text)),
+            )
+            found.append(result)
+        return found
+
+    # --- putting back --------------------------------------------------------------------------------------
+
+    def _result(self, passage: _Passage, outputs: list[list[Result]]) -> Result:
+        """The best of every sentence together; and the second best, and so on."""
+        n = max(map(len, outputs), default=1)
+        best, *others = (
+            self._together(passage, [each[min(i, len(each) - 1)] for each in outputs]) for i in range(n)
+        )
+        return replace(best, alternatives=tuple(others)) if others else best
+
+    def _together(self, passage: _Passage, results: list[Result]) -> Result:
+        if len(passage.pieces) == len(results) == 1:
+            return results[0]
+        outputs = iter(results)
+        texts = [piece.text if piece.ids is None else next(outputs).text for piece in passage.pieces]
+        return together("".join(texts), results, passage.split)
+
+
+def _ends_in_a_sentence(pieces: list[_Piece]) -> bool:
+    return bool(pieces) and pieces[-1].ids is not None
+
+
+def _readable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        what = f"U+{ord(text[error.start]):04X}, half a character"
+        raise RequestError(f"character {error.start + 1} of a text is {what}: it cannot be read") from None
+    return text

@@ -1,0 +1,58 @@
+"""A text keeps its layout, whatever is made of its sentences."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.engine.layout import parts
+
+PAGE = """\
+# Heading one
+
+  - One item. And more.\t
+  * 2nd item
+1. First
+2) Second
+   (3) Third
+一、甲。乙！
+（二）丙
+> Quoted.
+
+\t---\r
+😀 !!! \u3000
+End. \
+"""
+TRANSLATED = [
+    "Heading one", "One item.", "And more.", "2nd item", "First", "Second", "Third", "甲。", "乙！", "丙",
+    "Quoted.", "End.",
+]  # fmt: skip
+
+
+def test_what_is_translated_and_what_stays():
+    found = parts(PAGE)
+    assert "".join(part.text for part in found) == PAGE
+    assert [part.text for part in found if part.translated] == TRANSLATED
+
+
+def test_whole_lines_keep_their_marks():
+    found = [part.text for part in parts("  - One. Two. \n\n3.5 x", whole_lines=True) if part.translated]
+    assert found == ["- One. Two.", "3.5 x"]
+
+
+@pytest.mark.parametrize("text", ["One sentence.", "一句话。", "3.5 kg of it", "J. Smith - a man", "-5", "a"])
+def test_one_sentence_goes_through_as_it_is(text):
+    ((found, translated),) = parts(text)
+    assert (found, translated) == (text, True)
+
+
+PIECES = st.sampled_from(
+    ["\n", "\r\n", "\r", " ", "\t", "- ", "1. ", "。", ". ", "A", "b", "中", "\u2028", "\x85"]
+)
+
+
+@given(st.text() | st.lists(PIECES).map("".join), st.booleans())
+def test_joined_the_parts_are_the_text(text, whole_lines):
+    found = parts(text, whole_lines=whole_lines)
+    assert "".join(part.text for part in found) == text
+    for part in found:
+        assert not part.translated or (part.text == part.text.strip() and len(part.text.splitlines()) == 1)

@@ -1,0 +1,75 @@
+"""Sentences end where people would say so, and nothing is lost by cutting."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.engine.sentences import cut, sentences
+
+CASES = [
+    "One. |Two! |Three? |Four… |Five",
+    "Dr. Who met Mr. J. R. Smith at 3.30 p.m. in St. Ives. |He left.",
+    "See e.g. Fig. 3 of vol. 212. |Then stop.",
+    "He came to the U.S. Army in 1999. |It was v1.2.3 then.",
+    "Am 3. Oktober kam er, z. B. mit Hrn. Meier. |Dann ging er.",
+    "“Why?” he asked. |“Because.” |(No more.) |So be it!",
+    "Er sagte: „Ja.“ |Sie auch.",
+    "Wait... what? |No... |Yes.",
+    "It was I. |He knew.",
+    "你好。|我很好！|你呢？|是吗?!|好……但是……不。",
+    "他说：“我去。”然后走了。|“好。”|“不好。”|（完。）",
+    "你好!|我是A.B公司的。",
+    "今日は。 |元気？",
+    "!!! ??? |Hi.",
+    "no end here",
+    "",
+]
+
+
+@pytest.mark.parametrize("marked", CASES)
+def test_sentences_end_where_people_would_say_so(marked):
+    text = marked.replace("|", "")
+    assert sentences(text) == marked.split("|")
+
+
+ANY_LINE = st.text(st.one_of(st.characters(), st.sampled_from(" .!?。！？，,…”“')a1B中\u0301")), max_size=80)
+
+
+@given(ANY_LINE)
+def test_joined_they_are_the_line(line):
+    assert "".join(sentences(line)) == line
+
+
+@given(ANY_LINE, st.integers(1, 20))
+def test_pieces_fit_and_joined_they_are_the_line(line, most):
+    pieces = cut(line, lambda texts: list(map(len, texts)), most)
+    assert "".join(pieces) == line
+    assert all(len(piece) <= most for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "pieces"),
+    [
+        ("One two. Three four. Five.", 21, ["One two. Three four. ", "Five."]),
+        ("one two, three four, five", 13, ["one two, ", "three four, ", "five"]),
+        ("一二三，四五六，七八。", 8, ["一二三，四五六，", "七八。"]),
+        ("at 12:30 or at 1,000", 9, ["at 12:30 ", "or at ", "1,000"]),
+        ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+        ("e\u0301e\u0301e\u0301e\u0301", 4, ["e\u0301e\u0301", "e\u0301e\u0301"]),
+    ],
+)
+def test_what_is_too_long_is_cut_at_its_best_joints(text, most, pieces):
+    assert cut(text, lambda texts: list(map(len, texts)), most) == pieces
+
+
+def test_it_counts_a_long_text_a_few_times_only():
+    """A megabyte without a space, and one that is nothing but accents."""
+    for text in ("x" * 1_000_000, "\u0301" * 1_000_000):
+        counted = []
+
+        def count(texts, counted=counted):
+            counted.append(sum(map(len, texts)))
+            return list(map(len, texts))
+
+        assert max(map(len, cut(text, count, 250))) <= 250
+        assert sum(counted) < 12 * len(text)
