@@ -11,6 +11,7 @@ import typer
 
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
+from regard.cli.evaluate import evaluate
 from regard.cli.info import info
 from regard.cli.options import settings_help
 from regard.cli.train import train
@@ -26,6 +27,7 @@ PIPE_CLOSED = 1
 # Plain help text: it is quicker to make than panels, and reads the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("config", epilog=settings_help())(config)
+app.command("evaluate")(evaluate)
 app.command("info")(info)
 app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 
