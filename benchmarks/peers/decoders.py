@@ -100,19 +100,22 @@ class OursOnTorch:
         import torch
 
         from regard.bundle import load_bundle
-
-        torch.set_num_threads(threads)
-        self._model = load_bundle(folder).model
-        self._model.compute_dtype = getattr(torch, setting)
-        self._extra_length = extra_length
-
-    def decode(self, sources: list[Ids], beam_size: int, batch: int) -> list[Ids]:
         from regard.engine.torch_engine import TorchEngine
 
+        torch.set_num_threads(threads)
+        model = load_bundle(folder).model
+        model.compute_dtype = getattr(torch, setting)
+
+        @lru_cache(maxsize=1)
+        def engine(batch_tokens: int) -> TorchEngine:
+            return TorchEngine([model], bos=BOS, eos=EOS, batch_tokens=batch_tokens)
+
+        self._engine, self._extra_length = engine, extra_length
+
+    def decode(self, sources: list[Ids], beam_size: int, batch: int) -> list[Ids]:
         # The engine counts tokens, and rows of beams: so many are `batch` sentences of mean length.
         tokens = sum(len(source) + 1 for source in sources) / len(sources)
-        budget = 1 if batch == 1 else round(batch * beam_size * tokens)
-        engine = TorchEngine([self._model], bos=BOS, eos=EOS, batch_tokens=budget)
+        engine = self._engine(1 if batch == 1 else round(batch * beam_size * tokens))
         return _by_ours(engine, sources, beam_size, self._extra_length)
 
 
