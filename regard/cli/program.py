@@ -12,6 +12,7 @@ import typer
 from regard.cli.average import average
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
+from regard.cli.evaluate import evaluate
 from regard.cli.info import info
 from regard.cli.options import settings_help
 from regard.cli.score import score
@@ -30,6 +31,7 @@ PIPE_CLOSED = 1
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("average")(average)
 app.command("config", epilog=settings_help())(config)
+app.command("evaluate")(evaluate)
 app.command("info")(info)
 app.command("score")(score)
 app.command("translate")(translate)

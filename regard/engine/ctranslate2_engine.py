@@ -67,6 +67,7 @@ class CTranslate2Engine:
         eos: int,
         quantisation: Quantisation = "int8",
         threads: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> None:
         """Load a model folder; `threads` replicas of it run side by side, by default one a core.
 
@@ -79,7 +80,7 @@ class CTranslate2Engine:
             raise ConfigError(
                 f"this CPU does not compute in {quantisation}; it has {', '.join(sorted(known))}"
             )
-        self._eos = eos
+        self._eos, self._batch_tokens = eos, batch_tokens
         self._max_length = describe_bundle(folder).config.max_length
         self._n_replicas = threads or usable_cores()
         path = converted(folder, quantisation, bos=bos, eos=eos)
@@ -120,7 +121,7 @@ class CTranslate2Engine:
             raise RequestError(reason)
         lengths = [max(pair) + 1 for pair in zip(map(len, sources), map(len, targets), strict=True)]
         running = []
-        for batch in batches(lengths, BATCH_TOKENS, self._n_replicas):
+        for batch in batches(lengths, self._batch_tokens, self._n_replicas):
             spelt = [[self._spell(side[i]) for i in batch] for side in (sources, targets)]
             running.append(
                 (batch, self._translator.score_batch(*spelt, max_input_length=0, asynchronous=True))
@@ -214,7 +215,7 @@ class CTranslate2Engine:
         running = []
         for group in groups:
             lengths = [len(requests[i].ids) for i in group]
-            for places in batches(lengths, BATCH_TOKENS, self._n_replicas):
+            for places in batches(lengths, self._batch_tokens, self._n_replicas):
                 batch = [group[place] for place in places]
                 limit = max(limits[i] for i in batch)
                 results = self._start([requests[i] for i in batch], limit, search, no_repeat)

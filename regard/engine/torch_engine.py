@@ -20,7 +20,9 @@ from regard.decode.step import Step
 from regard.decode.terms import Terms
 from regard.decode.walk import Choose, stream, walk
 from regard.engine.engine import NOTHING, Request, Search
+from regard.engine.readiness import ready_to_run
 from regard.engine.second_try import NO_REPEAT, with_second_try
+from regard.engine.side_by_side import cores, each
 from regard.errors import RequestError
 from regard.model.transformer import Transformer
 from regard.packing import pack, unpack
@@ -55,7 +57,7 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [model.to(device).eval() for model in models]
+        self._models = [ready_to_run(model.to(device).eval()) for model in models]
         self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
@@ -97,8 +99,12 @@ class TorchEngine:
                 raise RequestError(f"pair {i}: {error}") from None
         found: list[tuple[float, ...]] = [()] * len(sources)
         lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
-        for batch in self._batches(lengths, rows=1):
-            scores = self._score([sources[i] for i in batch], [targets[i] for i in batch])
+        batches = list(self._batches(lengths, rows=1))
+
+        def scored(batch: list[int]) -> list[Tensor]:
+            return self._score([sources[i] for i in batch], [targets[i] for i in batch])
+
+        for batch, scores in zip(batches, each(scored, batches, self._device), strict=True):
             for i, of_one in zip(batch, scores, strict=True):
                 found[i] = tuple(of_one.tolist())
         return found
@@ -140,20 +146,31 @@ class TorchEngine:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
         widths = {i: _width(request, search) for i, request in enumerate(requests) if request.ids}
+        jobs: list[tuple[int, list[int]]] = []
         for width in set(widths.values()):
             these = [i for i, needed in widths.items() if needed == width]
-            for batch in self._batches([len(requests[i].ids) + 1 for i in these], rows=width):
-                places = [these[i] for i in batch]
-                together = [requests[i] for i in places]
-                for i, best in zip(places, self._search(together, search, width, no_repeat), strict=True):
-                    found[i] = best
+            batches = self._batches([len(requests[i].ids) + 1 for i in these], rows=width)
+            jobs += [(width, [these[i] for i in batch]) for batch in batches]
+
+        def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
+            width, places = job
+            return self._search([requests[i] for i in places], search, width, no_repeat)
+
+        for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
+            for i, best in zip(places, bests, strict=True):
+                found[i] = best
         return found
 
     def _batches(self, lengths: Sequence[int], rows: int) -> Iterator[list[int]]:
-        """Sequences of like length together, as many as the budget holds with so many rows each."""
+        """Sequences of like length together, as many as the budget holds with so many rows each.
+
+        No core should be without a batch while there are sequences.
+        """
+        share = -(-rows * sum(lengths) // cores(self._device))
+        budget = min(self._batch_tokens, share)
         batch: list[int] = []
         for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-            if batch and (len(batch) + 1) * rows * lengths[i] > self._batch_tokens:
+            if batch and (len(batch) + 1) * rows * lengths[i] > budget:
                 yield batch
                 batch = []
             batch.append(i)
@@ -220,7 +237,7 @@ class TorchEngine:
         outputs = pack([[self._bos, *ids] for ids in targets], self._device)
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
-        each = []
+        by_model = []
         for model in self._models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
@@ -228,8 +245,8 @@ class TorchEngine:
                 model.output_probabilities.log_probs(states).gather(1, ids[:, None])[:, 0]
                 for states, ids in slices
             ]
-            each.append(torch.cat(log_probs))
-        return unpack(log_mean_exp(each), outputs.boundaries)
+            by_model.append(torch.cat(log_probs))
+        return unpack(log_mean_exp(by_model), outputs.boundaries)
 
 
 def _width(request: Request, search: Search) -> int:

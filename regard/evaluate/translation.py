@@ -21,7 +21,7 @@ WITHOUT_SPACES = {
 }
 """How sacreBLEU cuts languages that are written without spaces; everything else takes its default, 13a."""
 
-MOSES = "lower-cased, tokenised as Moses does"
+MOSES = "lower-cased, tokenised as Moses does, for comparison with older papers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,7 @@ class TranslationScore:
 
     def __str__(self) -> str:
         older = self.tokenised_bleu
-        tokenised = (
-            "" if older is None else f"BLEU {older:.2f}  ({MOSES}, for comparison with older papers)\n"
-        )
+        tokenised = "" if older is None else f"BLEU {older:.2f}  ({MOSES})\n"
         return (
             f"BLEU {self.bleu:.2f}  ({self.bleu_signature})\n"
             f"{tokenised}"
@@ -54,24 +52,41 @@ def score_translations(
     outputs: Sequence[str], references: Sequence[str], language: str | None = None
 ) -> TranslationScore:
     """Score outputs against one reference each; `language` is the code of the outputs' language."""
-    if len(outputs) != len(references):
-        raise ShapeError("outputs", f"one for each of {len(references)} references", len(outputs))
-    if not references:
-        raise ShapeError("references", "at least one line", 0)
-    tokenize = WITHOUT_SPACES.get((language or "").split("-")[0], "13a")
-    bleu, chrf = BLEU(tokenize=tokenize), CHRF()
+    check_pairs(outputs, references)
+    bleu, chrf = BLEU(tokenize=tokenizer_of(language)), CHRF()
     return TranslationScore(
         bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
         bleu_signature=str(bleu.get_signature()),
         chrf=chrf.corpus_score(list(outputs), [list(references)]).score,
         chrf_signature=str(chrf.get_signature()),
-        exact=sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references),
+        exact=exact_share(outputs, references),
         n_lines=len(references),
-        tokenised_bleu=_tokenised_bleu(outputs, references, language) if tokenize == "13a" else None,
+        tokenised_bleu=tokenised_bleu(outputs, references, language),
     )
 
 
-def _tokenised_bleu(outputs: Sequence[str], references: Sequence[str], language: str | None) -> float:
+def check_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse what cannot be scored: no lines, or not one output for each reference."""
+    if len(outputs) != len(references):
+        raise ShapeError("outputs", f"one for each of {len(references)} references", len(outputs))
+    if not references:
+        raise ShapeError("references", "at least one line", 0)
+
+
+def tokenizer_of(language: str | None) -> str:
+    """How sacreBLEU cuts a language, by the name that stands in signatures."""
+    return WITHOUT_SPACES.get((language or "").split("-")[0], "13a")
+
+
+def exact_share(outputs: Sequence[str], references: Sequence[str]) -> float:
+    """The share of outputs that are the reference to the letter."""
+    return sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references)
+
+
+def tokenised_bleu(outputs: Sequence[str], references: Sequence[str], language: str | None) -> float | None:
+    """BLEU of lower-cased text, tokenised as Moses does; None for languages without spaces."""
+    if tokenizer_of(language) != "13a":
+        return None
     from sacremoses import MosesTokenizer  # type: ignore[import-untyped]
 
     moses = MosesTokenizer((language or "en").split("-")[0])

@@ -247,6 +247,17 @@ def test_a_result_depends_on_no_batch_mate(engine, search):
     assert ids_of(shuffled) == ids_of(together[i] for i in order)
 
 
+def test_with_a_budget_of_one_token_every_request_is_a_batch_of_the_same_result(
+    reverser, engine, monkeypatch
+):
+    alone = CTranslate2Engine(reverser, bos=BOS, eos=EOS, quantisation="float32", threads=2, batch_tokens=1)
+    sizes, start = set(), alone._start
+    monkeypatch.setattr(alone, "_start", lambda batch, *rest: sizes.add(len(batch)) or start(batch, *rest))
+    asked = requests(23)
+    assert ids_of(alone.decode(asked, BEAM)) == ids_of(engine.decode(asked, BEAM))
+    assert sizes == {1}
+
+
 @pytest.mark.parametrize("seed", [3, 4, 7])
 def test_neither_the_limit_nor_the_prefix_of_another_changes_a_search(tmp_path, seed):
     """Few tokens, drawn weights: outputs end at once, at their limit and in between, and many are as good."""

@@ -1,0 +1,84 @@
+"""What is decoded with, and what: a model folder and sentences as token ids."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers import corpus
+from benchmarks.peers.corpus import EOS, VOCABULARY
+
+LENGTH = 12
+"""Tokens of each made-up sentence, and of what is made of it."""
+EXTRA_LENGTH = 20
+"""How many tokens longer than its input an output of a trained model may grow."""
+SHAPES = {
+    "small": {"d_model": 256, "n_heads": 4, "d_ff": 1024, "encoder_layers": 3, "decoder_layers": 3},
+    "base": {"d_model": 512, "n_heads": 8, "d_ff": 2048, "encoder_layers": 6, "decoder_layers": 6},
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model and its sentences, the shortest first."""
+
+    name: str
+    folder: Path
+    sources_file: Path
+    n_sources: int
+    extra_length: int
+    origin: str
+
+    def spread(self, count: int) -> list[int]:
+        """Places of so many sentences of all lengths, the shortest first."""
+        count = min(count, self.n_sources)
+        return [i * self.n_sources // count for i in range(count)]
+
+
+def trained(folder: Path, text: Path, cache: Path) -> Task:
+    """A model of ours, and a test set in its subwords."""
+    from regard.bundle.manifest import SUBWORDS
+    from regard.text.subwords import Subwords
+
+    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    with lzma.open(text, "rt", encoding="utf-8") as lines:
+        encoded = subwords.encode([line.strip() for line in lines])
+    sources = sorted(([int(i) for i in ids] for ids in encoded if len(ids)), key=len)
+    origin = f"{folder}, trained; {len(sources):,} sentences of {text.name}; outputs end by themselves"
+    return _task("trained", folder, sources, cache, EXTRA_LENGTH, origin)
+
+
+def made_up(shape: str, cache: Path) -> Task:
+    """Random weights, and sentences with the frequencies of words, all of one length."""
+    sources = [(source * LENGTH)[:LENGTH] for source, _ in corpus.synthetic(1000).pairs]
+    origin = f"random weights that never end an output; sentences and outputs of {LENGTH} tokens"
+    return _task(f"random {shape}", _endless(shape, cache), sources, cache, 0, origin)
+
+
+def _task(
+    name: str, folder: Path, sources: list[list[int]], cache: Path, extra_length: int, origin: str
+) -> Task:
+    file = cache / f"decode-{name.replace(' ', '-')}.json"
+    file.write_text(json.dumps(sources))
+    return Task(name, folder, file, len(sources), extra_length, origin)
+
+
+def _endless(shape: str, cache: Path) -> Path:
+    """A model that never writes the token that ends an output, however it is computed."""
+    import torch
+
+    from regard.bundle import save_bundle
+    from regard.config import ModelConfig
+    from regard.model.transformer import Transformer
+
+    torch.manual_seed(1)
+    sizes = SHAPES[shape]
+    model = Transformer(ModelConfig(vocab_size=VOCABULARY, attention_bias=True, **sizes))
+    with torch.no_grad():
+        # The last norm pushes every state one way, and the token that ends an output lies the other way.
+        away_D = torch.nn.functional.normalize(torch.randn(sizes["d_model"]), dim=0) * 4
+        model.decoder.layers[-1].add_and_norm[-1].norm.bias.copy_(away_D)
+        model.output_embedding.weight[EOS] = -away_D
+    return save_bundle(cache / f"decode-random-{shape}", model, overwrite=True)

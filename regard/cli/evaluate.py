@@ -1,0 +1,121 @@
+"""`regard evaluate`: scores of models, or of translations that are there already, on a test set."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from regard.bundle import describe_bundle
+from regard.config.checking import did_you_mean
+from regard.errors import ConfigError, CorpusError
+from regard.text.in_step import read_in_step
+from regard.text.languages import known_code, language_name, language_of
+from regard.text.opening import name_of
+
+if TYPE_CHECKING:  # the verb's help must not wait for engines and metrics
+    from regard.evaluate.running import EngineName
+
+
+def evaluate(
+    source: Annotated[
+        Path, typer.Argument(metavar="SRC", help="The lines to translate; - is standard input.")
+    ],
+    reference: Annotated[Path, typer.Argument(metavar="REF", help="Their right translations, in step.")],
+    *,
+    models: Annotated[
+        list[Path] | None,
+        typer.Option("--model", metavar="MODEL", help="A model folder to score; may be repeated."),
+    ] = None,
+    outputs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Translations of SRC to score as they are; may be repeated."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="CODE", help="Language of REF, if its name does not tell.")
+    ] = None,
+    beam: Annotated[
+        int | None, typer.Option(min=1, help="Hypotheses kept at each step; else as each model says.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="What runs the models: auto, torch or ctranslate2.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
+) -> None:
+    """Score translations of SRC against REF: BLEU, chrF and chrF++ with signatures and 95% intervals.
+
+    Where there are several, all others are compared with the first: might the difference be chance?
+    """
+    models, outputs = models or [], outputs or []
+    _check_names(models, outputs)
+    engine_name = _engine_name(engine)
+    targets = {model: describe_bundle(model).task.target for model in models}
+    language = (known_code(target) or target) if target else language_of(reference)
+    language = language or next(filter(None, targets.values()), None)
+    sources, references, *given = _columns([source, reference, *outputs])
+
+    from regard.evaluate.comparison import compare
+    from regard.evaluate.running import translations
+
+    systems: dict[str, list[str]] = {}
+    for model in models:
+        if sys.stderr.isatty():
+            typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
+        made = translations(model, sources, beam_size=beam, engine=engine_name)
+        systems[f"{model} ({made.how})"] = made.lines
+    systems |= dict(zip(map(name_of, outputs), given, strict=True))
+    comparison, notes = compare(systems, references, language), _notes(language, targets)
+    if as_json:
+        typer.echo(json.dumps({**asdict(comparison), "notes": notes}, ensure_ascii=False))
+    else:
+        typer.echo("\n".join([str(comparison), *(f"note: {note}" for note in notes)]))
+
+
+def _check_names(models: list[Path], outputs: list[Path]) -> None:
+    named = [*models, *outputs]
+    if not named:
+        raise ConfigError("what is to be scored? Name a model with --model, or translations with --outputs")
+    if twice := {str(name) for name in named if named.count(name) > 1}:
+        raise ConfigError(f"{', '.join(sorted(twice))}: named twice, and would be compared with itself")
+
+
+def _engine_name(word: str) -> "EngineName":
+    from regard.evaluate.running import EngineName
+
+    for name in get_args(EngineName):
+        if word == name:
+            return name
+    names = list(get_args(EngineName))
+    advice = did_you_mean(word, names) or f"; there are {', '.join(names)}"
+    raise ConfigError(f"there is no engine {word}{advice}")
+
+
+def _columns(files: list[Path]) -> list[list[str]]:
+    """The lines of files in step, all of them usable."""
+    columns: list[list[str]] = [[] for _ in files]
+    for block in read_in_step(files):
+        for i, why in block.spoilt.items():
+            raise CorpusError(f"{block.name}:{block.first + i}: {why}, here or in a file in step; shorten it")
+        for column, lines in zip(columns, block.columns, strict=True):
+            column += lines
+    if not columns[0]:
+        raise CorpusError(f"{name_of(files[0])}: has no lines, so there is nothing to score")
+    return columns
+
+
+def _notes(language: str | None, targets: dict[Path, str | None]) -> list[str]:
+    """What a reader of the scores should know."""
+    from regard.evaluate.translation import tokenizer_of
+
+    found = []
+    if language is None:
+        found.append("the language of REF is not known, and was cut as most are (tok:13a); --to CODE says it")
+    elif tokenizer_of(language) == "char":
+        name = language_name(language)
+        found.append(f"{name} is cut into characters here (tok:char); other tokenizers give other BLEU")
+    found += [
+        f"{model} was trained to write {theirs}, and REF is in {language}"
+        for model, theirs in targets.items()
+        if theirs and language and theirs.split("-")[0] != language.split("-")[0]
+    ]
+    return found
