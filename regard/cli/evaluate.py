@@ -16,7 +16,7 @@ from regard.text.languages import known_code, language_name, language_of
 from regard.text.opening import name_of
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines and metrics
-    from regard.evaluate.running import EngineName
+    from regard.engine.loading import EngineName
 
 
 def evaluate(
@@ -80,7 +80,7 @@ def _check_names(models: list[Path], outputs: list[Path]) -> None:
 
 
 def _engine_name(word: str) -> "EngineName":
-    from regard.evaluate.running import EngineName
+    from regard.engine.loading import EngineName
 
     for name in get_args(EngineName):
         if word == name:

@@ -1,5 +1,6 @@
 """`regard train`: from text files to a scored model."""
 
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -239,7 +240,10 @@ def _tell_score(run: Path, tested: "Tested") -> None:
     typer.echo("for example:")
     for row in list(zip(tested.sources, tested.outputs, strict=True))[:5]:
         typer.echo("  {}  →  {}".format(*row))
-    typer.echo(f"the model is in {run / 'best'}; regard info {run / 'best'} describes it")
+    example = shlex.quote(next(iter(tested.sources), ""))
+    typer.echo(f"the model is in {run / 'best'}. Next:")
+    typer.echo(f"  regard translate --model {shlex.quote(str(run))} {example}")
+    typer.echo(f"  regard info {shlex.quote(str(run / 'best'))}")
 
 
 def _say(words: str) -> None:
