@@ -38,7 +38,7 @@ def test_auto_takes_ctranslate2_where_it_can_express_the_model(tmp_path, subword
 
 
 def test_what_cannot_translate_is_refused(tmp_path, subwords):
-    with pytest.raises(BundleError, match="no subwords.model"):
+    with pytest.raises(BundleError, match=r"no subwords\.model"):
         translations(translator(tmp_path / "mute", None), SOURCES)
     with pytest.raises(ConfigError, match="of the decoder alone"):
         translations(translator(tmp_path / "writer", subwords, architecture="decoder"), SOURCES)
