@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers import corpus
-from benchmarks.peers.corpus import EOS, VOCABULARY
+from benchmarks.peers.corpus import BOS, EOS, VOCABULARY
 
 LENGTH = 12
 """Tokens of each made-up sentence, and of what is made of it."""
@@ -45,9 +45,24 @@ def trained(folder: Path, text: Path, cache: Path) -> Task:
     subwords = Subwords((folder / SUBWORDS).read_bytes())
     with lzma.open(text, "rt", encoding="utf-8") as lines:
         encoded = subwords.encode([line.strip() for line in lines])
-    sources = sorted(([int(i) for i in ids] for ids in encoded if len(ids)), key=len)
-    origin = f"{folder}, trained; {len(sources):,} sentences of {text.name}; outputs end by themselves"
-    return _task("trained", folder, sources, cache, EXTRA_LENGTH, origin)
+    every = sorted(([int(i) for i in ids] for ids in encoded if len(ids)), key=len)
+    sources = _that_end(folder, every)
+    told = f"{len(sources):,} of {len(every):,} sentences of {text.name}, whose outputs end by themselves"
+    return _task("trained", folder, sources, cache, EXTRA_LENGTH, f"{folder}, trained; {told}")
+
+
+def _that_end(folder: Path, sources: list[list[int]]) -> list[list[int]]:
+    """What is answered without a loop, and before its limit: elsewhere contenders differ by their rules."""
+    from regard.decode.repetition import loops
+    from regard.engine.ctranslate2_engine import CTranslate2Engine
+    from regard.engine.engine import Request, Search
+
+    engine = CTranslate2Engine(folder, bos=BOS, eos=EOS, quantisation="float32")
+    search = Search(beam_size=1, length_penalty=0.0, extra_length=EXTRA_LENGTH)
+    found = engine.decode([Request(ids=tuple(ids)) for ids in sources], search)
+    return [
+        ids for ids, (best, *_) in zip(sources, found, strict=True) if best.finished and not loops(best.ids)
+    ]
 
 
 def made_up(shape: str, cache: Path) -> Task:
