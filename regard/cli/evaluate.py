@@ -10,6 +10,7 @@ import typer
 
 from regard.bundle import describe_bundle
 from regard.config.checking import did_you_mean
+from regard.engine.loading import model_folder
 from regard.errors import ConfigError, CorpusError
 from regard.text.in_step import read_in_step
 from regard.text.languages import known_code, language_name, language_of
@@ -27,7 +28,7 @@ def evaluate(
     *,
     models: Annotated[
         list[Path] | None,
-        typer.Option("--model", metavar="MODEL", help="A model folder to score; may be repeated."),
+        typer.Option("--model", metavar="MODEL", help="A model or run folder to score; may be repeated."),
     ] = None,
     outputs: Annotated[
         list[Path] | None,
@@ -49,7 +50,7 @@ def evaluate(
     models, outputs = models or [], outputs or []
     _check_names(models, outputs)
     engine_name = _engine_name(engine)
-    targets = {model: describe_bundle(model).task.target for model in models}
+    targets = {model: describe_bundle(model_folder(model)).task.target for model in models}
     language = (known_code(target) or target) if target else language_of(reference)
     language = language or next(filter(None, targets.values()), None)
     sources, references, *given = _columns([source, reference, *outputs])
