@@ -1,6 +1,8 @@
 """What a trace shows is what the model did."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, DEPARTURES, SOURCE, TARGET, model_of, subwords, trace_of
 from tests.model.small import small_model
 from tests.parity.tolerances import ANGLES, TOLERANCES, assert_close
+from tests.shapes import shape_suffixes_checked
 
 each_setting = pytest.mark.parametrize(
     "changes", DEPARTURES, ids=lambda s: "-".join(map(str, s.values())) or "paper"
@@ -264,3 +267,22 @@ def test_numbers_are_those_of_a_float32_model_too():
     with torch.no_grad():
         log_probs = model(*packs(trace)).log_softmax(-1)
     assert_close(torch.tensor(trace.log_probs), log_probs[range(len(trace.wanted)), trace.wanted])
+
+
+def test_the_names_of_shapes_are_true():
+    with shape_suffixes_checked("regard.look") as checked:
+        for architecture in ARCHITECTURES:
+            for changes in DEPARTURES:
+                trace = trace_of(model_of(architecture=architecture, **changes))
+                trace.walk(trace.kinds[-1], 1, 2, 1)
+    assert {"regard.look.trace.Trace.attention", "regard.look.walk._Walker.attention"} <= checked
+
+
+def test_a_saved_trace_is_read_and_walked_through_without_torch(tmp_path):
+    trace_of(model_of(torch.float32)).save(tmp_path / "trace")
+    script = (
+        "import sys; from regard.look.trace import Trace\n"
+        "trace = Trace.load(sys.argv[1]); trace.walk('cross', 2, 1, 1)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "trace"], check=True)
