@@ -1,4 +1,4 @@
-"""Every step of a walk is worked out anew, in float64, from the steps before it, and gives the same numbers."""
+"""Every step of a walk, worked out anew in float64 from the steps before it, gives the same numbers."""
 
 import math
 import re
