@@ -182,7 +182,7 @@ def test_a_search_is_intervened_in_as_the_trace_is(changes):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("before", [(), (NoPositions(),)])
 def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(architecture, before, monkeypatch):
-    monkeypatch.setattr("regard.look.head_effects.BATCH_TOKENS", 40)  # several batches, the last not full
+    monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)  # several batches, the last not full
     model = model_of(architecture=architecture)
     trace = trace_of(model, interventions=before)
     effects = effect_of_each_head(model, trace)
