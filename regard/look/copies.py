@@ -44,9 +44,15 @@ def copies_at_once(trace: Trace) -> int:
 
 
 def log_probs_of_copies(
-    model: Model, trace: Trace, copies: int, change: Replace, *, one_memory: bool = False
+    model: Model,
+    trace: Trace,
+    copies: int,
+    change: Replace,
+    *,
+    row: int | None = None,
+    one_memory: bool = False,
 ) -> Tensor:
-    """Log-probabilities of all that was wanted, (copies, wanted).
+    """Log-probability of all that was wanted, or of what was wanted in one row, in each copy, (copies,).
 
     `change` comes after the trace's own interventions. With `one_memory` it leaves the encoder alone, which
     then runs once for all copies.
@@ -64,9 +70,10 @@ def log_probs_of_copies(
             states_ND = model.decode(outputs, Memory(states_SD, boundaries))
         else:
             states_ND = predicting_states(model, inputs, outputs)
-    n_wanted = len(trace.wanted)
-    rows_ND = states_ND.unflatten(0, (copies, -1))[:, :n_wanted].flatten(0, 1)
-    return log_probs_of(model, rows_ND, trace.wanted * copies).view(copies, n_wanted)
+    rows = slice(0, len(trace.wanted)) if row is None else slice(row, row + 1)
+    wanted = trace.wanted[rows]
+    rows_ND = states_ND.unflatten(0, (copies, -1))[:, rows].flatten(0, 1)
+    return log_probs_of(model, rows_ND, wanted * copies).view(copies, len(wanted)).sum(-1)
 
 
 def each_copy(value: Tensor, copies: int) -> Tensor:

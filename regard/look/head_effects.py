@@ -34,7 +34,7 @@ def effect_of_each_head(model: Model, trace: Trace) -> dict[Kind, np.ndarray]:
     for batch in _batches(trace):
         one_memory = stack_of(batch[0].kind) == "decoder"
         change = _each_without_its_own(batch)
-        log_probs = log_probs_of_copies(model, trace, len(batch), change, one_memory=one_memory).sum(-1)
+        log_probs = log_probs_of_copies(model, trace, len(batch), change, one_memory=one_memory)
         for off, log_prob in zip(batch, log_probs.tolist(), strict=True):
             effects[off.kind][off.layer, off.head] = log_prob - intact
     return effects

@@ -59,7 +59,7 @@ def value_zeroing(model: Model, trace: Trace, row: int) -> np.ndarray:
             values[torch.arange(len(tokens)), tokens] = 0.0
             return values.flatten(0, 1)
 
-        found.append(log_probs_of_copies(model, trace, len(tokens), change)[:, row])
+        found.append(log_probs_of_copies(model, trace, len(tokens), change, row=row))
     lost: np.ndarray = trace.log_probs[row] - torch.cat(found).cpu().numpy()
     return lost
 
@@ -91,7 +91,7 @@ def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) 
                 return value
             return value.masked_fill(masked_BHLM, NEVER)
 
-        found.append(log_probs_of_copies(model, trace, len(counts), change)[:, row])
+        found.append(log_probs_of_copies(model, trace, len(counts), change, row=row))
     curve: np.ndarray = torch.cat(found).cpu().numpy()
     return curve
 
@@ -112,14 +112,14 @@ def _gradients(model: Model, trace: Trace, row: int, shares: Tensor) -> tuple[np
     whole_ND = torch.tensor(trace.arrays[f"{at}.with_positions"], device=parameter.device)
     total_ND = torch.zeros_like(embedded_ND)
     with torch.enable_grad():
-        for part in shares.split(copies_at_once(trace)):
+        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # a gradient keeps every activation
             missing = (1 - part.to(embedded_ND))[:, None, None] * embedded_ND
             x = (whole_ND - missing).flatten(0, 1).to(model.compute_dtype).requires_grad_()
 
             def change(address: str, value: Tensor, x: Tensor = x) -> Tensor:
                 return x if address == f"{at}.with_positions" else value
 
-            log_probs = log_probs_of_copies(model, trace, len(part), change)[:, row]
+            log_probs = log_probs_of_copies(model, trace, len(part), change, row=row)
             (gradient,) = torch.autograd.grad(log_probs.sum(), x)
             total_ND += gradient.unflatten(0, (len(part), -1)).sum(0)
     return embedded_ND.cpu().numpy(), (total_ND / len(shares)).cpu().numpy()

@@ -14,17 +14,15 @@ from torch import Tensor
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.blocks import BLOCKS, address_of, blocks_of, layers_of, place_of
+from regard.look.blocks import address_of, kinds_of, layers_of, place_of
 from regard.look.intervening import intervened, replacing
 from regard.look.interventions import Intervention, check
 from regard.look.saying import said
 from regard.look.tokens import read_tokens
 from regard.look.trace import Trace
 from regard.model.classifier import Classifier
-from regard.model.embedding import Embedding
 from regard.model.language_model import LanguageModel
-from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions
-from regard.model.taps import Replace, recording
+from regard.model.taps import recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack
 from regard.text.subwords import Subwords
@@ -155,14 +153,10 @@ def _traced(model: Model, subwords: Subwords, read: Read, interventions: tuple[I
     device, config = _device(model), model.config
     inputs = pack([read.inputs], device) if read.inputs else None
     outputs = pack([read.outputs], device) if read.outputs else None
-    replace: Replace | None = replacing(interventions, config)
-    with recording(model, replace, keep=_is_kept) as seen:
+    with recording(model, replacing(interventions, config), keep=_is_kept) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     arrays = {address: _array(value) for address, value in seen.items()}
-    for tokens, side in ((inputs, "input"), (outputs, "output")):
-        if tokens is not None:
-            placed: SinusoidalPositions | LearnedPositions | None = getattr(model, f"{side}_positions")
-            arrays |= _embedded(tokens, getattr(model, f"{side}_embedding"), placed, f"{side}_embedding")
+    arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
     if config.similarity == "additive":
         arrays |= _additive_weights(model)
     candidates = said(model, seen, states_ND, read.wanted)
@@ -189,29 +183,28 @@ def _is_kept(address: str) -> bool:
     return not address.startswith("output_probabilities")
 
 
-def _embedded(
-    tokens: Packed, embedding: Embedding, positions: SinusoidalPositions | LearnedPositions | None, at: str
-) -> dict[str, np.ndarray]:
+def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
     """The two that are added up below a stack."""
-    found = {f"{at}.embedded": _array(embedding(tokens.ids_N))}
+    if tokens is None:
+        return {}
+    embedding, positions = (getattr(model, f"{side}_{part}") for part in ("embedding", "positions"))
+    found = {f"{side}_embedding.embedded": _array(embedding(tokens.ids_N))}
     if positions is not None:
-        found[f"{at}.positions"] = _array(positions(tokens.boundaries))
+        found[f"{side}_embedding.positions"] = _array(positions(tokens.boundaries))
     return found
 
 
 def _additive_weights(model: Model) -> dict[str, np.ndarray]:
     """What the additive similarity multiplies by: without it scores do not follow from queries and keys."""
-    kinds = [block for block in blocks_of(model.config) if block in BLOCKS[:3]]
-    names = [
-        f"{address_of(kind, i)}.similarity.weight"
-        for kind in kinds
-        for i in range(layers_of(model.config, kind))
-    ]
-    return {name: _array(model.get_parameter(name)) for name in names}
+    config = model.config
+    blocks = [address_of(kind, i) for kind in kinds_of(config) for i in range(layers_of(config, kind))]
+    names = [f"{block}.similarity.weight" for block in blocks]
+    # Copied: the model may learn on.
+    return {name: _array(model.get_parameter(name).clone()) for name in names}
 
 
 def _array(value: Tensor) -> np.ndarray:
-    """In memory of its own, and in a dtype that numpy knows."""
+    """On the host, in one piece, and in a dtype that numpy knows."""
     value = value.detach().cpu()
     if value.dtype in (torch.bfloat16, torch.float16):
         value = value.float()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 10
 """How many of the likeliest tokens are kept."""
-LOGITS = 8 * 1024 * 1024
+LOGITS = 4 * 1024 * 1024
 """Numbers in one slice of the output layer's results."""
 
 

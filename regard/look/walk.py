@@ -116,7 +116,7 @@ class _Walker:
             for head in range(config.n_heads)
         ]
         off = {each.head for each in trace.interventions if isinstance(each, HeadOff) and self.is_here(each)}
-        if off:
+        if self.head in off:
             yield self.step("intervention", words.INTERVENTION, np.zeros_like(heads[self.head]))
         joined = np.concatenate([np.zeros_like(x) if i in off else x for i, x in enumerate(heads)])
         yield self.step("concat", words.concat(config), joined)
@@ -173,9 +173,8 @@ class _Walker:
 
     def add_and_norm_at(self, block: BlockName) -> str:
         stack = stack_of(block)
-        return (
-            f"{stack}.layers.{self.layer}.add_and_norm.{sublayers_of(self.trace.config, stack).index(block)}"
-        )
+        sublayer = sublayers_of(self.trace.config, stack).index(block)
+        return f"{stack}.layers.{self.layer}.add_and_norm.{sublayer}"
 
     def stream_into(self, block: BlockName) -> np.ndarray:
         """This token's vector before a block's residual connection."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
+from regard.look.head_effects import effect_of_each_head
 from regard.look.interventions import HeadOff, MaskSource
 from regard.look.looking import look
 from regard.look.trace import Trace
@@ -211,6 +212,27 @@ def test_looking_leaves_the_model_as_it_was():
     trace_of(model)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("similarity", ["scaled-dot", "additive"])
+def test_a_trace_stays_as_it_is_when_the_model_learns_on(similarity):
+    model = model_of(similarity=similarity)
+    trace = trace_of(model)
+    before = {name: array.copy() for name, array in trace.arrays.items()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    assert all(np.array_equal(array, before[name]) for name, array in trace.arrays.items())
+
+
+@each_architecture
+def test_of_no_text_there_is_a_trace_too(architecture):
+    model = model_of(architecture=architecture)
+    trace = look(model, subwords(), "", None if architecture == "encoder" else "")
+    assert len(trace.wanted) == (0 if architecture == "decoder" else 1)
+    assert len(trace.candidates(0)) > 1
+    assert len(effect_of_each_head(model, trace)[trace.kinds[0]]) > 1
+    assert trace.walk(trace.kinds[0], 0, 0, 0)
 
 
 @pytest.mark.parametrize(
