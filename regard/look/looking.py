@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.blocks import address_of, kinds_of, layers_of, place_of
+from regard.look.contents import recorded_of, similarity_weights_of
 from regard.look.intervening import intervened, replacing
 from regard.look.interventions import Intervention, check
 from regard.look.saying import said
@@ -153,12 +153,12 @@ def _traced(model: Model, subwords: Subwords, read: Read, interventions: tuple[I
     device, config = _device(model), model.config
     inputs = pack([read.inputs], device) if read.inputs else None
     outputs = pack([read.outputs], device) if read.outputs else None
-    with recording(model, replacing(interventions, config), keep=_is_kept) as seen:
+    with recording(model, replacing(interventions, config), keep=recorded_of(config).__contains__) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     arrays = {address: _array(value) for address, value in seen.items()}
     arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
-    if config.similarity == "additive":
-        arrays |= _additive_weights(model)
+    # Copied: the model may learn on.
+    arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
     candidates = said(model, seen, states_ND, read.wanted)
     arrays |= {f"said.{name}": _array(value) for name, value in candidates.items()}
     mentioned = np.unique(arrays["said.ids"]).tolist()
@@ -175,14 +175,6 @@ def _traced(model: Model, subwords: Subwords, read: Read, interventions: tuple[I
     )
 
 
-def _is_kept(address: str) -> bool:
-    """Not what is worked out again (scores, weights, heads), nor what nobody asks for."""
-    place = place_of(address)
-    if place is not None:
-        return place.name in ("q", "k", "v", "output")
-    return not address.startswith("output_probabilities")
-
-
 def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
     """The two that are added up below a stack."""
     if tokens is None:
@@ -192,15 +184,6 @@ def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.nd
     if positions is not None:
         found[f"{side}_embedding.positions"] = _array(positions(tokens.boundaries))
     return found
-
-
-def _additive_weights(model: Model) -> dict[str, np.ndarray]:
-    """What the additive similarity multiplies by: without it scores do not follow from queries and keys."""
-    config = model.config
-    blocks = [address_of(kind, i) for kind in kinds_of(config) for i in range(layers_of(config, kind))]
-    names = [f"{block}.similarity.weight" for block in blocks]
-    # Copied: the model may learn on.
-    return {name: _array(model.get_parameter(name).clone()) for name in names}
 
 
 def _array(value: Tensor) -> np.ndarray:

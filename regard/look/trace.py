@@ -16,6 +16,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.errors import ConfigError, RequestError
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
+from regard.look.contents import contents_of
 from regard.look.interventions import (
     Intervention,
     change_scores,
@@ -23,7 +24,7 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
-from regard.look.tokens import Tokens
+from regard.look.tokens import SPACE, Tokens
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
 
@@ -38,6 +39,11 @@ class Candidate:
     piece: str
     """As the vocabulary writes it; of a label, its number."""
     probability: float
+
+    @property
+    def text(self) -> str:
+        """As one shows it: without its space."""
+        return self.piece.replace(SPACE, " ").strip() or self.piece
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -211,7 +217,7 @@ class Trace:
         header, arrays = read_file(Path(path))
         try:
             inputs, outputs = (header[side] for side in ("inputs", "outputs"))
-            return Trace(
+            trace = Trace(
                 config=ModelConfig(**header["config"]),
                 inputs=None if inputs is None else Tokens.from_json(inputs),
                 outputs=None if outputs is None else Tokens.from_json(outputs),
@@ -222,6 +228,9 @@ class Trace:
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
             raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+        if missing := sorted(contents_of(trace.config) - arrays.keys()):
+            raise RequestError(f"{path} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
+        return trace
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -44,7 +44,10 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise RequestError(f"{path} cannot be read as a trace: {error}") from error
     if told is None:
         raise RequestError(f"{path} holds arrays, but no trace; `Trace.save` writes one")
-    header = json.loads(told)
-    if header.pop("format", None) != FORMAT:
+    try:
+        header = json.loads(told)
+    except ValueError as error:
+        raise RequestError(f"{path} is damaged: its header is no JSON ({error})") from error
+    if not isinstance(header, dict) or header.pop("format", None) != FORMAT:
         raise RequestError(f"{path} is a trace of another version of regard; look again, and save anew")
     return header, arrays

@@ -104,7 +104,7 @@ class _Walker:
         weights_M = trace.attention(*at)[self.query]
         most = int(weights_M.argmax())
         yield self.step("weights", words.weights(keys[most], float(weights_M[most])), weights_M, keys)
-        yield self.step("v", words.values(config), trace.v(*at), keys)
+        yield self.step("v", words.values(config, self.kind), trace.v(*at), keys)
         yield self.step("head", words.head(self.token), weights_M @ trace.v(*at))
         yield from self.joined()
 
@@ -167,8 +167,7 @@ class _Walker:
         )
         yield self.step("logits", words.logits(len(rows), is_label=is_label), logits, rows)
         yield self.step("normaliser", words.NORMALISER, normaliser)
-        share = candidates[0].probability
-        said = words.probabilities(rows[0], share, is_label=is_label)
+        said = words.probabilities(candidates[0].text, candidates[0].probability, is_label=is_label)
         yield self.step("probabilities", said, np.exp(logits - normaliser), rows)
 
     def add_and_norm_at(self, block: BlockName) -> str:

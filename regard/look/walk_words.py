@@ -125,7 +125,7 @@ def query(token: str, config: ModelConfig, kind: Kind) -> Words:
 def keys(n: int, config: ModelConfig, kind: Kind) -> Words:
     """What tokens are found by."""
     formula, latex = _projected("k", config, kind)
-    whose, from_where = ("of the memory's", "编码器输出的") if kind == "cross" else ("of the", "")
+    whose, from_where = ("of the memory's", "编码器输出中") if kind == "cross" else ("of the", "")
     return Words(
         formula,
         latex,
@@ -191,12 +191,12 @@ def weights(most: str, share: float) -> Words:
     )
 
 
-def values(config: ModelConfig) -> Words:
+def values(config: ModelConfig, kind: Kind) -> Words:
     """What tokens hand over."""
-    bias = config.attention_bias
+    plain, latex = _linear("v", config, kind)
     return Words(
-        f"v = x W_V{' + b_V' if bias else ''}",
-        f"v = x W^V{' + b^V' if bias else ''}",
+        f"v = {plain}",
+        f"v = {latex}",
         "The value of each token: what it hands over to whoever looks at it.",
         "每个词元的值向量：谁关注它，它就把这些内容交给谁。",
     )
@@ -229,7 +229,7 @@ def output(config: ModelConfig) -> Words:
         f"Concat(…) W_O{' + b_O' if bias else ''}",
         rf"\mathrm{{Concat}}(\ldots) W^O{' + b^O' if bias else ''}",
         f"W_O mixes the heads and comes back to d_model = {config.d_model} numbers.",
-        f"W_O 把各个头混合起来，回到 d_model = {config.d_model} 维。",
+        f"W_O 把各个头混合起来，变回 d_model = {config.d_model} 维。",
     )
 
 
@@ -312,11 +312,17 @@ def _norm(config: ModelConfig) -> tuple[str, str, str, str]:
     )
 
 
+def _linear(letter: str, config: ModelConfig, kind: Kind) -> tuple[str, str]:
+    """A projection: of this token, or of what is looked at."""
+    of_memory, name = kind == "cross" and letter != "q", letter.upper()
+    plain_bias, latex_bias = (f" + b_{name}", f" + b^{name}") if config.attention_bias else ("", "")
+    plain, latex = ("memory", r"\mathrm{memory}\,") if of_memory else ("x", "x")
+    return f"{plain} W_{name}{plain_bias}", f"{latex} W^{name}{latex_bias}"
+
+
 def _projected(letter: str, config: ModelConfig, kind: Kind) -> tuple[str, str]:
     """The formula of queries or keys, with what the configuration does to them before they meet."""
-    of, side = ("memory" if kind == "cross" and letter == "k" else "x"), letter.upper()
-    plain = f"{of} W_{side}{f' + b_{side}' if config.attention_bias else ''}"
-    latex = rf"{'x' if of == 'x' else r'm'} W^{side}{f' + b^{side}' if config.attention_bias else ''}"
+    plain, latex = _linear(letter, config, kind)
     if config.positions == "rotary" and kind != "cross":
         plain, latex = f"turn({plain}, pos)", rf"R_{{\mathrm{{pos}}}}({latex})"
     match config.similarity, letter:

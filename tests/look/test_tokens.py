@@ -18,6 +18,7 @@ def read(text, *, before=(), after=()):
         ("龘ok é", ["龘", "ok", "é"]),
         ("cat猫 cat", ["cat", "猫", "cat"]),
         ("a-b (the)", ["a-b", "(", "the", ")"]),
+        ("cat ! ( a", ["cat", "!", "(", "a"]),
     ],
 )
 def test_subwords_are_joined_and_chinese_is_shown_by_characters(text, words):

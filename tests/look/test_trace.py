@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
+from regard.look.contents import contents_of
 from regard.look.head_effects import effect_of_each_head
 from regard.look.interventions import HeadOff, MaskSource
 from regard.look.looking import look
@@ -166,6 +168,7 @@ def test_a_saved_trace_comes_back_equal(architecture, changes, tmp_path):
     trace = trace_of(model_of(torch.float32, architecture=architecture, **changes), interventions=[])
     trace.save(tmp_path / "a.safetensors")
     again = Trace.load(tmp_path / "a.safetensors")
+    assert trace.arrays.keys() == contents_of(trace.config)
     assert again == trace
     assert np.array_equal(again.attention(trace.kinds[0], 1, 2), trace.attention(trace.kinds[0], 1, 2))
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
@@ -182,9 +185,7 @@ def test_traces_differ_when_a_text_a_number_or_an_intervention_does(tmp_path):
     assert Trace.load(tmp_path / "changed").interventions == changed.interventions
     arrays = {name: array.copy() for name, array in trace.arrays.items()}
     arrays["encoder.output"][0, 0] += 1e-9
-    assert trace != Trace(
-        trace.config, trace.inputs, trace.outputs, trace.wanted, trace.pieces, trace.interventions, arrays
-    )
+    assert trace != replace(trace, arrays=arrays)
 
 
 def test_a_trace_of_a_long_text_costs_megabytes_and_grows_with_its_length():
@@ -277,7 +278,15 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
     with pytest.raises(RequestError, match="another version"):
         Trace.load(path)
     safetensors.numpy.save_file(arrays, path, metadata={"regard_trace": json.dumps({"format": 1})})
-    with pytest.raises(RequestError, match="damaged"):
+    with pytest.raises(RequestError, match="damaged, or was written by a later version"):
+        Trace.load(path)
+    safetensors.numpy.save_file(arrays, path, metadata={"regard_trace": "{"})
+    with pytest.raises(RequestError, match="its header is no JSON"):
+        Trace.load(path)
+    trace = trace_of(model_of())
+    arrays = {name: array for name, array in trace.arrays.items() if name != "encoder.output"}
+    replace(trace, arrays=arrays).save(path)
+    with pytest.raises(RequestError, match=r"lacks 1 arrays, such as encoder\.output"):
         Trace.load(path)
     with pytest.raises(RequestError, match="cannot be written"):
         trace_of(model_of()).save(tmp_path / "no" / "such" / "folder")

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.look.interventions import HeadOff, MaskSource, Pin, SkipBlock
+from regard.look.trace import Candidate
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
 from tests.model.small import weights_of
 from tests.parity import loops
@@ -303,3 +304,9 @@ def test_the_sentences_name_the_token_and_where_it_looks():
     assert f"{row.max():.3f}, goes to “{most}”" in steps["weights"].english
     assert f"{row.max():.3f} 归“{most}”" in steps["weights"].chinese
     assert steps["k"].rows == tuple(trace.inputs.texts)
+    assert (steps["k"].formula, steps["v"].formula) == ("k = memory W_K", "v = memory W_V")
+    best = trace.candidates(2)[0]
+    assert f"“{best.text}” comes next with {best.probability:.3f}" in steps["probabilities"].english
+    own = {step.name: step for step in trace.walk("decoder", 1, 1, 2)}
+    assert (own["k"].formula, own["v"].formula) == ("k = x W_K", "v = x W_V")
+    assert [Candidate(9, piece, 0.5).text for piece in ("▁the", "▁", "<0xE7>")] == ["the", "▁", "<0xE7>"]
