@@ -14,11 +14,11 @@ from regard.config import ModelConfig
 from regard.look.blocks import KINDS, place_of
 from regard.look.interventions import (
     NEVER,
-    HeadOff,
     Intervention,
     NoPositions,
     SkipBlock,
     change_scores,
+    heads_off,
     masked_source,
 )
 from regard.model.taps import Replace
@@ -56,9 +56,9 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
         block, layer, name = place
         if name == "output" and SkipBlock(block=block, layer=layer) in interventions:
             return torch.zeros_like(value)
-        if name == "heads":
-            off = [head for head in range(config.n_heads) if _is_off(block, layer, head)]
-            return without_heads(value, off) if off else value
+        if name == "heads" and (off := heads_off(interventions, block, layer)):
+            value = value.clone()
+            value[..., off, :] = 0.0
         if name == "scores" and block in KINDS:
             value = value.clone()
             for head in range(config.n_heads):
@@ -67,18 +67,4 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
                 value[..., hidden] = NEVER
         return value
 
-    def _is_off(block: str, layer: int, head: int) -> bool:
-        return any(
-            (each.kind, each.layer, each.head) == (block, layer, head)
-            for each in interventions
-            if isinstance(each, HeadOff)
-        )
-
     return change
-
-
-def without_heads(heads: Tensor, off: Sequence[int]) -> Tensor:
-    """(…, heads, d_v) with zeros in place of some heads."""
-    heads = heads.clone()
-    heads[..., list(off), :] = 0.0
-    return heads

@@ -218,6 +218,12 @@ def _concerns(each: Intervention, kind: Kind, layer: int, head: int) -> bool:
     return isinstance(each, NoScale)
 
 
+def heads_off(interventions: Iterable[Intervention], block: BlockName, layer: int) -> list[int]:
+    """The heads of a block that are switched off."""
+    off = (each for each in interventions if isinstance(each, HeadOff))
+    return sorted({each.head for each in off if (each.kind, each.layer) == (block, layer)})
+
+
 def masked_source(interventions: Iterable[Intervention]) -> list[int]:
     """The tokens of the inputs that nobody may look at."""
     return sorted({each.token for each in interventions if isinstance(each, MaskSource)})

@@ -8,13 +8,12 @@ a token, they tell which part set out from which token. Rows sum to 1 over both 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from regard.look.blocks import Kind, address_of, layers_of
-from regard.look.interventions import HeadOff
+from regard.look.interventions import heads_off
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -72,8 +71,7 @@ def norm_weighted(model: Model, trace: Trace) -> Mixing:
     config = trace.config
 
     def mixing(kind: Kind, layer: int) -> np.ndarray:
-        off = HeadOff(kind=kind, layer=layer, head=0)
-        on = [i for i in range(config.n_heads) if replace(off, head=i) not in trace.interventions]
+        on = sorted(set(range(config.n_heads)) - set(heads_off(trace.interventions, kind, layer)))
         w_o = model.get_parameter(f"{address_of(kind, layer)}.w_o.weight").detach().double().cpu().numpy()
         parts = np.split(w_o, config.n_heads, axis=1)
         if not on:

@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.look import walk_words as words
 from regard.look.blocks import BlockName, Kind, layers_of, stack_of, sublayers_of
-from regard.look.interventions import HeadOff, SkipBlock
+from regard.look.interventions import SkipBlock, heads_off
 from regard.look.walk_words import Words
 
 if TYPE_CHECKING:
@@ -115,15 +115,12 @@ class _Walker:
             trace.attention(self.kind, self.layer, head)[self.query] @ trace.v(self.kind, self.layer, head)
             for head in range(config.n_heads)
         ]
-        off = {each.head for each in trace.interventions if isinstance(each, HeadOff) and self.is_here(each)}
+        off = heads_off(trace.interventions, self.kind, self.layer)
         if self.head in off:
             yield self.step("intervention", words.INTERVENTION, np.zeros_like(heads[self.head]))
         joined = np.concatenate([np.zeros_like(x) if i in off else x for i, x in enumerate(heads)])
         yield self.step("concat", words.concat(config), joined)
         yield from self.block(self.kind)
-
-    def is_here(self, each: HeadOff) -> bool:
-        return (each.kind, each.layer) == (self.kind, self.layer)
 
     def normed(self, block: BlockName) -> Iterator[Step]:
         """What a block reads, where it is normalised first."""

@@ -147,6 +147,20 @@ def test_without_a_target_the_best_hypothesis_is_traced():
     assert look(model, subwords(), ids, best.ids) == trace
 
 
+def test_the_decoder_alone_reads_the_source_and_then_the_target():
+    model, (one, other) = model_of(architecture="decoder"), subwords().encode(["the cat", "sat on"])
+    trace = look(model, subwords(), "the cat", "sat on")
+    assert trace.wanted == (*one, *other)
+    assert trace.outputs.ids == (subwords().bos_id, *one, *other)
+    assert trace == look(model, subwords(), [*one, *other])
+    assert len(trace.candidates(len(trace.wanted))) == 10  # what would come next
+
+
+def test_other_ends_may_be_named():
+    trace = trace_of(model_of(), bos=7, eos=8)
+    assert (trace.outputs.ids[0], trace.inputs.ids[-1], trace.wanted[-1]) == (7, 8, 8)
+
+
 @each_architecture
 def test_norms_of_the_residual_stream_start_at_the_embedding(architecture):
     model = model_of(architecture=architecture)
@@ -186,6 +200,8 @@ def test_traces_differ_when_a_text_a_number_or_an_intervention_does(tmp_path):
     arrays = {name: array.copy() for name, array in trace.arrays.items()}
     arrays["encoder.output"][0, 0] += 1e-9
     assert trace != replace(trace, arrays=arrays)
+    narrower = {**trace.arrays, "said.ids": trace.arrays["said.ids"].astype(np.int32)}
+    assert trace != replace(trace, arrays=narrower)
 
 
 def test_a_trace_of_a_long_text_costs_megabytes_and_grows_with_its_length():
