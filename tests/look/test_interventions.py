@@ -11,6 +11,7 @@ from regard.config import ModelConfig
 from regard.engine.engine import Search
 from regard.errors import RequestError
 from regard.look.head_effects import effect_of_each_head
+from regard.look.intervening import replacing
 from regard.look.interventions import (
     HeadOff,
     MaskSource,
@@ -180,8 +181,10 @@ def test_a_search_is_intervened_in_as_the_trace_is(changes):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("before", [(), (NoPositions(),)])
-def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(architecture, before, monkeypatch):
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(architecture, changed, monkeypatch):
+    kind = "decoder" if architecture == "decoder" else "encoder"
+    before = [NoPositions(), SkipBlock(block=kind, layer=1)] if changed else []
     monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)  # several batches, the last not full
     model = model_of(architecture=architecture)
     trace = trace_of(model, interventions=before)
@@ -262,6 +265,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(RequestError, match="give the target too"):
         check([Pin(kind="cross", layer=0, head=0, query=0, key=0)], config, 7, None)
     check([Pin(kind="encoder", layer=0, head=0, query=0, key=0)], config, 7, None)
+    check([Pin(kind="decoder", layer=0, head=0, query=3, key=1), MaskSource(token=1)], config, 7, 5)
     with pytest.raises(RequestError, match="every token of the inputs is masked"):
         check([MaskSource(token=0), MaskSource(token=1)], config, 2, 5)
     with pytest.raises(RequestError, match=r"\(pin\): key 1 is masked"):
@@ -277,6 +281,21 @@ def test_what_makes_no_sense_is_refused():
         check([HeadOff(kind="cross", layer=0, head=0)], alone, 0, 5)
     with pytest.raises(RequestError, match="block encoder is not in this model"):
         check([SkipBlock(block="encoder", layer=0)], alone, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("address", "shape"),
+    [
+        ("decoder.layers.1.multi_head_attention.scores", (1, 3, 5, 8)),
+        ("decoder.layers.1.multi_head_attention.heads", (5, 3, 11)),
+        ("decoder.layers.0.feed_forward.output", (5, 14)),
+    ],
+)
+def test_what_is_replaced_is_itself_left_alone(address, shape):
+    value = torch.randn(shape)
+    kept = value.clone()
+    assert not torch.equal(replacing(EACH, model_of().config)(address, value), value)
+    assert torch.equal(value, kept)
 
 
 def test_the_order_of_a_list_says_nothing():

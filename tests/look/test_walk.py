@@ -269,6 +269,7 @@ def test_an_intervention_is_a_step_where_it_changes_the_numbers():
     steps = {step.name: step.values for step in off.walk("cross", 1, 0, 2)}
     assert not steps["intervention"].any()
     assert not steps["concat"][: len(steps["head"])].any()
+    assert "intervention" not in names(off.walk("cross", 1, 1, 2))  # another head's
     skipped = trace_of(model, interventions=[SkipBlock(block="decoder-feed-forward", layer=1)])
     assert "intervention" in names(skipped.walk("cross", 1, 0, 2))
     assert "feed-forward" not in names(skipped.walk("cross", 1, 0, 2))
