@@ -305,7 +305,11 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
     with pytest.raises(RequestError, match=r"lacks 1 arrays, such as encoder\.output"):
         Trace.load(path)
     with pytest.raises(RequestError, match="cannot be written"):
-        trace_of(model_of()).save(tmp_path / "no" / "such" / "folder")
+        trace.save(tmp_path / "no" / "such" / "folder")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(RequestError, match="cannot be written"):
+        trace.save(tmp_path / "taken")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "taken"]
 
 
 def test_numbers_are_those_of_a_float32_model_too():
