@@ -1,1 +1,1 @@
-"""Pictures of what happened and of what a model looked at: SVG, one file each, without a dependency."""
+"""Looking inside a model: traces, interventions and what they mean; and pictures, without a dependency."""

@@ -65,7 +65,7 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run the sub-layer inside its residual connection."""
         if self.norm_first:
-            added = self.dropout(sublayer(self.norm(x)), added_to=x)
+            added = self.dropout(sublayer(tap(self, "normed", self.norm(x))), added_to=x)
         else:
             added = self.norm(self.dropout(sublayer(x), added_to=x))
         return tap(self, "output", added)

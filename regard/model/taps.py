@@ -19,15 +19,16 @@ import torch
 from torch import Tensor, nn
 
 Replace = Callable[[str, Tensor], Tensor]
+Keep = Callable[[str], bool]
 
 
 class Recorder:
     """What was seen, by address: the module's path in the model, a dot, the activation's name."""
 
-    def __init__(self, model: nn.Module, replace: Replace | None) -> None:
+    def __init__(self, model: nn.Module, replace: Replace | None, keep: Keep | None) -> None:
         self.seen: dict[str, Tensor] = {}
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._replace = replace
+        self._replace, self._keep = replace, keep
 
     def tap(self, module: nn.Module, name: str, value: Tensor) -> Tensor:
         """Keep the value under its address, after the replacement if there is one."""
@@ -37,7 +38,8 @@ class Recorder:
         address = f"{path}.{name}" if path else name
         if self._replace is not None:
             value = self._replace(address, value)
-        self.seen[address] = value.detach()
+        if self._keep is None or self._keep(address):
+            self.seen[address] = value.detach()
         return value
 
 
@@ -60,9 +62,14 @@ def tap(module: nn.Module, name: str, value: Tensor) -> Tensor:
 
 
 @contextmanager
-def recording(model: nn.Module, replace: Replace | None = None) -> Iterator[dict[str, Tensor]]:
-    """Record every activation of `model` by address; `replace(address, value)` may change it on the way."""
-    recorder = Recorder(model, replace)
+def recording(
+    model: nn.Module, replace: Replace | None = None, keep: Keep | None = None
+) -> Iterator[dict[str, Tensor]]:
+    """Record every activation of `model` by address, or those only whose address passes `keep`.
+
+    `replace(address, value)` may change each of them on the way.
+    """
+    recorder = Recorder(model, replace, keep)
     token = _recorder.set(recorder)
     try:
         yield recorder.seen

@@ -178,6 +178,28 @@ def test_outside_a_recording_nothing_is_kept_and_the_softmax_is_not_written_out(
     assert tap(model, "anything", value) is value
 
 
+def test_what_is_not_to_be_kept_is_passed_on_and_can_still_be_replaced():
+    model = small_model()
+    whole = run(model)
+
+    def negated(address: str, value: torch.Tensor) -> torch.Tensor:
+        return -value if address == "output_probabilities.logits" else value
+
+    with recording(model, negated, keep=lambda address: address.endswith(".q")) as seen:
+        result = run(model)
+    assert set(seen) == {address for address in seen if address.endswith(".q")} != set()
+    assert_close(result, -whole)
+
+
+def test_behind_a_pre_norm_lies_what_the_sub_layer_reads():
+    model = small_model(norm_position="pre")
+    with recording(model) as seen:
+        run(model)
+    normed = seen["encoder.layers.1.add_and_norm.0.normed"]
+    attention = model.encoder.layers[1].multi_head_attention
+    assert_close(seen["encoder.layers.1.multi_head_attention.v"].flatten(1), attention.w_v(normed))
+
+
 def test_a_recording_ends_when_what_it_watches_fails():
     model = small_model()
     with pytest.raises(RuntimeError, match="midway"), recording(model):

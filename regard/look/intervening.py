@@ -1,0 +1,70 @@
+"""Interventions carried out: through the taps of a model, or on a model that shares all its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from regard.bundle.weights import undrawn
+from regard.config import ModelConfig
+from regard.look.blocks import KINDS, place_of
+from regard.look.interventions import (
+    NEVER,
+    Intervention,
+    NoPositions,
+    SkipBlock,
+    change_scores,
+    heads_off,
+    masked_source,
+)
+from regard.model.taps import Replace
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
+
+
+def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
+    """The model to run: the same one, or one that is told no positions and shares its weights.
+
+    The model itself is never touched, so others may use it meanwhile.
+    """
+    if not any(isinstance(each, NoPositions) for each in interventions):
+        return model
+    unplaced = undrawn(replace(model.config, positions="none"))
+    modules = dict(model.named_modules())
+    for path, module in unplaced.named_modules():
+        for name in module._parameters:
+            module._parameters[name] = modules[path]._parameters[name]
+    unplaced.compute_dtype = model.compute_dtype
+    return unplaced.eval()
+
+
+def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:
+    """What `recording` is to do with each activation; None where nothing changes."""
+    if not interventions:
+        return None
+    hidden = masked_source(interventions)
+
+    def change(address: str, value: Tensor) -> Tensor:
+        place = place_of(address)
+        if place is None:
+            return value
+        block, layer, name = place
+        if name == "output" and SkipBlock(block=block, layer=layer) in interventions:
+            return torch.zeros_like(value)
+        if name == "heads" and (off := heads_off(interventions, block, layer)):
+            value = value.clone()
+            value[..., off, :] = 0.0
+        if name == "scores" and block in KINDS:
+            value = value.clone()
+            for head in range(config.n_heads):
+                change_scores(value[:, head], interventions, config, block, layer, head)
+            if block != "decoder":
+                value[..., hidden] = NEVER
+        return value
+
+    return change

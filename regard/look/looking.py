@@ -1,0 +1,199 @@
+"""To look: find an output as fast as usual, then read the pair once more with everything named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.engine.engine import Request, Search
+from regard.engine.torch_engine import TorchEngine
+from regard.errors import RequestError
+from regard.look.contents import recorded_of, similarity_weights_of
+from regard.look.intervening import intervened, replacing
+from regard.look.interventions import Intervention, check
+from regard.look.saying import said
+from regard.look.tokens import read_tokens
+from regard.look.trace import Trace
+from regard.model.classifier import Classifier
+from regard.model.language_model import LanguageModel
+from regard.model.taps import recording
+from regard.model.transformer import Transformer
+from regard.packing import Packed, pack
+from regard.text.subwords import Subwords
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
+
+Text = str | Sequence[int]
+"""A text, or token ids without those that start and end it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The ids that the two stacks read, and those that came next."""
+
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()
+
+
+@torch.inference_mode()
+def look(
+    model: Model,
+    subwords: Subwords,
+    source: Text,
+    target: Text | None = None,
+    *,
+    search: Search | None = None,
+    interventions: Sequence[Intervention] = (),
+    bos: int | None = None,
+    eos: int | None = None,
+) -> Trace:
+    """Trace what a model does with a text.
+
+    Args:
+        model: out of training, on any device. It is not changed.
+        subwords: its vocabulary.
+        source: what it reads. The decoder alone reads this and then the target; the encoder alone, only this.
+        target: what it is to have written, whole or in part; if an encoder-decoder model is given none, it
+            is searched for.
+        search: how; by default as `Search` has it.
+        interventions: what to change inside of the model, in the search too.
+        bos: the token that starts an output; by default the vocabulary's.
+        eos: the token that ends a text; by default the vocabulary's.
+
+    Raises:
+        RequestError: model, vocabulary, texts and interventions do not fit each other.
+    """
+    _check_model(model, subwords, target)
+    bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
+    interventions = tuple(interventions)
+    ids, answer = _ids(subwords, source), None if target is None else _ids(subwords, target)
+    if isinstance(model, Transformer) and answer is None:
+        check(interventions, model.config, len(ids) + 1, None)
+        answer = _found(model, ids, search or Search(), interventions, bos, eos)
+    read = _read(model, subwords, ids, answer or (), bos, eos)
+    check(interventions, model.config, len(read.inputs), len(read.outputs))
+    return _traced(model, subwords, read, interventions)
+
+
+def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | None) -> Tensor:
+    """The states behind the output layer: one for each token of the outputs, or one for each text's label."""
+    match model:
+        case Transformer():
+            assert inputs is not None
+            assert outputs is not None
+            return model.decode(outputs, model.encode(inputs))
+        case LanguageModel():
+            assert outputs is not None
+            return model.decode(outputs)
+        case Classifier():
+            assert inputs is not None
+            return model.encode(inputs).index_select(0, inputs.boundaries.starts_B)
+        case other:
+            assert_never(other)
+
+
+def _check_model(model: Model, subwords: Subwords, target: Text | None) -> None:
+    if model.training:
+        raise RequestError("the model is in training, where dropout blurs what it does: call model.eval()")
+    if model.config.vocab_size != subwords.vocab_size:
+        sizes = f"{model.config.vocab_size} subwords in the model, {subwords.vocab_size} in the vocabulary"
+        raise RequestError(f"{sizes}: they do not belong together")
+    if isinstance(model, Classifier) and target is not None:
+        raise RequestError("the encoder alone writes nothing: leave the target out")
+
+
+def _ids(subwords: Subwords, text: Text) -> tuple[int, ...]:
+    ids = subwords.encode_one(text) if isinstance(text, str) else text
+    return tuple(int(i) for i in ids)
+
+
+def _found(
+    model: Transformer,
+    ids: tuple[int, ...],
+    search: Search,
+    interventions: Sequence[Intervention],
+    bos: int,
+    eos: int,
+) -> tuple[int, ...]:
+    """The best output of a search, by the model as it is intervened in."""
+    watched = intervened(model, interventions)
+    assert isinstance(watched, Transformer), "an intervention keeps the architecture"
+    engine = TorchEngine([watched], bos=bos, eos=eos, device=_device(watched))
+    replace = replacing(interventions, watched.config)
+    with nullcontext() if replace is None else recording(watched, replace, keep=lambda _: False):
+        ((best, *_),) = engine.decode([Request(ids=ids)], search)
+    return best.ids
+
+
+def _read(
+    model: Model, subwords: Subwords, ids: tuple[int, ...], answer: tuple[int, ...], bos: int, eos: int
+) -> Read:
+    match model:
+        case Transformer():
+            return Read(inputs=(*ids, eos), outputs=(bos, *answer), wanted=(*answer, eos))
+        case LanguageModel():
+            return Read(outputs=(bos, *ids, *answer), wanted=(*ids, *answer))
+        case Classifier():
+            return Read(inputs=(subwords.cls_id, *ids))
+        case other:
+            assert_never(other)
+
+
+def _traced(model: Model, subwords: Subwords, read: Read, interventions: tuple[Intervention, ...]) -> Trace:
+    """One pass over what was read, recorded."""
+    model = intervened(model, interventions)
+    device, config = _device(model), model.config
+    inputs = pack([read.inputs], device) if read.inputs else None
+    outputs = pack([read.outputs], device) if read.outputs else None
+    with recording(model, replacing(interventions, config), keep=recorded_of(config).__contains__) as seen:
+        states_ND = predicting_states(model, inputs, outputs)
+    arrays = {address: _array(value) for address, value in seen.items()}
+    arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
+    # Copied: the model may learn on.
+    arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
+    candidates = said(model, seen, states_ND, read.wanted)
+    arrays |= {f"said.{name}": _array(value) for name, value in candidates.items()}
+    mentioned = np.unique(arrays["said.ids"]).tolist()
+    is_label = isinstance(model, Classifier)
+    names = [str(i) for i in mentioned] if is_label else subwords.pieces(mentioned)
+    return Trace(
+        config=config,
+        inputs=read_tokens(subwords, read.inputs) if read.inputs else None,
+        outputs=read_tokens(subwords, read.outputs) if read.outputs else None,
+        wanted=(int(arrays["said.ids"][-1, 0, 0]),) if is_label else read.wanted,
+        pieces=dict(zip(mentioned, names, strict=True)),
+        interventions=interventions,
+        arrays=arrays,
+    )
+
+
+def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
+    """The two that are added up below a stack."""
+    if tokens is None:
+        return {}
+    embedding, positions = (getattr(model, f"{side}_{part}") for part in ("embedding", "positions"))
+    found = {f"{side}_embedding.embedded": _array(embedding(tokens.ids_N))}
+    if positions is not None:
+        found[f"{side}_embedding.positions"] = _array(positions(tokens.boundaries))
+    return found
+
+
+def _array(value: Tensor) -> np.ndarray:
+    """On the host, in one piece, and in a dtype that numpy knows."""
+    value = value.detach().cpu()
+    if value.dtype in (torch.bfloat16, torch.float16):
+        value = value.float()
+    array: np.ndarray = value.numpy()
+    return np.ascontiguousarray(array)
+
+
+def _device(model: Model) -> torch.device:
+    return next(model.parameters()).device

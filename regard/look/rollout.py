@@ -1,0 +1,89 @@
+"""What reaches a token from below, when the attention of all layers is followed: rollout.
+
+Each block is taken to pass on half of what a token was and half of what its attention mixes in, which stands
+for the residual connection (Abnar and Zuidema, 2020). Shares are multiplied up the stack: of what arrives at
+a token, they tell which part set out from which token. Rows sum to 1 over both sides together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regard.look.blocks import Kind, address_of, layers_of
+from regard.look.interventions import heads_off
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
+    from regard.look.trace import Trace
+
+Mixing = Callable[[Kind, int], np.ndarray]
+"""How much the tokens of one block take from which: (queries, keys), rows that sum to 1."""
+
+
+class Shares(NamedTuple):
+    """Where that which arrives at each token of the last layer set out; None for a side that is not there."""
+
+    of_inputs: np.ndarray | None
+    of_outputs: np.ndarray | None
+
+
+def rollout(trace: Trace, mixing: Mixing | None = None) -> Shares:
+    """Follow attention from the last layer down; by default the mean of each block's heads."""
+    mixing = mean_attention(trace) if mixing is None else mixing
+    of_inputs = None
+    if trace.inputs is not None:
+        of_inputs = np.eye(len(trace.inputs))
+        for layer in range(layers_of(trace.config, "encoder")):
+            of_inputs = (of_inputs + mixing("encoder", layer) @ of_inputs) / 2
+    if trace.outputs is None:
+        return Shares(of_inputs, None)
+    of_outputs = np.eye(len(trace.outputs))
+    from_memory = None if of_inputs is None else np.zeros((len(trace.outputs), len(of_inputs)))
+    for layer in range(layers_of(trace.config, "decoder")):
+        weights_TT = mixing("decoder", layer)
+        of_outputs = (of_outputs + weights_TT @ of_outputs) / 2
+        if from_memory is not None and of_inputs is not None:
+            from_memory = (from_memory + weights_TT @ from_memory) / 2
+            from_memory = (from_memory + mixing("cross", layer) @ of_inputs) / 2
+            of_outputs = of_outputs / 2
+    return Shares(from_memory, of_outputs)
+
+
+def mean_attention(trace: Trace) -> Mixing:
+    """The attention of a block, as the mean of its heads."""
+
+    def mixing(kind: Kind, layer: int) -> np.ndarray:
+        heads = range(trace.config.n_heads)
+        mean_LM: np.ndarray = np.mean([trace.attention(kind, layer, head) for head in heads], axis=0)
+        return mean_LM
+
+    return mixing
+
+
+def norm_weighted(model: Model, trace: Trace) -> Mixing:
+    """Attention weighed by what it carries: the length of Σ_heads weight · v W_O (Kobayashi et al., 2020).
+
+    A head may look hard at a token whose value is next to nothing; this tells the two apart.
+    """
+    config = trace.config
+
+    def mixing(kind: Kind, layer: int) -> np.ndarray:
+        on = sorted(set(range(config.n_heads)) - set(heads_off(trace.interventions, kind, layer)))
+        w_o = model.get_parameter(f"{address_of(kind, layer)}.w_o.weight").detach().double().cpu().numpy()
+        parts = np.split(w_o, config.n_heads, axis=1)
+        if not on:
+            return np.zeros(trace.may_attend(kind).shape)
+        handed_HMD = np.stack([trace.v(kind, layer, head) @ parts[head].T for head in on])
+        weights_HLM = np.stack([trace.attention(kind, layer, head) for head in on])
+        # Query by query: all at once, a long text would take gigabytes.
+        carried = (
+            np.einsum("hm,hmd->md", weights_HM, handed_HMD) for weights_HM in weights_HLM.swapaxes(0, 1)
+        )
+        lengths_LM = np.stack([np.linalg.norm(carried_MD, axis=-1) for carried_MD in carried])
+        shares_LM: np.ndarray = lengths_LM / lengths_LM.sum(-1, keepdims=True)
+        return shares_LM
+
+    return mixing

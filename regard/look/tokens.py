@@ -1,0 +1,175 @@
+"""A text as a model reads or writes it: tokens with their place in the text, and the words they make up.
+
+Spans count characters of `Tokens.text` and lie end to end: together the tokens spell the text. A letter that
+is spelt in bytes belongs to all of its bytes, so no part of it is ever shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from regard.text.subwords import Subwords
+
+SPACE = "▁"
+"""How SentencePiece writes a space."""
+_SPECIAL = re.compile(r"</?s>|\[CLS\]|<2[^<>]+>")
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_UNKNOWN, _UNKNOWN_TEXT = "<unk>", " ⁇ "
+"""What no text gives, though a model may write it; the text is SentencePiece's."""
+
+# Scripts without spaces between words: in Chinese, Japanese, Thai, Lao and Khmer every token stands alone.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_INSIDE_WORDS = "'’-"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One subword, in its place."""
+
+    id: int
+    piece: str
+    """As the vocabulary writes it."""
+    text: str
+    """As one shows it: without its space, and as the whole letter where it is one byte of it."""
+    start: int
+    end: int
+    """The characters that it spells, its space among them."""
+    special: bool
+    """Whether it stands for no text: `<s>`, `</s>`, `[CLS]`, a tag."""
+    word: int
+    """The number of the word that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Neighbouring tokens that one reads together."""
+
+    text: str
+    first: int
+    last: int
+    """Its first and its last token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of one side, and the text that they spell."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, i: int) -> Token:
+        return self.tokens[i]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids that the model read."""
+        return tuple(token.id for token in self.tokens)
+
+    @property
+    def texts(self) -> list[str]:
+        """One label for each token."""
+        return [token.text for token in self.tokens]
+
+    @property
+    def words(self) -> list[Word]:
+        """The tokens in groups: subwords joined; a script that knows no spaces token by token."""
+        found = []
+        for _, group in groupby(enumerate(self.tokens), key=lambda each: each[1].word):
+            members = [*group]
+            (first, head), (last, tail) = members[0], members[-1]
+            text = head.text if head.special else self.text[head.start : tail.end].strip()
+            found.append(Word(text or head.text, first, last))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"text": self.text, "tokens": [asdict(token) for token in self.tokens]}
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> Tokens:
+        """Undo `to_json`."""
+        return Tokens(values["text"], tuple(Token(**token) for token in values["tokens"]))
+
+
+def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
+    """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
+    pieces = subwords.pieces(ids)
+    text, spans = "", []
+    for is_byte, run in groupby(pieces, key=lambda piece: bool(_BYTE.fullmatch(piece))):
+        for spelt, n_tokens in _letters([*run]) if is_byte else _plain(run, at_start=not text):
+            spans += [(len(text), len(text) + len(spelt))] * n_tokens
+            text += spelt
+    special = [bool(_SPECIAL.fullmatch(piece)) for piece in pieces]
+    words = _word_numbers(text, spans, special)
+    tokens = [
+        Token(int(i), piece, _shown(text[start:end], piece), start, end, is_special, word)
+        for i, piece, (start, end), is_special, word in zip(ids, pieces, spans, special, words, strict=True)
+    ]
+    return Tokens(text, tuple(tokens))
+
+
+def _plain(pieces: Iterator[str], *, at_start: bool) -> Iterator[tuple[str, int]]:
+    """What each piece spells. SentencePiece puts a space before every text: the first one is left out."""
+    for piece in pieces:
+        if _SPECIAL.fullmatch(piece):
+            yield "", 1
+            continue
+        spelt = _UNKNOWN_TEXT if piece == _UNKNOWN else piece.replace(SPACE, " ")
+        yield spelt.removeprefix(" ") if at_start and piece != _UNKNOWN else spelt, 1
+        at_start = False
+
+
+def _letters(pieces: list[str]) -> Iterator[tuple[str, int]]:
+    """Letters spelt in bytes, each with its number of bytes; a byte that is part of none is U+FFFD."""
+    data = bytes(int(piece[3:5], 16) for piece in pieces)
+    i = 0
+    while i < len(data):
+        width = next((n for n in (1, 2, 3, 4) if _is_letter(data[i : i + n])), 0)
+        yield data[i : i + width].decode() if width else "\ufffd", width or 1
+        i += width or 1
+
+
+def _is_letter(data: bytes) -> bool:
+    try:
+        return len(data.decode()) == 1
+    except UnicodeDecodeError:
+        return False
+
+
+def _shown(spelt: str, piece: str) -> str:
+    return (spelt.strip() or SPACE) if spelt else piece
+
+
+def _word_numbers(text: str, spans: Sequence[tuple[int, int]], special: Sequence[bool]) -> list[int]:
+    """Which word each token belongs to. A token that is only a space belongs to the word that it opens."""
+    numbers: list[int] = []
+    before = ""  # the last letter of the word so far
+    for i, (start, end) in enumerate(spans):
+        spelt = text[start:end]
+        same_letter = i > 0 and spelt and spans[i - 1] == (start, end)
+        fresh = i == 0 or special[i] or special[i - 1] or spelt[:1].isspace() or _parts(before, spelt[:1])
+        numbers.append((numbers[-1] if numbers else -1) + (1 if fresh and not same_letter else 0))
+        before = spelt.strip()[-1:] if spelt.strip() else "" if fresh else before
+    return numbers
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether a word ends between two letters."""
+    if not before or not after:
+        return False
+    if _UNSPACED.match(before) or _UNSPACED.match(after):
+        return True
+    return _in_word(before) != _in_word(after)
+
+
+def _in_word(letter: str) -> bool:
+    return letter.isalnum() or letter in _INSIDE_WORDS or "\u0300" <= letter <= "\u036f"

@@ -1,0 +1,203 @@
+"""Measures of influence, each against another road to the same numbers."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.errors import RequestError
+from regard.look.influence import (
+    agreement,
+    deletion_curve,
+    gradient_times_input,
+    integrated_gradients,
+    value_zeroing,
+)
+from regard.look.interventions import HeadOff, MaskSource, NoPositions
+from regard.look.looking import look
+from regard.look.rollout import norm_weighted, rollout
+from regard.model.taps import recording
+from regard.packing import pack
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
+from tests.parity.tolerances import TOLERANCES
+
+each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
+
+
+@pytest.fixture(autouse=True)
+def _few_copies_at_once(monkeypatch):
+    monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)  # several batches, the last not full
+
+
+def close(one, other):
+    np.testing.assert_allclose(one, other, **TOLERANCES[torch.float64])
+
+
+def log_prob(model, trace, row, replace=None):
+    """Of one token that was wanted, by a run of its own."""
+    sides = [pack([side.ids]) for side in (trace.inputs, trace.outputs) if side is not None]
+    with torch.no_grad(), recording(model, replace):
+        return float(model(*sides).log_softmax(-1)[row, trace.wanted[row]])
+
+
+def read_side(trace):
+    return ("input", trace.inputs) if trace.inputs is not None else ("output", trace.outputs)
+
+
+@each_architecture
+def test_gradient_times_input_is_the_slope_of_making_an_embedding_longer(architecture):
+    model = model_of(architecture=architecture, feed_forward="gelu")
+    trace = trace_of(model)
+    side, tokens = read_side(trace)
+    row = len(trace.wanted) - 1
+    found = gradient_times_input(model, trace, row)
+    assert found.shape == (len(tokens),)
+    for j in range(len(tokens)):
+        ends = []
+        for more in (1e-5, -1e-5):
+
+            def longer(address, value, more=more, j=j):
+                if address == f"{side}_embedding.with_positions":
+                    value = value.clone()
+                    value[j] += more * torch.tensor(trace.arrays[f"{side}_embedding.embedded"][j])
+                return value
+
+            ends.append(log_prob(model, trace, row, longer))
+        assert found[j] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-4, abs=1e-6)
+
+
+@each_architecture
+def test_integrated_gradients_add_up_to_what_the_embeddings_changed(architecture):
+    model = model_of(architecture=architecture, feed_forward="gelu")
+    trace = trace_of(model)
+    side, _ = read_side(trace)
+
+    def empty(address, value):
+        if address == f"{side}_embedding.with_positions":
+            return value - torch.tensor(trace.arrays[f"{side}_embedding.embedded"])
+        return value
+
+    changed = log_prob(model, trace, 0) - log_prob(model, trace, 0, empty)
+    assert integrated_gradients(model, trace, 0).sum() == pytest.approx(changed, abs=0.02)
+    assert abs(changed - gradient_times_input(model, trace, 0).sum()) > 0.05
+
+
+@each_architecture
+def test_value_zeroing_is_what_is_lost_token_by_token(architecture):
+    model = model_of(architecture=architecture)
+    trace = trace_of(model)
+    _, tokens = read_side(trace)
+    row = len(trace.wanted) - 1
+    found = value_zeroing(model, trace, row)
+    for j in range(len(tokens)):
+
+        def without(address, value, j=j):
+            if address.endswith("attention.v") and (trace.inputs is None or ".masked" not in address):
+                value = value.clone()
+                value[j] = 0
+            return value
+
+        close(found[j], log_prob(model, trace, row) - log_prob(model, trace, row, without))
+    assert np.abs(found).max() > 1e-4
+
+
+def test_a_deletion_curve_masks_the_most_influential_first():
+    model = model_of()
+    trace = trace_of(model)
+    influence = np.random.default_rng(2).normal(size=len(trace.inputs))
+    curve = deletion_curve(model, trace, 2, influence)
+    order = np.argsort(-influence).tolist()
+    assert len(curve) == len(trace.inputs)
+    for n in range(len(curve)):
+        masks = [MaskSource(token=token) for token in order[:n]]
+        close(curve[n], look(model, subwords(), SOURCE, TARGET, interventions=masks).log_probs[2])
+
+
+def test_of_the_decoder_alone_only_what_came_before_is_deleted():
+    model = model_of(architecture="decoder")
+    trace = trace_of(model)
+    curve = deletion_curve(model, trace, 3, np.arange(len(trace.outputs)))
+    assert len(curve) == 4
+    close(curve[0], trace.log_probs[3])
+    assert (np.diff(curve) != 0).all()
+
+
+def joint(trace):
+    """The same flow, as one matrix over the tokens of both sides for every block."""
+    sides = [len(side) if side is not None else 0 for side in (trace.inputs, trace.outputs)]
+    n_in, n = sides[0], sum(sides)
+    whole = np.eye(n)
+    config = trace.config
+    blocks = [("encoder", i) for i in range(config.encoder_layers) if trace.inputs is not None]
+    if trace.outputs is not None:
+        for i in range(config.decoder_layers):
+            blocks += [("decoder", i)] + ([("cross", i)] if trace.inputs is not None else [])
+    for kind, layer in blocks:
+        mean = sum(trace.attention(kind, layer, head) for head in range(config.n_heads)) / config.n_heads
+        block = np.eye(n)
+        rows = slice(0, n_in) if kind == "encoder" else slice(n_in, n)
+        columns = slice(n_in, n) if kind == "decoder" else slice(0, n_in)
+        block[rows] /= 2
+        block[rows, columns] += mean / 2
+        whole = block @ whole
+    return whole, n_in
+
+
+@each_architecture
+def test_rollout_is_the_product_of_all_the_blocks(architecture):
+    trace = trace_of(model_of(architecture=architecture))
+    whole, n_in = joint(trace)
+    shares = rollout(trace)
+    rows = whole if trace.outputs is None else whole[n_in:]
+    if shares.of_inputs is not None:
+        close(shares.of_inputs, rows[:, :n_in])
+    if shares.of_outputs is not None:
+        close(shares.of_outputs, rows[:, n_in:])
+    close(sum(part.sum(-1) for part in shares if part is not None), np.ones(len(rows)))
+
+
+@pytest.mark.parametrize("changes", [[], [HeadOff(kind="cross", layer=1, head=1)]])
+def test_norm_weighted_attention_is_the_length_of_what_is_carried(changes):
+    model = model_of()
+    trace = trace_of(model, interventions=changes)
+    found = norm_weighted(model, trace)("cross", 1)
+    w_o = model.decoder.layers[1].multi_head_attention.w_o.weight.detach().numpy()
+    heads = [0, 2] if changes else [0, 1, 2]
+    lengths = np.zeros_like(found)
+    for i, j in np.ndindex(found.shape):
+        carried = sum(
+            trace.attention("cross", 1, h)[i, j] * w_o[:, 11 * h : 11 * (h + 1)] @ trace.v("cross", 1, h)[j]
+            for h in heads
+        )
+        lengths[i, j] = np.sqrt((carried**2).sum())
+    close(found, lengths / lengths.sum(-1, keepdims=True))
+    close(
+        sum(part.sum(-1) for part in rollout(trace, norm_weighted(model, trace))), np.ones(len(trace.outputs))
+    )
+
+
+def test_measures_agree_with_themselves_and_not_with_their_opposites():
+    values = np.array([0.3, -2.0, 5.0, 0.1])
+    assert agreement(values, values**3) == pytest.approx(1)
+    assert agreement(values, -values) == pytest.approx(-1)
+    assert agreement(values, np.array([5.0, 0.3, -2.0, 0.1])) == pytest.approx(
+        -0.4
+    )  # 1 - 6 (1 + 4 + 9) / (4 · 15)
+
+
+def test_a_trace_made_with_interventions_is_asked_as_it_was_made():
+    model = model_of()
+    trace = trace_of(model, interventions=[NoPositions()])
+    close(deletion_curve(model, trace, 1, np.zeros(len(trace.inputs)))[0], trace.log_probs[1])
+
+
+def test_what_cannot_be_asked_is_refused():
+    model = model_of()
+    trace = trace_of(model)
+    with pytest.raises(RequestError, match="no row 99"):
+        value_zeroing(model, trace, 99)
+    with pytest.raises(RequestError, match="no row -1"):
+        gradient_times_input(model, trace, -1)
+    with pytest.raises(RequestError, match=r"the shape \(3,\)"):
+        deletion_curve(model, trace, 0, np.zeros(3))
+    with pytest.raises(RequestError, match="another shape"):
+        integrated_gradients(model_of(d_ff=7), trace, 0)

@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.look.tokens import Tokens, read_tokens
+from tests.look.traced import subwords
+
+
+def read(text, *, before=(), after=()):
+    return read_tokens(subwords(), [*before, *subwords().encode_one(text), *after])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("the cat's mat, 1984!", ["the", "cat's", "mat", ",", "1984", "!"]),
+        ("猫坐在垫子上。", ["猫", "坐", "在", "垫", "子", "上", "。"]),
+        ("龘ok é", ["龘", "ok", "é"]),
+        ("cat猫 cat", ["cat", "猫", "cat"]),
+        ("a-b (the)", ["a-b", "(", "the", ")"]),
+        ("cat ! ( a", ["cat", "!", "(", "a"]),
+    ],
+)
+def test_subwords_are_joined_and_chinese_is_shown_by_characters(text, words):
+    assert [word.text for word in read(text).words] == words
+
+
+def test_the_bytes_of_a_letter_all_show_the_letter():
+    tokens = read("龘").tokens
+    spelt = [token for token in tokens if token.piece.startswith("<0x")]
+    assert len(spelt) == 3
+    assert {(token.text, token.start, token.end) for token in spelt} == {("龘", 0, 1)}
+    assert len({token.word for token in spelt}) == 1
+
+
+def test_bytes_that_make_up_no_letter_are_shown_as_such():
+    broken = [token.id for token in read("龘").tokens if token.piece.startswith("<0x")][:2]
+    tokens = read_tokens(subwords(), [*broken, *subwords().encode_one("猫")])
+    assert [token.text for token in tokens.tokens][:2] == ["\ufffd", "\ufffd"]
+    assert tokens.text == subwords().decode(tokens.ids)
+
+
+def test_special_tokens_stand_for_no_text_and_are_words_of_their_own():
+    tag, bos, eos = subwords().tag_id("en"), subwords().bos_id, subwords().eos_id
+    tokens = read("cat", before=[bos, tag], after=[eos])
+    assert [word.text for word in tokens.words] == ["<s>", "<2en>", "cat", "</s>"]
+    assert [(token.start, token.end, token.special) for token in tokens.tokens] == [
+        (0, 0, True), (0, 0, True), (0, 3, False), (3, 3, True),
+    ]  # fmt: skip
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="▁"), max_size=20))
+def test_a_text_is_spelt_by_its_tokens_from_end_to_end(text):
+    tokens = read(text)
+    assert tokens.text == subwords().decode(tokens.ids)
+    covered = 0
+    for token in tokens.tokens:
+        assert token.start in (covered, tokens.tokens[0].start) or token.end == covered
+        covered = max(covered, token.end)
+    assert covered == len(tokens.text)
+
+
+@given(st.lists(st.integers(0, 327), max_size=12))
+def test_whatever_a_model_writes_is_read_as_sentencepiece_reads_it(ids):
+    tokens = read_tokens(subwords(), ids)
+    assert tokens.text == subwords().decode(ids)
+    assert tokens.ids == tuple(ids)
+    words = tokens.words
+    assert [word.first for word in words[1:]] == [word.last + 1 for word in words[:-1]]
+    assert Tokens.from_json(tokens.to_json()) == tokens
