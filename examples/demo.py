@@ -82,7 +82,7 @@ def main() -> None:
     title = f"{source} → {output}"
     picture.write_text(heatmap_svg(weights_TS.numpy(), written, read, title), encoding="utf-8")
     print(f"\nthe same as a picture, with every weight: {picture}")
-    print(f"next: regard info {run / 'best'}, or train on two files of your own: regard train SRC TGT")
+    print(f"next: regard translate --model {run} {source}, or on two files of your own: regard train SRC TGT")
 
 
 if __name__ == "__main__":

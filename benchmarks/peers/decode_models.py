@@ -53,13 +53,15 @@ def trained(folder: Path, text: Path, cache: Path) -> Task:
 
 def _that_end(folder: Path, sources: list[list[int]]) -> list[list[int]]:
     """What is answered without a loop, and before its limit: elsewhere contenders differ by their rules."""
+    from regard.bundle import load_bundle
     from regard.decode.repetition import loops
-    from regard.engine.ctranslate2_engine import CTranslate2Engine
     from regard.engine.engine import Request, Search
+    from regard.engine.torch_engine import TorchEngine
 
-    engine = CTranslate2Engine(folder, bos=BOS, eos=EOS, quantisation="float32")
+    engine = TorchEngine([load_bundle(folder).model], bos=BOS, eos=EOS)
     search = Search(beam_size=1, length_penalty=0.0, extra_length=EXTRA_LENGTH)
-    found = engine.decode([Request(ids=tuple(ids)) for ids in sources], search)
+    # Before the second try that outputs in a loop are given: peers give them none.
+    found = engine._decode([Request(ids=tuple(ids)) for ids in sources], search)
     return [
         ids for ids, (best, *_) in zip(sources, found, strict=True) if best.finished and not loops(best.ids)
     ]
