@@ -133,3 +133,10 @@ def test_torch_is_not_imported_for_help_or_for_ctranslate2(tmp_path, subwords, w
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
+def test_a_run_is_scored_by_its_best_model(evaluate, tmp_path, subwords):
+    best = translator(tmp_path / "run" / "best", subwords)
+    status, of_run, _ = evaluate("test.zh", "test.en", "--model", tmp_path / "run", "--engine", "torch")
+    _, of_best, _ = evaluate("test.zh", "test.en", "--model", best, "--engine", "torch")
+    assert (status, of_run) == (0, of_best.replace(str(best), str(tmp_path / "run")))
