@@ -191,7 +191,7 @@ def read_options() -> argparse.Namespace:
     add(
         "--data",
         type=Path,
-        default=ROOT.parent / "shared/data/multi30k",
+        default=Path("multi30k"),
         help="folder with train.en.xz and train.de.xz; without it, sentences are made up",
     )
     add("--contenders", nargs="+", choices=ROSTER, default=list(ROSTER))

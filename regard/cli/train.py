@@ -128,14 +128,11 @@ def _configured(
 
 @contextmanager
 def _joined(device: str) -> "Iterator[World]":
-    """This process among those that train together, with torch set up for training."""
-    import torch
-
+    """This process among those that train together, with memory kept as training likes it."""
     from regard.allocator import keep_freed_memory
     from regard.train.world import join_world
 
     keep_freed_memory()
-    torch.set_float32_matmul_precision("high")
     with join_world(device) as world:
         yield world
 
@@ -205,13 +202,15 @@ def _run(
         if world.is_main:  # it happened to all processes, and one tells it
             raise
         raise typer.Exit(DIVERGED) from None
+    stopped = reason == ASKED_TO_STOP
     if world.is_main:
         _say(f"{reason}, after {training.run.progress.seconds:,.0f} s of training")
-    if reason == ASKED_TO_STOP:
-        _say("the same command goes on from here" if world.is_main else "")
+        if stopped:
+            _say("the same command goes on from here")
+        else:
+            _tell_score(run, training.test())
+    if stopped:
         raise typer.Exit(INTERRUPTED)
-    if world.is_main:
-        _tell_score(run, training.test())
 
 
 @contextmanager
@@ -247,8 +246,7 @@ def _tell_score(run: Path, tested: "Tested") -> None:
 
 
 def _say(words: str) -> None:
-    if words:
-        typer.echo(words, err=True)
+    typer.echo(words, err=True)
 
 
 def _followed(rows: "Iterator[Row]", total: int) -> "Iterator[Row]":

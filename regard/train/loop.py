@@ -253,8 +253,10 @@ class Run:
 
     def _measure(self) -> dict[str, float]:
         valid, bos, eos = self.data.valid, self.data.bos, self.data.eos
-        budget = Budget(tokens=(self.config.training.batch_tokens,) * 2, extra=PAIRS_EXTRA)
-        parts = one_pass(valid, budget)
+        # As much at once as a step's parts have, which fit into memory; and room for any sentence.
+        part = self.config.training.batch_tokens // (self.world.size * self.progress.parts)
+        longest = max(side.longest for side in valid.facts.sides) + 1
+        parts = one_pass(valid, Budget(tokens=(max(part, longest),) * 2, extra=PAIRS_EXTRA))
         return self.learner.measure(make_pairs_batch(valid, part, bos=bos, eos=eos) for part in parts)
 
     def _leave(self, reason: str | None) -> str:

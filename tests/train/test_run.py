@@ -9,10 +9,12 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from regard.bundle import load_bundle, weights_hash
+from regard.data.store_writing import write_store
 from regard.errors import BundleError, ConfigError, CorpusError
 from regard.train.checkpoint import checkpoints
 from regard.train.loop import Run
@@ -208,3 +210,12 @@ def test_a_model_learns_to_write_backwards(tmp_path):
     store = backwards(tmp_path / "more", 6000, 11)
     _, _ = train(tmp_path, *settings, *schedule, "training.checkpoint_every=500", train=store)
     assert journal(tmp_path)[-1]["valid_accuracy"] > 0.9
+
+
+def test_a_validation_sentence_longer_than_a_step_is_measured_all_the_same(tmp_path):
+    ids = np.arange(100, dtype=np.uint16) % 10 + 3
+    long = write_store(
+        tmp_path / "long", [(ids, ids)], sides=("inputs", "outputs"), key="long", vocab_size=13
+    )
+    run, _ = train(tmp_path, "training.max_steps=2", "training.batch_tokens=60", valid=long)
+    assert 0 < run.progress.best_loss < float("inf")
