@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam_search
+from regard.decode.beam import Observer, beam_search
 from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
@@ -78,12 +78,19 @@ class TorchEngine:
         return None
 
     @torch.inference_mode()
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
-        return with_second_try(requests, self._decode(requests, search), again)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
+        return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
@@ -141,7 +148,11 @@ class TorchEngine:
                     raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
-        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
@@ -154,7 +165,7 @@ class TorchEngine:
 
         def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
             width, places = job
-            return self._search([requests[i] for i in places], search, width, no_repeat)
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
             for i, best in zip(places, bests, strict=True):
@@ -178,11 +189,16 @@ class TorchEngine:
             yield batch
 
     def _search(
-        self, requests: list[Request], search: Search, width: int, no_repeat: int
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
-        if search.sample or width == 1:
+        if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
             step, state = self._start(rows, terms, beams=1)
@@ -194,7 +210,9 @@ class TorchEngine:
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
         step, state = self._start(requests, terms, beams=width)
-        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
         # One place is for the token that starts an output; and a prefix always has room.
