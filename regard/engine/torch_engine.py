@@ -57,7 +57,8 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [ready_to_run(model.to(device).eval()) for model in models]
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
         self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
@@ -233,10 +234,10 @@ class TorchEngine:
         """The step of all models, and their state before the first."""
         inputs = pack([[*request.ids, self._eos] for request in requests], self._device)
         capacity = max(terms.limits)
-        states = [model.start(model.encode(inputs), capacity, beams) for model in self._models]
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
-            return self._models[0].step, states[0]
-        return ensemble([model.step for model in self._models]), States(tuple(states))
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
         """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
@@ -256,7 +257,7 @@ class TorchEngine:
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
         by_model = []
-        for model in self._models:
+        for model in self.models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
             log_probs = [
