@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam_search
+from regard.decode.beam import Observer, beam_search
 from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
@@ -27,6 +27,7 @@ from regard.engine.readiness import ready_to_run
 from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.engine.side_by_side import cores, each
 from regard.errors import RequestError
+from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
 
@@ -62,12 +63,13 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [ready_to_run(model.to(device).eval()) for model in models]
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
         self._bos, self._eos, self._device = bos, eos, device
-        self._batch_tokens = batch_tokens or default_batch_tokens(self._models, torch.device(device))
+        self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
-        self._captured = CapturedSteps(self._models[0]) if self._can_capture() else None
+        self._captured = CapturedSteps(self.models[0]) if self._can_capture() else None
         self._one_search = Lock()
 
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
@@ -86,13 +88,20 @@ class TorchEngine:
         return None
 
     @torch.inference_mode()
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
         with self._one_search if self._captured else nullcontext():
-            return with_second_try(requests, self._decode(requests, search), again)
+            return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
@@ -150,7 +159,11 @@ class TorchEngine:
                     raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
-        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
@@ -163,7 +176,7 @@ class TorchEngine:
 
         def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
             width, places = job
-            return self._search([requests[i] for i in places], search, width, no_repeat)
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
             for i, best in zip(places, bests, strict=True):
@@ -187,11 +200,16 @@ class TorchEngine:
             yield batch
 
     def _search(
-        self, requests: list[Request], search: Search, width: int, no_repeat: int
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
-        if search.sample or width == 1:
+        if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
             step, state = self._start_fast(rows, terms, beams=1)
@@ -203,7 +221,9 @@ class TorchEngine:
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
         step, state = self._start_fast(requests, terms, beams=width)
-        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
         # One place is for the token that starts an output; and a prefix always has room.
@@ -222,26 +242,26 @@ class TorchEngine:
 
     def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
         """The step of all models, and their state before the first."""
-        memories = [model.encode(self._inputs(requests)) for model in self._models]
+        memories = [model.encode(self._inputs(requests)) for model in self.models]
         states = [
             model.start(memory, max(terms.limits), beams)
-            for model, memory in zip(self._models, memories, strict=True)
+            for model, memory in zip(self.models, memories, strict=True)
         ]
         if len(states) == 1:
-            return self._models[0].step, states[0]
-        return ensemble([model.step for model in self._models]), States(tuple(states))
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _start_fast(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
         """The same for a search that nothing else comes between: captured, where that is possible."""
-        if self._captured is None:
+        if self._captured is None or is_recording():
             return self._start(requests, terms, beams)
-        memory = self._models[0].encode(self._inputs(requests))
+        memory = self.models[0].encode(self._inputs(requests))
         return self._captured.step, self._captured.start(memory, beams)
 
     def _can_capture(self) -> bool:
         """One model on a GPU, whose attention is fused."""
-        fused = self._models[0].config.similarity != "additive"
-        return torch.device(self._device).type == "cuda" and len(self._models) == 1 and fused
+        fused = self.models[0].config.similarity != "additive"
+        return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
 
     def _inputs(self, requests: Sequence[Request]) -> Packed:
         return pack([[*request.ids, self._eos] for request in requests], self._device)
@@ -264,7 +284,7 @@ class TorchEngine:
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
         by_model = []
-        for model in self._models:
+        for model in self.models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
             log_probs = [
