@@ -47,6 +47,7 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
             "default-src 'none'",
             f"script-src data: {_hash(modules)} {_hash(_START)}",
             f"style-src {_hash(style)}",
+            "connect-src data:",  # what the page says is two JSON modules
             "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",

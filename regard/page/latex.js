@@ -123,7 +123,7 @@ class Reader {
       if (end !== "\\\\") break;
     }
     this.letters();
-    return node("mrow", [node("mo", ["{"], { stretchy: "true" }), node("mtable", rows, { columnalign: "left" })]);
+    return node("mtable", rows); // the style sheet draws its brace: few fonts have one that grows
   }
 }
 

@@ -118,3 +118,17 @@ export function pooled(matrix, most) {
   }
   return { data, shape };
 }
+
+/**
+ * How far from 0 the finite values go.
+ * @param {ArrayLike<number | null>} values
+ * @param {(i: number) => boolean} [counts] Which of them count.
+ */
+export function furthest(values, counts = () => true) {
+  let most = 1e-9;
+  for (let i = 0; i < values.length; i++) {
+    const size = Math.abs(values[i] ?? 0);
+    if (size > most && size < 1e29 && counts(i)) most = size;
+  }
+  return most;
+}
