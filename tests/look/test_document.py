@@ -113,7 +113,7 @@ def test_a_walk_keeps_names_words_shapes_and_numbers():
 def test_alignment_is_that_of_the_heads_given_or_of_the_last_layer_but_one():
     trace = trace_of(model_of())
     told, real = through_json(alignment(trace, [(0, 1)])), align(trace, [(0, 1)])
-    np.testing.assert_allclose(told["shares"], real.shares, rtol=1e-6)
+    np.testing.assert_allclose(told["shares"], real.shares, atol=1e-4)
     np.testing.assert_allclose(told["coverage"], real.coverage, rtol=1e-6)
     assert told["links"] == [list(link) for link in real.links]
     assert [told["inputs"][i]["text"] for i in told["untouched"]] == [word.text for word in real.untouched]
@@ -123,7 +123,7 @@ def test_alignment_is_that_of_the_heads_given_or_of_the_last_layer_but_one():
     assert usual["heads"] == [[layers - 2, head] for head in range(heads)]
     assert not usual["measured"]
     np.testing.assert_allclose(
-        usual["shares"], align(trace, [(layers - 2, head) for head in range(heads)]).shares, rtol=1e-6
+        usual["shares"], align(trace, [(layers - 2, head) for head in range(heads)]).shares, atol=1e-4
     )
 
 
