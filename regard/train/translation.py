@@ -34,6 +34,7 @@ from regard.train.preparation import (
     prepare_pairs,
     prepared_pairs,
 )
+from regard.train.probing import Probing
 from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
@@ -77,7 +78,18 @@ class TranslatorRun:
         if world.is_main:
             subwords, valid = self.prepared.subwords, self.prepared.data.valid
             sample = Trial(valid, subwords, config.task.target, config.decoding)
-        self.run = Run(folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample)
+        probing = Probing(
+            folder,
+            self.prepared.data.valid,
+            self.prepared.subwords,
+            sentences=config.training.probe_sentences,
+            every=config.training.validate_every,
+        )
+        self.run = Run(
+            folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample, probe=probing
+        )
+        if world.is_main:
+            probing.go_on_from(self.run.progress.step)
 
     def train(self, watch: Watch) -> str:
         """Train until a limit is reached or somebody asks to stop; says which."""
