@@ -57,7 +57,8 @@ def load(
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
             `auto` takes torch where `cuda` is asked for.
         threads: CPU cores to use; by default all that there are.
-        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
+        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
+            it; torch knows float32 and bfloat16, which is its default on GPUs.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
