@@ -81,6 +81,7 @@ class LoadedModel(Model):
         source: Text,
         target: Text | None = None,
         *,
+        to: str | None = None,
         interventions: Sequence[Intervention] = (),
         beam_size: int | None = None,
     ) -> Trace:
@@ -94,6 +95,7 @@ class LoadedModel(Model):
             source: what it reads, in one piece: a text, or token ids.
             target: what it is to have written, whole or in part: a text, or token ids, such as those of a
                 node of a beam tree. Without one, a translation is searched for.
+            to: the language to translate into; where a model knows both directions, else the source tells.
             interventions: what to change inside of the model, in the search too.
             beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
 
@@ -103,8 +105,8 @@ class LoadedModel(Model):
         from regard.look.looking import look
 
         bundle = self._watched
-        ids = self._ids(source)
-        answer = None if target is None else self._ids(target)
+        ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
+        answer = None if target is None else self._fitting(self._encoded(target))
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
         if beam_size is not None and not searching:
             raise RequestError("beam_size is for a search, and here there is nothing to search for")
@@ -133,9 +135,12 @@ class LoadedModel(Model):
         model = self._watched.model
         if not isinstance(model, Transformer):
             raise RequestError("only an encoder-decoder model aligns outputs with inputs")
-        pairs = [[text.rstrip("\n") for text in pair] for pair in zip(sources, targets, strict=True)]
-        columns = [self.subwords.encode([pair[side] for pair in pairs]) for side in (0, 1)]
-        heads = measure_heads(model, self.subwords, list(zip(*columns, strict=True)))
+        lines = (
+            (source.rstrip("\n"), target.rstrip("\n"))
+            for source, target in zip(sources, targets, strict=True)
+        )
+        pairs = [(self.read(source), self._encoded(target)) for source, target in lines]
+        heads = measure_heads(model, self.subwords, pairs)
         keep_aligning_heads(self.folders[0], heads)
         self.__dict__.pop("aligning_heads", None)  # to be read anew
         return heads
@@ -169,8 +174,10 @@ class LoadedModel(Model):
             )
         return load_onto(self.folders[0], self.device)
 
-    def _ids(self, text: Text) -> tuple[int, ...]:
-        ids = self.subwords.encode_one(text) if isinstance(text, str) else text
+    def _encoded(self, text: Text) -> Sequence[int]:
+        return self.subwords.encode_one(text).tolist() if isinstance(text, str) else text
+
+    def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
             raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")

@@ -13,12 +13,12 @@ import typer
 
 from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
 from regard.cli.telling import SPOILT, Telling
-from regard.errors import ConfigError
+from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
     from regard.cli.arriving import Line
-    from regard.config import TaskConfig
     from regard.engine.result import Result
+    from regard.engine.translator import Translator
 
 
 def translate(
@@ -32,7 +32,8 @@ def translate(
         str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="The language to translate into.")
+        str | None,
+        typer.Option("--to", metavar="CODE", help="The language to translate into; else each text tells."),
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     n_best: Annotated[int, typer.Option(help="Translations of each line, parted by tabs.")] = 1,
@@ -64,8 +65,9 @@ def translate(
     from regard.engine.loading import load
 
     loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
-    _check_languages(loaded.task, source, target)
     translator = loaded.translator(
+        source=source,
+        to=target,
         beam_size=beam,
         n_best=n_best,
         glossary=glossary,
@@ -76,7 +78,7 @@ def translate(
     blocks: Iterator[list[Line]]
     blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
     telling = Telling(progress=texts is None, engines=verbose)
-    for block in blocks:
+    for block in ([_told(line, translator) for line in block] for block in blocks):
         results = iter(translator([line.text for line in block if line.problem is None]))
         for line in block:
             result = None if line.problem else next(results)
@@ -89,17 +91,16 @@ def translate(
         raise typer.Exit(SPOILT)
 
 
-def _check_languages(task: TaskConfig, source: str | None, target: str | None) -> None:
-    from regard.text.languages import known_code
+def _told(line: Line, translator: Translator) -> Line:
+    """A line as it came; one that does not tell which way to translate it cannot be read."""
+    from regard.cli.arriving import NAME
 
-    asked = {"from": (source, task.source), "into": (target, task.target)}
-    wrong = [
-        f"the model translates {way} {has}, not {way} {wanted}"
-        for way, (wanted, has) in asked.items()
-        if wanted and has and (known_code(wanted) or wanted) != (known_code(has) or has)
-    ]
-    if wrong:
-        raise ConfigError(wrong)
+    try:
+        translator.direction(line.text)
+    except RequestError as error:
+        where = f"{NAME}:{line.number}: " if line.number else ""
+        return line._replace(text="", problem=f"{where}{error} with --to")
+    return line
 
 
 def _as_columns(result: Result | None, *, scores: bool) -> str:

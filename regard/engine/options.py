@@ -17,6 +17,10 @@ from regard.errors import RequestError
 class Options:
     """How to translate. What is None is as the model folder says."""
 
+    to: str | None = None
+    """Code of the language to translate into; where a model knows both directions, else each text tells."""
+    source: str | None = None
+    """Code of the language of the texts, to be sure of it."""
     beam_size: int | None = None
     """Hypotheses kept at each step; 1 is greedy search."""
     n_best: int = 1

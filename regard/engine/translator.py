@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.config import DecodingConfig, TaskConfig
+from regard.config import DecodingConfig
 from regard.engine.characters import characters
+from regard.engine.direction import Direction, Directions
 from regard.engine.engine import Request
 from regard.engine.engines import Decoded, Engines
 from regard.engine.glossary import Glossary, Phrase, read_glossary
@@ -21,9 +21,6 @@ from regard.engine.spelling import Speller
 from regard.errors import RequestError
 from regard.text.subwords import Subwords
 
-UNSPACED = ("zh", "yue", "ja")
-"""Languages that put no space between sentences."""
-
 
 class _Piece(NamedTuple):
     """A sentence, or what stays as it is."""
@@ -31,6 +28,7 @@ class _Piece(NamedTuple):
     text: str
     ids: tuple[int, ...] | None
     """What the model reads; None where it stays as it is."""
+    direction: Direction
     prefix: tuple[int, ...] = ()
 
 
@@ -57,7 +55,7 @@ class Translator:
         *,
         max_length: int,
         decoding: DecodingConfig,
-        task: TaskConfig,
+        directions: Directions,
     ) -> None:
         given = options.glossary
         self._glossary = Glossary(
@@ -65,13 +63,12 @@ class Translator:
         )
         self._engines, self._subwords, self._options = engines, subwords, options
         self._search = options.search(decoding)
-        self._most = max_length - 1  # one place is for the token that begins or ends it
+        self._directions, self._direction = directions, directions.asked(options.source, options.to)
+        # One place is for the token that begins or ends it, one for a tag.
+        self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
         prefix = (options.prefix or "").rstrip()
         self._prefix = tuple(self._encoded([prefix])[0]) if prefix else ()
-        source, target = ((code or "").split("-")[0] in UNSPACED for code in (task.source, task.target))
-        self._adds_spaces = bool(task.target) and source and not target
-        self._drops_spaces = bool(task.source) and target and not source
-        self._without_spaces = target
+        self._spellers: dict[bool, Speller] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[Result]:
         """The translation of each text; none depends on another.
@@ -100,32 +97,47 @@ class Translator:
             for some in characters(self._subwords, tokens):
                 yield without_breaks(some)
 
-    @cached_property
-    def _speller(self) -> Speller:
-        return Speller(self._subwords, without_spaces=self._without_spaces)
+    def direction(self, text: str) -> Direction:
+        """Which way a text is translated.
+
+        Raises:
+            RequestError: that was not said, and the text does not tell.
+        """
+        return self._direction or self._directions.of(text)
+
+    def _speller(self, direction: Direction) -> Speller:
+        without_spaces = direction.without_spaces
+        if without_spaces not in self._spellers:
+            self._spellers[without_spaces] = Speller(self._subwords, without_spaces=without_spaces)
+        return self._spellers[without_spaces]
 
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
         documents = [parts(_readable(text), whole_lines=self._options.whole_lines) for text in texts]
         encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
-        return [self._passage(document, encoded) for document in documents]
+        return [
+            self._passage(document, self.direction(text), encoded)
+            for document, text in zip(documents, texts, strict=True)
+        ]
 
-    def _passage(self, document: list[Part], encoded: Iterator[tuple[int, ...]]) -> _Passage:
+    def _passage(
+        self, document: list[Part], direction: Direction, encoded: Iterator[tuple[int, ...]]
+    ) -> _Passage:
         pieces, split, prefix = [], 1, self._prefix
         for part in document:
             ids = next(encoded) if part.translated else None
             if ids is None or len(ids) <= self._most:
-                found = [_Piece(part.text, ids)]
+                found = [_piece(part.text, ids, direction)]
             else:
-                found = self._cut(part.text, len(ids))
+                found = self._cut(part.text, len(ids), direction)
                 split += sum(piece.ids is not None for piece in found) - 1
             for piece in found:
                 pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix))
                 prefix = prefix if piece.ids is None else ()
-        return _Passage(self._respaced(pieces), split)
+        return _Passage(_respaced(pieces, direction), split)
 
-    def _cut(self, text: str, n_tokens: int) -> list[_Piece]:
+    def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[_Piece]:
         if self._options.too_long == "error":
             shown = text if len(text) <= 40 else f"{text[:40]}…"
             raise RequestError(
@@ -134,19 +146,7 @@ class Translator:
         cuts = cut(text, lambda texts: list(map(len, self._encoded(texts))), self._most)
         found = [part for piece in cuts for part in trimmed(piece)]
         encoded = iter(self._encoded([part.text for part in found if part.translated]))
-        return [_Piece(part.text, next(encoded) if part.translated else None) for part in found]
-
-    def _respaced(self, pieces: list[_Piece]) -> list[_Piece]:
-        """With a space between sentences, or without, as the language of the outputs has it."""
-        spaced: list[_Piece] = []
-        for piece in pieces:
-            if piece.ids is not None and spaced:
-                if self._adds_spaces and spaced[-1].ids is not None:
-                    spaced.append(_Piece(" ", None))
-                elif self._drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
-                    spaced.pop()
-            spaced.append(piece)
-        return spaced
+        return [_piece(part.text, next(encoded) if part.translated else None, direction) for part in found]
 
     def _encoded(self, texts: list[str]) -> list[tuple[int, ...]]:
         return [tuple(ids.tolist()) for ids in self._subwords.encode(texts)]
@@ -175,7 +175,8 @@ class Translator:
 
     def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
         assert sentence.ids is not None, "what stays as it is has no request"
-        spelt = map(self._speller.firm if firmly else self._speller.usual, phrases)
+        speller = self._speller(sentence.direction)
+        spelt = map(speller.firm if firmly else speller.usual, phrases)
         ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
         limit = min(len(sentence.ids) + self._search.extra_length, self._most)
         room = limit - len(sentence.prefix) - 1
@@ -218,6 +219,23 @@ class Translator:
         outputs = iter(results)
         texts = [piece.text if piece.ids is None else next(outputs).text for piece in passage.pieces]
         return together("".join(texts), results, passage.split)
+
+
+def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> _Piece:
+    return _Piece(text, None if ids is None else (*direction.tag, *ids), direction)
+
+
+def _respaced(pieces: list[_Piece], direction: Direction) -> list[_Piece]:
+    """With a space between sentences, or without, as the language of the outputs has it."""
+    spaced: list[_Piece] = []
+    for piece in pieces:
+        if piece.ids is not None and spaced:
+            if direction.adds_spaces and spaced[-1].ids is not None:
+                spaced.append(_Piece(" ", None, direction))
+            elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
+                spaced.pop()
+        spaced.append(piece)
+    return spaced
 
 
 def _ends_in_a_sentence(pieces: list[_Piece]) -> bool:
