@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.bundle.bundle import Description, describe_bundle
+from regard.engine.aligner import Aligner
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
 from regard.engine.loading import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
     from regard.look.trace import Trace
+    from regard.model.transformer import Transformer
 
 
 def load(
@@ -130,11 +132,8 @@ class LoadedModel(Model):
             RequestError: the pairs are too few, or the model has no cross-attention.
         """
         from regard.look.measuring_heads import measure_heads
-        from regard.model.transformer import Transformer
 
-        model = self._watched.model
-        if not isinstance(model, Transformer):
-            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
+        model = self._translator_to_watch
         lines = (
             (source.rstrip("\n"), target.rstrip("\n"))
             for source, target in zip(sources, targets, strict=True)
@@ -159,6 +158,19 @@ class LoadedModel(Model):
         if self.description.config.architecture != "encoder-decoder":
             raise of_another_task(self.description)
         return super().translator(**options)
+
+    def _aligner(self) -> Aligner:
+        from regard.look.word_aligner import WordAligner
+
+        return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
+
+    @property
+    def _translator_to_watch(self) -> Transformer:
+        from regard.model.transformer import Transformer
+
+        if not isinstance(model := self._watched.model, Transformer):
+            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
+        return model
 
     @cached_property
     def description(self) -> Description:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
+from regard.engine.aligner import Aligner
 from regard.engine.direction import Directions
 from regard.engine.engines import Engines
 from regard.engine.options import Options
@@ -120,6 +121,7 @@ class Model:
             asked = Options(**options)
         except TypeError as error:
             raise RequestError(f"{error}; the options are {', '.join(Options.__slots__)}") from None
+        aligner = self._aligner() if asked.alignment else None
         return Translator(
             self._engines,
             self.subwords,
@@ -127,7 +129,16 @@ class Model:
             max_length=self.max_length,
             decoding=self.decoding,
             directions=self.directions,
+            aligner=aligner,
         )
+
+    def _aligner(self) -> Aligner:
+        """Who aligns words.
+
+        Raises:
+            RequestError: nobody can.
+        """
+        raise RequestError("words are aligned by looking inside: open the model with regard.load")
 
 
 def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
