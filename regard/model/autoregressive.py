@@ -61,13 +61,13 @@ class Autoregressive(Assembly):
         own, memory = [], []
         for layer in self.decoder.layers:
             masked, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
-            shape = (n_sources, beams, room, masked.n_heads)
-            own.append(SlotKeysValues(like.new_zeros(*shape, masked.d_k), like.new_zeros(*shape, masked.d_v)))
+            places = (n_sources, beams, room, masked.n_heads)
+            k, v = like.new_zeros(*places, masked.d_k), like.new_zeros(*places, masked.d_v)
+            own.append(SlotKeysValues(k, v))
             if of_memory is not None:
                 shape = (n_sources, of_memory.n_heads, source_room)
-                memory.append(
-                    KeysValues(like.new_zeros(*shape, of_memory.d_k), like.new_zeros(*shape, of_memory.d_v))
-                )
+                k, v = like.new_zeros(*shape, of_memory.d_k), like.new_zeros(*shape, of_memory.d_v)
+                memory.append(KeysValues(k, v))
         ancestry = torch.zeros(n_sources, beams, beams, room, dtype=torch.bool, device=like.device)
         exists = torch.ones(n_sources, source_room, dtype=torch.bool, device=like.device)
         place_1 = torch.zeros(1, dtype=torch.int64, device=like.device)
