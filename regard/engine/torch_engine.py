@@ -64,7 +64,7 @@ class TorchEngine:
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
         self.models = [ready_to_run(model.to(device).eval()) for model in models]
-        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
+        """Those that run: copies, mostly, that share what weights they can. Who records must record these."""
         self._bos, self._eos, self._device = bos, eos, device
         self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
