@@ -107,6 +107,10 @@ _PAINT = {
         f"{name}-line": (f"stroke:{day};fill:none", f"stroke:{night};fill:none")
         for name, (day, night) in PALETTE.items()
     },
+    # An image has one set of colours, so there are two of each: one is shown.
+    "day": ("display:inline", "display:none"),
+    "night": ("display:none", "display:inline"),
+    "cells": ("image-rendering:pixelated", "image-rendering:pixelated"),
 }
 
 
