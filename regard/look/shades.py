@@ -35,6 +35,10 @@ class Shades:
         share = (values / most + 1) / 2 if self.two_sided else values / most
         return np.rint(np.clip(share, 0, 1) * (self.levels - 1)).astype(np.uint8)
 
+    def ink_on(self, value: float, most: float) -> str:
+        """The colour of a number that stands on a value's shade: the paper's where the shade is strong."""
+        return "paper" if abs(value) > 0.7 * most else "ink"
+
     @cached_property
     def by_day(self) -> tuple[str, ...]:
         """All colours on white paper, as #rrggbb."""

@@ -11,7 +11,7 @@ from regard.look.svg import Markup, element, folded, text_width
 
 MARGIN, GAP = 20.0, 22.0
 TITLE, TEXT, SMALL, LINE = 17.0, 12.0, 10.5, 16.0
-NARROWEST = 360.0
+NARROWEST = 460.0
 """Room that the heading has at least."""
 LEGEND = 28.0
 """Height of a scale, with the gap below it."""
@@ -52,7 +52,9 @@ def heading(title: str, notes: str, width: float) -> tuple[list[Markup], float]:
     for line in _lines(title, width, 1.1 * TITLE):  # bold letters are wider
         top += TITLE + 4
         drawn.append(words(line, MARGIN, top - 4, size=TITLE, font_weight=600))
-    for line in folded(notes.split(" · "), width, TEXT, between=" · "):
+    # A fact that is too long for a line is broken between words; of one piece, the next never fits beside it.
+    facts = [piece for fact in notes.split(" · ") for piece in folded(fact, width, TEXT)]
+    for line in folded(facts, width, TEXT, between=" · "):
         top += LINE
         drawn.append(words(line, MARGIN, top, "soft"))
     return drawn, top + 10

@@ -100,6 +100,11 @@ class Tokens:
         return Tokens(values["text"], tuple(Token(**token) for token in values["tokens"]))
 
 
+def without_space(piece: str) -> str:
+    """A piece of the vocabulary as one shows it; one that is only a space stays as it is written."""
+    return piece.replace(SPACE, " ").strip() or piece
+
+
 def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
     """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
     pieces = subwords.pieces(ids)

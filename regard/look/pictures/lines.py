@@ -1,0 +1,105 @@
+"""Attention as lines: the tokens looked at at the left, those that look at the right, a line for each weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.errors import RequestError
+from regard.look.blocks import Kind
+from regard.look.captions import changes_of, place_name, title_of
+from regard.look.sheet import LINE, MARGIN, NARROWEST, TEXT, clipped, heading, words
+from regard.look.svg import Markup, document, element, number, text_width
+
+if TYPE_CHECKING:
+    from regard.look.trace import Trace
+
+ROW = 22.0
+ACROSS = 280.0
+"""From one column of words to the other."""
+LONGEST_WORD = 180.0
+FAINTEST = 0.02
+"""Weights below this are left out: there are many, and together they would hide the others."""
+MOST_LINES = 3000
+"""Of a long text, the strongest."""
+STROKES = (("blue", ""), ("orange", "7 3"), ("green", "2 3"), ("purple", "9 3 2 3"))
+"""Heads differ in colour, in dashes, and in where their lines end."""
+
+
+def lines_svg(trace: Trace, kind: Kind, layer: int, heads: Sequence[int]) -> str:
+    """Draw up to four heads of one layer over each other, or the mean of more; width and opacity tell a weight."""
+    if not heads:
+        raise RequestError("there is no head to draw: choose at least one")
+    weights_HLM = np.stack([trace.attention(kind, layer, head) for head in heads])
+    names = [f"head {head}" for head in heads]
+    if len(heads) > len(STROKES):
+        weights_HLM, names = weights_HLM.mean(axis=0, keepdims=True), [f"mean of {len(heads)} heads"]
+    keys, queries = (
+        [clipped(word, LONGEST_WORD) for word in side.texts] for side in (trace.keys(kind), trace.queries(kind))
+    )
+    beside = max(text_width(word, TEXT) for word in [*keys, "looked at"]) + 8
+    after = max(text_width(word, TEXT) for word in [*queries, "looks"]) + 8
+    width = max(beside + ACROSS + after, NARROWEST)
+    note = f"{place_name(kind, layer)}{changes_of(trace)} · weights below {FAINTEST} are left out"
+    drawn, top = heading(title_of(trace), note, width)
+    drawn += _legend(names, top)
+    top += 2 * LINE + 28
+    left, right = MARGIN + beside, MARGIN + beside + ACROSS
+    drawn.append(words("looked at", left - 8, top - 8, "soft", text_anchor="end"))
+    drawn.append(words("looks", right + 8, top - 8, "soft"))
+    rows = max(len(keys), len(queries))
+    key_at, query_at = (top + ROW * (0.5 + (rows - len(side)) / 2) for side in (keys, queries))
+    lines = list(_strongest(weights_HLM))
+    for head, i, j in lines:
+        shift = 3.0 * (head - (len(names) - 1) / 2)
+        told = f"{queries[i]} ← {keys[j]}: {weights_HLM[head, i, j]:.4f} ({names[head]})"
+        ends = (left, key_at + j * ROW + shift, right, query_at + i * ROW + shift)
+        drawn.append(_line(ends, float(weights_HLM[head, i, j]), head, told))
+    for j, word in enumerate(keys):
+        drawn.append(words(word, left - 8, key_at + j * ROW + 4, text_anchor="end"))
+    for i, word in enumerate(queries):
+        drawn.append(words(word, right + 8, query_at + i * ROW + 4))
+    return document(width + 2 * MARGIN, top + rows * ROW + MARGIN, drawn, title=title_of(trace))
+
+
+def _strongest(weights_HLM: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Head, query and key of every line, the faintest first, so that the strong ones lie on top."""
+    order = np.argsort(weights_HLM, axis=None, kind="stable")[-MOST_LINES:]
+    for head, i, j in zip(*np.unravel_index(order, weights_HLM.shape), strict=True):
+        if weights_HLM[head, i, j] >= FAINTEST:
+            yield int(head), int(i), int(j)
+
+
+def _line(ends: tuple[float, float, float, float], weight: float, head: int, told: str) -> Markup:
+    left, key, right, query = ends
+    bend = (right - left) / 2
+    path = [left, key, left + bend, key, right - bend, query, right, query]
+    d = "M{} {}C{} {} {} {} {} {}".format(*map(number, path))
+    return element("path", element("title", told), d=d, **_stroke(head), **_strength(weight))
+
+
+def _strength(weight: float) -> dict[str, object]:
+    return {"stroke_width": 0.6 + 5.0 * weight, "stroke_opacity": 0.15 + 0.75 * weight}
+
+
+def _stroke(head: int) -> dict[str, object]:
+    colour, dashes = STROKES[head]
+    return {"class_": f"{colour}-line", **({"stroke_dasharray": dashes} if dashes else {})}
+
+
+def _legend(names: Sequence[str], top: float) -> Iterator[Markup]:
+    """How each head is drawn, and how strong a line a few weights make."""
+    left = MARGIN
+    for head, name in enumerate(names):
+        d = f"M{number(left)} {number(top + 6)}h28"
+        yield element("path", d=d, **_stroke(head), stroke_width=3)
+        yield words(name, left + 34, top + 10, "soft")
+        left += 34 + text_width(name, TEXT) + 16
+    left = MARGIN
+    for weight in (0.1, 0.5, 1.0):
+        d = f"M{number(left)} {number(top + LINE + 6)}h28"
+        yield element("path", d=d, class_="ink-line", **_strength(weight))
+        yield words(f"{weight:g}", left + 34, top + LINE + 10, "soft")
+        left += 34 + text_width(f"{weight:g}", TEXT) + 16
