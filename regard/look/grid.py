@@ -113,9 +113,7 @@ class Grid:
 
     def _beside(self, box: Box) -> Iterator[Markup]:
         for i in range(0, len(self.rows), ceil(LINE / self.cell[1])):
-            yield words(
-                self.rows[i], box.left - 8, box.top + (i + 0.5) * self.cell[1] + 4, text_anchor="end"
-            )
+            yield words(self.rows[i], box.left - 8, box.top + (i + 0.5) * self.cell[1] + 4, text_anchor="end")
 
 
 def _cell_of(n: int) -> float:

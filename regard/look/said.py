@@ -1,4 +1,4 @@
-"""What a model said at each step, as one shows it: a few candidates, and what came even if it is none of them."""
+"""What a model said at each step, as one shows it: some candidates, and what came if it is none of them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Said:
     """The id that came; None behind the end of a text."""
 
 
-def said_steps(trace: Trace, n: int) -> list[Said]:
-    """Every step with its n likeliest candidates."""
+def said_steps(trace: Trace, n: int | None = None) -> list[Said]:
+    """Every step with its n likeliest candidates, or all that the trace keeps."""
     read = trace.outputs if trace.outputs is not None else trace.inputs
     assert read is not None, "a trace of nothing"
     found = []

@@ -1,4 +1,4 @@
-"""Shades for values: from nothing to the most, or both ways from nothing; even to the eye, by day and night."""
+"""Shades for values, from nothing to the most or both ways: even steps to the eye, by day and by night."""
 
 from __future__ import annotations
 

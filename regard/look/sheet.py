@@ -1,4 +1,4 @@
-"""What all pictures share: margins, a heading, boxes, a scale of shades, and words that are cut where they must."""
+"""What all pictures share: margins, a heading, boxes, a scale of shades, and words cut to a width."""
 
 from __future__ import annotations
 

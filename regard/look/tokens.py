@@ -100,11 +100,6 @@ class Tokens:
         return Tokens(values["text"], tuple(Token(**token) for token in values["tokens"]))
 
 
-def without_space(piece: str) -> str:
-    """A piece of the vocabulary as one shows it; one that is only a space stays as it is written."""
-    return piece.replace(SPACE, " ").strip() or piece
-
-
 def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
     """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
     pieces = subwords.pieces(ids)
@@ -120,6 +115,11 @@ def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
         for i, piece, (start, end), is_special, word in zip(ids, pieces, spans, special, words, strict=True)
     ]
     return Tokens(text, tuple(tokens))
+
+
+def shown(piece: str) -> str:
+    """A piece by itself as one shows it: without its space."""
+    return piece.replace(SPACE, " ").strip() or piece
 
 
 def _plain(pieces: Iterator[str], *, at_start: bool) -> Iterator[tuple[str, int]]:

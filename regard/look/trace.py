@@ -24,7 +24,7 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
-from regard.look.tokens import Tokens, without_space
+from regard.look.tokens import Tokens, shown
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
 
@@ -43,7 +43,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """As one shows it: without its space."""
-        return without_space(self.piece)
+        return shown(self.piece)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,7 +5,7 @@ import pytest
 
 from regard.errors import ShapeError
 from regard.look.heatmap import heatmap_svg, heatmaps_svg
-from regard.look.shades import BOTH_WAYS, ONE_WAY
+from regard.look.shades import ONE_WAY
 from tests.look.pictures import all_of, outside, overlapping, size, texts
 
 ENGLISH = ["the", "meeting", "starts", "at", "three", "end"]
@@ -73,7 +73,10 @@ def test_short_words_stand_upright_and_long_ones_lean():
 
 def test_heads_share_one_scale():
     picture = heatmaps_svg([[[0.1]], [[0.4]]], ["a"], ["b"], "x")
-    assert [cell.get("class") for cell in cells(picture)] == [f"s{ONE_WAY.level(0.1, 0.5)}", f"s{ONE_WAY.level(0.4, 0.5)}"]
+    assert [cell.get("class") for cell in cells(picture)] == [
+        f"s{ONE_WAY.level(0.1, 0.5)}",
+        f"s{ONE_WAY.level(0.4, 0.5)}",
+    ]
     assert "0.5" in texts(picture)
     assert {"head 1", "head 2"} <= set(texts(picture))
 

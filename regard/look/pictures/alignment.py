@@ -1,4 +1,4 @@
-"""Which word comes from which: shares, the link of each word written, and how much was taken from each word read."""
+"""Which word comes from which: shares, the link of each word written, how much each word read gave."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def alignment_svg(aligned: Alignment, title: str, chosen: str) -> str:
 
 
 # Paper inside and ink around: seen on a light cell and on a dark one.
-_LINK = colours({"link": tuple(f"fill:{PALETTE['paper'][i]};stroke:{PALETTE['ink'][i]}" for i in (0, 1))})
+_DAY, _NIGHT = (f"fill:{PALETTE['paper'][i]};stroke:{PALETTE['ink'][i]}" for i in (0, 1))
+_LINK = colours({"link": (_DAY, _NIGHT)})
 
 
 def _links(aligned: Alignment, grid: Grid, box: Box) -> Iterator[Markup]:

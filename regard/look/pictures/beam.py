@@ -1,4 +1,4 @@
-"""A beam search as a tree: steps from left to right, ranks from top to bottom, and what became of every node."""
+"""A beam search as a tree: steps from left to right, ranks from top to bottom, and each node's fate."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def beam_svg(tree: Mapping[str, Any], title: str) -> str:
     nodes = _placed(tree)
     winning = set(_line_of(nodes, tree["winner"]))
     width = max(NARROWEST, max(node.right for node in nodes.values()) - MARGIN)
-    drawn, top = heading(f"{title}", f"beam of {tree['beam_size']} · {NOTE}", width)
-    branches, boxes = [], []
+    drawn, top = heading(title, f"beam of {tree['beam_size']} · {NOTE}", width)
+    branches: list[tuple[bool, Markup]] = []
+    boxes: list[Markup] = []
     for i, node in nodes.items():
         parent = nodes.get(node.parent) if node.parent is not None else None
         if parent is not None:

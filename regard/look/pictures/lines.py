@@ -1,4 +1,4 @@
-"""Attention as lines: the tokens looked at at the left, those that look at the right, a line for each weight."""
+"""Attention as lines, one for each weight, from the tokens looked at to those that look."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STROKES = (("blue", ""), ("orange", "7 3"), ("green", "2 3"), ("purple", "9 3 2 
 
 
 def lines_svg(trace: Trace, kind: Kind, layer: int, heads: Sequence[int]) -> str:
-    """Draw up to four heads of one layer over each other, or the mean of more; width and opacity tell a weight."""
+    """Draw up to four heads of a layer over each other, or the mean of more; the wider, the more weight."""
     if not heads:
         raise RequestError("there is no head to draw: choose at least one")
     weights_HLM = np.stack([trace.attention(kind, layer, head) for head in heads])
@@ -37,7 +37,8 @@ def lines_svg(trace: Trace, kind: Kind, layer: int, heads: Sequence[int]) -> str
     if len(heads) > len(STROKES):
         weights_HLM, names = weights_HLM.mean(axis=0, keepdims=True), [f"mean of {len(heads)} heads"]
     keys, queries = (
-        [clipped(word, LONGEST_WORD) for word in side.texts] for side in (trace.keys(kind), trace.queries(kind))
+        [clipped(word, LONGEST_WORD) for word in side.texts]
+        for side in (trace.keys(kind), trace.queries(kind))
     )
     beside = max(text_width(word, TEXT) for word in [*keys, "looked at"]) + 8
     after = max(text_width(word, TEXT) for word in [*queries, "looks"]) + 8

@@ -32,7 +32,7 @@ BETWEEN = 8.0
 
 
 def overview_svg(trace: Trace, kind: Kind) -> str:
-    """Draw every head of every layer; texts of more than 160 tokens are pooled, and the largest weight shows."""
+    """Draw every head of every layer. Beyond 160 tokens neighbours are pooled: the largest weight shows."""
     n_layers, n_heads = layers_of(trace.config, kind), trace.config.n_heads
     queries, keys = len(trace.queries(kind)), len(trace.keys(kind))
     width, height = _thumbnail(queries, keys, n_heads)
@@ -55,7 +55,12 @@ def overview_svg(trace: Trace, kind: Kind) -> str:
             drawn += image(weights_LM, ONE_WAY, 1.0, box, f"layer {layer}, head {head}")
             drawn.append(
                 element(
-                    "rect", x=box.left, y=box.top, width=box.width, height=box.height, class_="soft-line frame"
+                    "rect",
+                    x=box.left,
+                    y=box.top,
+                    width=box.width,
+                    height=box.height,
+                    class_="soft-line frame",
                 )
             )
     bottom = top + n_layers * (height + BETWEEN) + MARGIN

@@ -1,4 +1,4 @@
-"""How a model is told where a token stands: the encoding itself, and how alike two places are by their distance."""
+"""How a model is told where a token stands: the encoding, and how alike places are by their distance."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def _candidates(step: Said, left: float, top: float) -> Iterator[Markup]:
             yield element("rect", **size, width=filled, rx=3, class_="blue", opacity=0.35)
         value = f"{share:.2f}" if share >= 0.005 else "<.01"
         room = SLOT - 8 - 14 - text_width(value, SMALL)
-        bold = {"font_weight": 700} if came else {}
-        yield words(clipped(candidate.text, room / 1.1), x + 6, top + 18, **bold)
+        weight = 700 if came else 400
+        yield words(clipped(candidate.text, room / 1.1), x + 6, top + 18, font_weight=weight)
         yield words(value, x + SLOT - 13, top + 18, "soft", SMALL, text_anchor="end")
         line = {"class_": "ink-line", "stroke_width": 2} if came else {"class_": "grid-line"}
         frame = element("title", told)

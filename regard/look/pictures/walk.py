@@ -1,4 +1,4 @@
-"""The formula with one token's numbers: a line for each step, what it says at the left, its numbers at the right."""
+"""The formula with one token's numbers: for each step what it says, and beside it what comes out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.look.heatmap import round_up
 from regard.look.shades import BOTH_WAYS
 from regard.look.sheet import LINE, MARGIN, SMALL, TEXT, clipped, heading, words
 from regard.look.svg import Markup, document, element, folded, text_width
-from regard.look.tokens import without_space
+from regard.look.tokens import shown
 from regard.look.walk import Step
 
 Language = Literal["en", "zh"]
@@ -56,8 +56,8 @@ def _saying(step: Step, top: float, language: Language) -> tuple[list[Markup], f
 
 
 def _numbers(step: Step, top: float, language: Language) -> tuple[list[Markup], float]:
-    """A vector in one line; one number for each key or candidate, side by side; a matrix, a line for each row."""
-    rows = [without_space(name) for name in step.rows]
+    """A vector in one line, or one number for each key or candidate; of a matrix, a line for each row."""
+    rows = [shown(name) for name in step.rows]
     values, left = np.asarray(step.values, dtype=np.float64), MARGIN + SAYING + 20 + LONGEST_WORD
     finite = np.abs(values[np.isfinite(values)])
     most = round_up(float(finite.max())) if finite.size else 1.0
