@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam_search
+from regard.decode.beam import Observer, beam_search
 from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
@@ -57,7 +57,8 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [ready_to_run(model.to(device).eval()) for model in models]
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
         self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
@@ -78,12 +79,19 @@ class TorchEngine:
         return None
 
     @torch.inference_mode()
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
-        return with_second_try(requests, self._decode(requests, search), again)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
+        return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
@@ -141,7 +149,11 @@ class TorchEngine:
                     raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
-        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
@@ -154,7 +166,7 @@ class TorchEngine:
 
         def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
             width, places = job
-            return self._search([requests[i] for i in places], search, width, no_repeat)
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
             for i, best in zip(places, bests, strict=True):
@@ -178,11 +190,16 @@ class TorchEngine:
             yield batch
 
     def _search(
-        self, requests: list[Request], search: Search, width: int, no_repeat: int
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
-        if search.sample or width == 1:
+        if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
             step, state = self._start(rows, terms, beams=1)
@@ -194,7 +211,9 @@ class TorchEngine:
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
         step, state = self._start(requests, terms, beams=width)
-        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
         # One place is for the token that starts an output; and a prefix always has room.
@@ -215,10 +234,10 @@ class TorchEngine:
         """The step of all models, and their state before the first."""
         inputs = pack([[*request.ids, self._eos] for request in requests], self._device)
         capacity = max(terms.limits)
-        states = [model.start(model.encode(inputs), capacity, beams) for model in self._models]
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
-            return self._models[0].step, states[0]
-        return ensemble([model.step for model in self._models]), States(tuple(states))
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
         """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
@@ -238,7 +257,7 @@ class TorchEngine:
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
         by_model = []
-        for model in self._models:
+        for model in self.models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
             log_probs = [
