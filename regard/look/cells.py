@@ -56,6 +56,15 @@ def image(values_LM: np.ndarray, shades: Shades, most: float, box: Box, told: st
         )
 
 
+def sampled(values_LM: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """No larger than so many rows and columns, evenly chosen: where values have signs, none is the largest."""
+    for axis, most in enumerate((rows, columns)):
+        n = values_LM.shape[axis]
+        if n > most:
+            values_LM = values_LM.take(np.arange(most) * n // most, axis=axis)
+    return values_LM
+
+
 def max_pooled(values_LM: np.ndarray, rows: int = MOST_POOLED, columns: int = MOST_POOLED) -> np.ndarray:
     """No larger than so many rows and columns: neighbours share a cell, and the largest of them shows."""
     for axis, most in enumerate((rows, columns)):

@@ -28,7 +28,7 @@ def alignment_svg(aligned: Alignment, title: str, chosen: str) -> str:
     rows, columns = [word.text for word in aligned.outputs], [word.text for word in aligned.inputs]
     grid = Grid.of([""], rows, columns)
     width = max(grid.width, NARROWEST)
-    note = f"{chosen} · a row: a word written · a column: a word read · ○ its link · bars: coverage"
+    note = f"{chosen} · a row: a word written · a column: a word read · ○ its link · below: how much each word gave"
     drawn, top = heading(title, note, width)
     drawn += scale_of(ONE_WAY, 1.0, top)
     top += LEGEND
@@ -60,7 +60,6 @@ def _coverage(aligned: Alignment, grid: Grid, box: Box) -> Iterator[Markup]:
     """A bar for each word read; one that no word is linked with is marked."""
     unlinked = set(range(len(aligned.inputs))) - {j for j, _ in aligned.links}
     top = box.bottom + 10
-    yield words("coverage", box.left - 8, top + 10, "soft", SMALL, text_anchor="end")
     for j, share in enumerate(aligned.coverage.tolist()):
         height = max(1.0, min(MOST_COVERAGE, share) * COVERAGE / 2)
         x = box.left + j * grid.cell[0]

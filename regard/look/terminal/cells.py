@@ -14,6 +14,7 @@ from regard.look.visible import visible
 
 SHADES = " ░▒▓█"
 ASCII = " .:-=+*#%@"
+LONGEST_WORD = 24
 
 
 def has_colours(console: Console) -> bool:
@@ -39,12 +40,15 @@ def on(value: float, most: float, shades: Shades) -> Style:
     return Style(color=ink, bgcolor=colour(value, most, shades))
 
 
-def fitted(text: str, width: int) -> str:
-    """A text in exactly so many cells: filled up with spaces, or cut with a sign that it is."""
+def cut(text: str, width: int = LONGEST_WORD) -> str:
+    """A text in no more cells than these, with a sign where it was cut."""
     text = visible(text)
-    if cell_len(text) > width:
-        text = set_cell_size(text, max(0, width - 1)).rstrip() + "…"
-    return set_cell_size(text, width)
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + "…"
+
+
+def fitted(text: str, width: int) -> str:
+    """A text in exactly so many cells."""
+    return set_cell_size(cut(text, width), width)
 
 
 def widest(texts: Sequence[str], most: int) -> int:

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from regard.look.cells import max_pooled
+from regard.look.cells import max_pooled, sampled
 from regard.look.shades import ONE_WAY, Shades
 from regard.look.terminal.cells import colour, fitted, has_colours, on, shade, widest
 from regard.look.visible import visible
@@ -85,7 +85,7 @@ def _cell(share: float, console: Console, options: ConsoleOptions) -> tuple[str,
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Small:
-    """A matrix without words, no larger than its room: neighbours are pooled, and the largest shows."""
+    """A matrix without words, no larger than its room: of neighbours the largest shows."""
 
     values: np.ndarray
     width: int
@@ -96,11 +96,12 @@ class Small:
 
     def lines(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
         """Each line as wide as the matrix is drawn."""
+        smaller = sampled if self.shades.two_sided else max_pooled
         if not has_colours(console) or options.ascii_only:
-            pooled = max_pooled(self.values, self.height, self.width)
-            return [[Segment("".join(shade(v, self.most, options) for v in row))] for row in pooled.tolist()]
-        pooled = max_pooled(self.values, 2 * self.height, self.width)
-        rows = [*pooled.tolist(), *([None] if len(pooled) % 2 else [])]
+            values = smaller(self.values, self.height, self.width).tolist()
+            return [[Segment("".join(shade(v, self.most, options) for v in row))] for row in values]
+        values = smaller(self.values, 2 * self.height, self.width).tolist()
+        rows = [*values, *([None] if len(values) % 2 else [])]
         return [
             [self._two(top, row, j) for j, top in enumerate(rows[i])]
             for i in range(0, len(rows), 2)

@@ -1,25 +1,22 @@
-"""Words with numbers on a terminal: candidates, links, where tokens look, the walk, the tree of a search."""
+"""Words with numbers on a terminal: candidates, links, where tokens look, and the walk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
-from rich.tree import Tree
 
 from regard.look.alignment import Alignment
 from regard.look.said import Said
+from regard.look.terminal.cells import cut
 from regard.look.tokens import shown
 from regard.look.visible import visible
 from regard.look.walk import Step
 
 BAR = 20
 """Cells of a share of 1."""
-LONGEST_WORD = 24
 STRONGEST = 4
 """Tokens that are named, of those that one looks at."""
 NUMBERS = 4
@@ -28,14 +25,14 @@ NUMBERS = 4
 
 def candidates(steps: Sequence[Said]) -> Table:
     """A line for each step: what was read last, and what might come; what came is marked."""
-    table = _table("after", *["candidates"][: bool(steps)])
+    table = _table("after", "candidates")
     for step in steps:
         line = Text()
         for candidate in step.candidates:
             came = candidate.id == step.came
             mark = "▸" if came else " "
             style = "bold" if came else "dim"
-            line.append(f"{mark}{visible(candidate.text)} {candidate.probability:.2f}  ", style)
+            line.append(f"{mark}{cut(candidate.text)} {candidate.probability:.2f}  ", style)
         table.add_row(_word(step.after), line)
     return table
 
@@ -56,7 +53,7 @@ def coverage(aligned: Alignment) -> Text:
     line = Text("coverage: ")
     for j, share in enumerate(aligned.coverage.tolist()):
         style = "bold" if j in unlinked else ""
-        line.append(f"{visible(aligned.inputs[j].text)}{'?' if j in unlinked else ''} {share:.2f}  ", style)
+        line.append(f"{cut(aligned.inputs[j].text)}{'?' if j in unlinked else ''} {share:.2f}  ", style)
     if unlinked:
         line.append("(?: no word written is linked with it)", "dim")
     return line
@@ -67,7 +64,7 @@ def looks(weights_LM: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -
     table = _table("looks", "at")
     for name, weights in zip(rows, weights_LM, strict=True):
         best = np.argsort(-weights, kind="stable")[:STRONGEST]
-        line = Text("  ".join(f"{visible(columns[j])} {weights[j]:.2f}" for j in best if weights[j] >= 0.005))
+        line = Text("  ".join(f"{cut(columns[j])} {weights[j]:.2f}" for j in best if weights[j] >= 0.005))
         table.add_row(_word(name), line)
     return table
 
@@ -80,54 +77,22 @@ def walk(steps: Sequence[Step]) -> Table:
     return table
 
 
-def beam(tree: Mapping[str, Any]) -> RenderableType:
-    """The search as a tree: what went on is open, what was given up is dim, and says why."""
-    children: dict[int | None, list[Mapping[str, Any]]] = {}
-    for node in tree["nodes"]:
-        children.setdefault(node["parent"], []).append(node)
-    winning, last = set(), tree["winner"]
-    by_id = {node["id"]: node for node in tree["nodes"]}
-    while last is not None:
-        winning.add(last)
-        last = by_id[last]["parent"]
-    root = Tree(Text("<s>", "dim"))
-    # Not by recursion: a hypothesis may have more tokens than Python has frames.
-    open_nodes: list[tuple[Tree, int | None]] = [(root, None)]
-    while open_nodes:
-        branch, parent = open_nodes.pop()
-        ranked = sorted(children.get(parent, []), key=lambda node: node["rank"])
-        open_nodes += [(branch.add(_node(node, winning)), node["id"]) for node in ranked]
-    return root
-
-
-def _node(node: Mapping[str, Any], winning: set[int]) -> Text:
-    style = "bold" if node["id"] in winning else "dim" if node["fate"] == "pruned" else ""
-    sign = {"winner": " ★", "finished": " ■", "pruned": " ✗"}.get(node["fate"], "")
-    line = Text(f"{visible(node['text'])}{sign} ", style)
-    line.append(f"{node['log_prob']:.2f}, so far {node['total']:.2f}", "dim")
-    if node["fate"] == "pruned":
-        line.append(f" · {visible(node['reason']['en'])}", "dim")
-    elif node["fate"] in ("winner", "finished"):
-        line.append(f", score {node['score']:.4f}", "dim")
-    return line
-
-
 def _numbers(step: Step) -> Text:
     values = np.atleast_1d(step.values)
     if values.ndim == 2:
         return Text(f"{values.shape[0]} vectors of {values.shape[1]} numbers", "dim")
     pairs = zip(step.rows or [""] * len(values), values.tolist(), strict=True)
-    written = [f"{visible(shown(name))} {value:.3f}".strip() for name, value in pairs]
+    written = [f"{cut(shown(name))} {value:.3f}".strip() for name, value in pairs]
     more = f"  … {len(written) - NUMBERS} more" if len(written) > NUMBERS else ""
     return Text("  ".join(written[:NUMBERS]) + more)
 
 
 def _word(text: str) -> Text:
-    return Text(visible(text), overflow="ellipsis", no_wrap=True)
+    return Text(cut(text), no_wrap=True)
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for i, name in enumerate(columns):
-        table.add_column(name, max_width=LONGEST_WORD if i == 0 else None)
+    for name in columns:
+        table.add_column(name)
     return table

@@ -14,7 +14,9 @@ from regard.look.positions import encoding_of
 from regard.look.said import said_steps
 from regard.look.shades import BOTH_WAYS
 from regard.look.terminal import lists
+from regard.look.terminal.beam import beam_tree
 from regard.look.terminal.heat import HeatMap, Small, Thumbnails
+from regard.look.terminal.plain import Plain
 from regard.look.views import aligning_name, numbers, tree_of, walk_title, walked
 from regard.look.visible import visible
 
@@ -34,7 +36,7 @@ def printed(trace: Trace, choice: Choice) -> RenderableType:
     """
     title, note, shown = _view(trace, choice)
     heading = Text(visible(title), "bold"), Text(visible(note + changes_of(trace)), "dim")
-    return Group(*heading, Text(), shown)
+    return Plain(Group(*heading, Text(), shown))
 
 
 def _view(trace: Trace, choice: Choice) -> tuple[str, str, RenderableType]:
@@ -59,7 +61,7 @@ def _view(trace: Trace, choice: Choice) -> tuple[str, str, RenderableType]:
             return (
                 title,
                 f"beam of {tree['beam_size']} · ★ the output · ■ ended · ✗ given up",
-                lists.beam(tree),
+                beam_tree(tree),
             )
         case "positions":
             encoding = encoding_of(trace)
