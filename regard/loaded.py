@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,12 @@ from regard.engine.options import Options
 from regard.engine.translator import Translator
 from regard.errors import RequestError
 from regard.exchange.ctranslate2_file import Quantisation
+from regard.look.aligning_heads import (
+    AligningHeads,
+    keep_aligning_heads,
+    read_aligning_heads,
+    usual_heads,
+)
 from regard.text.subwords import Subwords
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
@@ -109,6 +115,34 @@ class LoadedModel(Model):
                 answer, engine = best.ids, chosen.name
         trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
+
+    def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
+        """Measure which heads align words best, on pairs not trained on, and keep that in the folder.
+
+        Args:
+            sources: texts, such as the lines of a file; a few hundred are enough, a thousand are used.
+            targets: their translations.
+
+        Raises:
+            RequestError: the pairs are too few, or the model has no cross-attention.
+        """
+        from regard.look.measuring_heads import measure_heads
+        from regard.model.transformer import Transformer
+
+        model = self._watched.model
+        if not isinstance(model, Transformer):
+            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
+        pairs = [[text.rstrip("\n") for text in pair] for pair in zip(sources, targets, strict=True)]
+        columns = [self.subwords.encode([pair[side] for pair in pairs]) for side in (0, 1)]
+        heads = measure_heads(model, self.subwords, list(zip(*columns, strict=True)))
+        keep_aligning_heads(self.folders[0], heads)
+        self.__dict__.pop("aligning_heads", None)  # to be read anew
+        return heads
+
+    @cached_property
+    def aligning_heads(self) -> AligningHeads:
+        """The heads that words are aligned by: as measured, or else those that are taken unmeasured."""
+        return read_aligning_heads(self.folders[0]) or usual_heads(self.description.config)
 
     def translator(self, **options: Any) -> Translator:
         """What translates lists of texts in one way: for those who call it many times.
