@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -63,13 +63,14 @@ def look(
     if beam is None and searches and view == "beam":
         beam = loaded.decoding.beam_size  # named, so that the search is observed
     trace = loaded.look(source, target, beam_size=beam)
+    where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+    where["aligning"] = loaded.aligning_heads
     if out is None:
         from rich.console import Console
 
         from regard.look.terminal.views import printed
 
-        chosen = choose(trace, view, kind=kind, layer=layer, head=head, query=query)
-        Console(soft_wrap=False).print(printed(trace, chosen))
+        Console().print(printed(trace, choose(trace, view, **where)))
     else:
-        trace.save(out, view, kind=kind, layer=layer, head=head, query=query)
+        trace.save(out, view, **where)
         typer.echo(out)

@@ -57,7 +57,7 @@ def image(values_LM: np.ndarray, shades: Shades, most: float, box: Box, told: st
 
 
 def sampled(values_LM: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """No larger than so many rows and columns, evenly chosen: where values have signs, none is the largest."""
+    """No larger than so many rows and columns, evenly chosen: signs make a largest one meaningless."""
     for axis, most in enumerate((rows, columns)):
         n = values_LM.shape[axis]
         if n > most:

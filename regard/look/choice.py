@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from regard.errors import RequestError
+from regard.look.aligning_heads import AligningHeads, usual_heads
 from regard.look.alignment import Alignment, align
 from regard.look.blocks import KINDS, Kind, layers_of
 
@@ -30,8 +31,8 @@ class Choice:
     layer: int
     heads: tuple[int, ...]
     query: int
-    aligning: tuple[tuple[int, int], ...]
-    """Layers and heads of cross-attention that words are aligned by."""
+    aligning: AligningHeads
+    """The heads that words are aligned by."""
 
 
 def choose(
@@ -42,6 +43,7 @@ def choose(
     layer: int | None = None,
     head: int | Sequence[int] | None = None,
     query: int | None = None,
+    aligning: AligningHeads | None = None,
 ) -> Choice:
     """Check what is wanted, and fill in the rest.
 
@@ -52,6 +54,8 @@ def choose(
         layer: by default the last.
         head: one or several; by default all of the layer.
         query: the token of a walk; by default the first that is a word.
+        aligning: the heads that words are aligned by, unless a layer or heads are named; by default those
+            that are taken where nothing was measured.
 
     Raises:
         RequestError: there is no such view, or the model has no such place.
@@ -65,21 +69,21 @@ def choose(
     in_layer = layers_of(trace.config, where) - 1 if layer is None and where in trace.kinds else layer or 0
     for each in heads:
         trace.q(where, in_layer, each)  # which refuses a place that there is not
-    # Unless told otherwise, the last layer but one: there base models align best (Garg et al., 2019).
-    aligning = max(0, trace.config.decoder_layers - 2) if layer is None else layer
+    if layer is not None or head is not None:
+        aligning = AligningHeads(heads=tuple((in_layer, each) for each in heads))
     return Choice(
         view=chosen,
         kind=where,
         layer=in_layer,
         heads=tuple(heads),
         query=_first_word(trace, where) if query is None else query,
-        aligning=tuple((aligning, each) for each in heads),
+        aligning=aligning or usual_heads(trace.config),
     )
 
 
 def aligned(trace: Trace, choice: Choice) -> Alignment:
     """Words by the heads that are chosen for it."""
-    return align(trace, choice.aligning)
+    return align(trace, choice.aligning.heads, choice.aligning.rows)
 
 
 def _first_word(trace: Trace, kind: Kind) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError, RequestError
+from regard.look.aligning_heads import AligningHeads
 from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
 from regard.look.choice import choose
@@ -220,6 +221,7 @@ class Trace:
         layer: int | None = None,
         head: int | Sequence[int] | None = None,
         query: int | None = None,
+        aligning: AligningHeads | None = None,
     ) -> None:
         """Write the trace, or a view of it.
 
@@ -231,6 +233,7 @@ class Trace:
             layer: by default the last.
             head: one or several; by default all of the layer.
             query: the token of a walk; by default the first that is a word.
+            aligning: the heads that words are aligned by, such as those that a model folder keeps.
 
         Raises:
             RequestError: there is no such view or place, or the file cannot be written.
@@ -240,7 +243,8 @@ class Trace:
         if (path := Path(path)).suffix.lower() == WHOLE:
             write_file(path, self._header(), self.arrays)
         else:
-            save_view(self, path, choose(self, view, kind=kind, layer=layer, head=head, query=query))
+            where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+            save_view(self, path, choose(self, view, **where, aligning=aligning))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
         """What a notebook shows: all heads as one picture, which runs nothing."""

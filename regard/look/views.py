@@ -112,10 +112,14 @@ def walk_title(trace: Trace, choice: Choice) -> str:
 
 
 def aligning_name(choice: Choice) -> str:
-    """By which heads words are aligned."""
-    layers = sorted({layer for layer, _ in choice.aligning})
-    of_layer = {layer: [head for other, head in choice.aligning if other == layer] for layer in layers}
-    return "by " + "; ".join(place_name("cross", layer, heads) for layer, heads in of_layer.items())
+    """By which heads words are aligned, and how well these do."""
+    of_layer: dict[int, list[int]] = {}
+    for layer, head in sorted(choice.aligning.heads):
+        of_layer.setdefault(layer, []).append(head)
+    named = " and ".join(place_name("cross", layer, heads) for layer, heads in of_layer.items())
+    if choice.aligning.accuracy is None:
+        return f"by {named}"
+    return f"by {named} · {choice.aligning.accuracy:.0%} of known links are found so"
 
 
 def _all_weights(trace: Trace, kind: Kind) -> Labelled:

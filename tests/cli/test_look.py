@@ -1,4 +1,4 @@
-"""`regard look`: every view on the terminal, every kind of file, every kind of model, and mistakes in plain words."""
+"""`regard look`: every view on the terminal, every kind of file and of model, and mistakes in plain words."""
 
 import numpy as np
 import pytest

@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.choice import VIEWS, choose
+from regard.look.aligning_heads import AligningHeads, usual_heads
+from regard.look.alignment import align
+from regard.look.choice import VIEWS, aligned, choose
 from regard.look.looking import look
 from regard.look.notebook import Frame
 from regard.look.numbers import Labelled, Records
@@ -136,9 +138,13 @@ def test_the_usual_place_is_the_last_layer_and_all_its_heads(architecture, kind)
     assert not trace.queries(kind)[chosen.query].special
 
 
-def test_words_are_aligned_by_the_last_layer_but_one_unless_told_otherwise():
-    assert choose(searched(), "alignment").aligning == ((1, 0), (1, 1), (1, 2))
-    assert choose(searched(), "alignment", layer=0, head=2).aligning == ((0, 2),)
+def test_words_are_aligned_by_the_heads_that_are_named_or_kept_or_usual():
+    trace, kept = searched(), AligningHeads(heads=((0, 1),), rows="predicting", accuracy=0.75, n_pairs=7)
+    assert choose(trace, "alignment").aligning == usual_heads(trace.config)
+    assert choose(trace, "alignment", layer=0, head=2, aligning=kept).aligning.heads == ((0, 2),)
+    chosen = choose(trace, "alignment", aligning=kept)
+    assert np.array_equal(aligned(trace, chosen).shares, align(trace, [(0, 1)], "predicting").shares)
+    assert "75% of known links" in picture(trace, chosen)
 
 
 def test_a_notebook_is_shown_a_picture_and_words():

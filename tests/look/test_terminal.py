@@ -1,4 +1,4 @@
-"""Traces on terminals: as wide as they are, in the colours that they have, and never a sign that they lack."""
+"""Traces on terminals: as wide as they are, in the colours that they have, and no sign that they lack."""
 
 import io
 import re
@@ -96,9 +96,7 @@ def test_long_words_are_cut():
 
 def test_two_rows_of_pixels_share_a_line():
     found = colourful(Small(np.array([[1.0], [0.0], [1.0]]), 5, 5))
-    most, least = (
-        ";".join(str(int(ONE_WAY.by_night[i][j : j + 2], 16)) for j in (1, 3, 5)) for i in (-1, 0)
-    )
+    most, least = (";".join(str(int(ONE_WAY.by_night[i][j : j + 2], 16)) for j in (1, 3, 5)) for i in (-1, 0))
     first, second = found.splitlines()
     assert first == f"\x1b[38;2;{most};48;2;{least}m▀\x1b[0m"
     assert second == f"\x1b[38;2;{most}m▀\x1b[0m"
@@ -133,9 +131,7 @@ def test_a_search_is_lines_that_part_from_each_other():
 def test_a_long_search_takes_no_more_room_than_its_branches():
     long = tree()
     node = dict(long["nodes"][0], fate="expanded")
-    long["nodes"] = [
-        dict(node, id=i, parent=i - 1 if i else None, step=i, rank=0) for i in range(3000)
-    ]
+    long["nodes"] = [dict(node, id=i, parent=i - 1 if i else None, step=i, rank=0) for i in range(3000)]
     long["winner"] = 2999
     assert len(shown(beam_tree(long)).splitlines()) < 3000 * 4 / 70 + 5
 

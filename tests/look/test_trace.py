@@ -282,7 +282,7 @@ def test_what_cannot_be_looked_at_is_refused():
 
 
 def test_a_file_that_is_no_trace_is_refused(tmp_path):
-    path = tmp_path / "file"
+    path = tmp_path / "file.safetensors"
     with pytest.raises(RequestError, match="cannot be read as a trace"):
         Trace.load(path)
     path.write_bytes(b"not a safetensors file at all")
@@ -308,10 +308,10 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
         Trace.load(path)
     with pytest.raises(RequestError, match="cannot be written"):
         trace.save(tmp_path / "no" / "such" / "folder.safetensors")
-    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken.safetensors").mkdir()
     with pytest.raises(RequestError, match="cannot be written"):
-        trace.save(tmp_path / "taken")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "taken"]
+        trace.save(tmp_path / "taken.safetensors")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file.safetensors", "taken.safetensors"]
 
 
 def test_numbers_are_those_of_a_float32_model_too():

@@ -157,7 +157,9 @@ def test_an_alignment_has_links_and_coverage():
     centres = {(float(dot.get("cx")), float(dot.get("cy"))) for dot in all_of(drawn, "circle")}
     linked = [rects["cat ← 猫: 0.7000"], rects["up ← 上: 0.9000"]]
     assert centres == {
-        tuple(float(cell.get(at)) + float(cell.get(side)) / 2 for at, side in (("x", "width"), ("y", "height")))
+        tuple(
+            float(cell.get(at)) + float(cell.get(side)) / 2 for at, side in (("x", "width"), ("y", "height"))
+        )
         for cell in linked
     }
     bars = {name: rect for name, rect in rects.items() if "←" not in name}
@@ -167,7 +169,9 @@ def test_an_alignment_has_links_and_coverage():
 
 
 def tree():
-    reason = {fate: Reason(f"why {fate} <&>", "为何") for fate in ("expanded", "finished", "pruned", "winner")}
+    reason = {
+        fate: Reason(f"why {fate} <&>", "为何") for fate in ("expanded", "finished", "pruned", "winner")
+    }
     facts = [  # parent, step, rank, text, fate
         (None, 0, 0, "the", "expanded"), (None, 0, 1, "a", "expanded"), (None, 0, 2, "猫", "pruned"),
         (1, 1, 0, "cat", "expanded"), (0, 1, 1, "</s>", "finished"), (0, 1, 2, "x" * 90, "pruned"),

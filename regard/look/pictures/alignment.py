@@ -28,7 +28,7 @@ def alignment_svg(aligned: Alignment, title: str, chosen: str) -> str:
     rows, columns = [word.text for word in aligned.outputs], [word.text for word in aligned.inputs]
     grid = Grid.of([""], rows, columns)
     width = max(grid.width, NARROWEST)
-    note = f"{chosen} · a row: a word written · a column: a word read · ○ its link · below: how much each word gave"
+    note = f"{chosen} · a row: a word written · a column: a word read, and below how much it gave · ○ a link"
     drawn, top = heading(title, note, width)
     drawn += scale_of(ONE_WAY, 1.0, top)
     top += LEGEND
