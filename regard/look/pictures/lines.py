@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,10 +37,8 @@ def lines_svg(trace: Trace, kind: Kind, layer: int, heads: Sequence[int]) -> str
     names = [f"head {head}" for head in heads]
     if len(heads) > len(STROKES):
         weights_HLM, names = weights_HLM.mean(axis=0, keepdims=True), [f"mean of {len(heads)} heads"]
-    keys, queries = (
-        [clipped(word, LONGEST_WORD) for word in side.texts]
-        for side in (trace.keys(kind), trace.queries(kind))
-    )
+    sides = trace.keys(kind).texts, trace.queries(kind).texts
+    keys, queries = ([clipped(word, LONGEST_WORD) for word in side] for side in sides)
     beside = max(text_width(word, TEXT) for word in [*keys, "looked at"]) + 8
     after = max(text_width(word, TEXT) for word in [*queries, "looks"]) + 8
     width = max(beside + ACROSS + after, NARROWEST)
@@ -47,22 +46,36 @@ def lines_svg(trace: Trace, kind: Kind, layer: int, heads: Sequence[int]) -> str
     drawn, top = heading(title_of(trace), note, width)
     drawn += _legend(names, top)
     top += 2 * LINE + 28
-    left, right = MARGIN + beside, MARGIN + beside + ACROSS
-    drawn.append(words("looked at", left - 8, top - 8, "soft", text_anchor="end"))
-    drawn.append(words("looks", right + 8, top - 8, "soft"))
-    rows = max(len(keys), len(queries))
-    key_at, query_at = (top + ROW * (0.5 + (rows - len(side)) / 2) for side in (keys, queries))
-    lines = list(_strongest(weights_HLM))
-    for head, i, j in lines:
-        shift = 3.0 * (head - (len(names) - 1) / 2)
-        told = f"{queries[i]} ← {keys[j]}: {weights_HLM[head, i, j]:.4f} ({names[head]})"
-        ends = (left, key_at + j * ROW + shift, right, query_at + i * ROW + shift)
-        drawn.append(_line(ends, float(weights_HLM[head, i, j]), head, told))
-    for j, word in enumerate(keys):
-        drawn.append(words(word, left - 8, key_at + j * ROW + 4, text_anchor="end"))
-    for i, word in enumerate(queries):
-        drawn.append(words(word, right + 8, query_at + i * ROW + 4))
-    return document(width + 2 * MARGIN, top + rows * ROW + MARGIN, drawn, title=title_of(trace))
+    height = ROW * max(len(keys), len(queries))
+    left = _Column(keys, MARGIN + beside, top, height)
+    right = _Column(queries, MARGIN + beside + ACROSS, top, height)
+    for head, i, j in _strongest(weights_HLM):
+        weight, shift = float(weights_HLM[head, i, j]), 3.0 * (head - (len(names) - 1) / 2)
+        told = f"{queries[i]} ← {keys[j]}: {weight:.4f} ({names[head]})"
+        ends = (left.x, left.at(j) + shift, right.x, right.at(i) + shift)
+        drawn.append(_line(ends, weight, head, told))
+    drawn += left.labels("looked at", -8, "end")
+    drawn += right.labels("looks", 8, "start")
+    return document(width + 2 * MARGIN, top + height + MARGIN, drawn, title=title_of(trace))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Words below each other; the shorter side is spread over the height of the longer one."""
+
+    words: Sequence[str]
+    x: float
+    top: float
+    height: float
+
+    def at(self, place: int) -> float:
+        """The middle of a word."""
+        return self.top + (place + 0.5) * self.height / len(self.words)
+
+    def labels(self, name: str, shift: float, anchor: str) -> Iterator[Markup]:
+        yield words(name, self.x + shift, self.top - 8, "soft", text_anchor=anchor)
+        for place, word in enumerate(self.words):
+            yield words(word, self.x + shift, self.at(place) + 4, text_anchor=anchor)
 
 
 def _strongest(weights_HLM: np.ndarray) -> Iterator[tuple[int, int, int]]:
