@@ -42,8 +42,8 @@ def look(
             "-o",
             "--out",
             metavar="FILE",
-            help="Where to write: .svg or .png for a picture, .csv or .npz for its numbers, .safetensors"
-            " for everything; by default the terminal.",
+            help="Where to write: .html for a page, .svg or .png for a picture, .csv or .npz for its numbers,"
+            " .safetensors for everything; by default the terminal.",
         ),
     ] = None,
     device: DeviceOption = "auto",
@@ -60,7 +60,8 @@ def look(
         check_suffix(out)  # before minutes go into it
     loaded = load(model, device=device)
     searches = target is None and loaded.description.config.architecture == "encoder-decoder"
-    if beam is None and searches and view == "beam":
+    shows_search = view == "beam" or (out is not None and out.suffix.lower() == ".html")
+    if beam is None and searches and shows_search:
         beam = loaded.decoding.beam_size  # named, so that the search is observed
     trace = loaded.look(source, target, beam_size=beam)
     where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}

@@ -20,6 +20,6 @@ class Frame:
         return f"Frame({len(self.page) / 1e6:.1f} MB of HTML, shown by a notebook)"
 
     def _repr_html_(self) -> str:
-        held = escape(self.page)
+        held, may = escape(self.page), "allow-scripts allow-downloads"  # a download is a figure saved
         style = f"width:100%;height:{self.height}px;border:0"
-        return f'<iframe srcdoc="{held}" sandbox="allow-scripts" style="{style}"></iframe>'
+        return f'<iframe srcdoc="{held}" sandbox="{may}" style="{style}"></iframe>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.choice import Choice
+from regard.look.document import alignment
+from regard.look.html import html
 from regard.look.png import rasterised
 from regard.look.views import numbers, picture
 
@@ -46,6 +49,14 @@ def check_suffix(path: Path) -> None:
         raise RequestError(f"{path}: what to write follows from the end of the name, one of {known}")
 
 
+def _html(trace: Trace, choice: Choice) -> bytes:
+    kept, aligned = choice.aligning, None
+    if kept.measured:
+        with suppress(RequestError):  # there is nothing to align, which the page says too
+            aligned = alignment(trace, kept.heads, kept.rows)
+    return html(trace, tree=trace.beam, aligned=aligned).encode()
+
+
 def _npz(trace: Trace, choice: Choice) -> bytes:
     written = io.BytesIO()
     np.savez_compressed(written, **numbers(trace, choice).arrays())  # type: ignore[arg-type]
@@ -53,6 +64,7 @@ def _npz(trace: Trace, choice: Choice) -> bytes:
 
 
 _WRITERS: dict[str, Callable[[Trace, Choice], bytes]] = {
+    ".html": _html,
     ".svg": lambda trace, choice: picture(trace, choice).encode(),
     ".png": lambda trace, choice: rasterised(picture(trace, choice)),
     ".csv": lambda trace, choice: numbers(trace, choice).csv().encode(),

@@ -27,6 +27,7 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
+from regard.look.notebook import HEIGHT, Frame
 from regard.look.tokens import Tokens, shown
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
@@ -227,7 +228,8 @@ class Trace:
 
         Args:
             path: what is written follows from its end. `.safetensors` holds everything, and `Trace.load`
-                reads it; `.svg` and `.png` are pictures of a view, `.csv` and `.npz` its numbers.
+                reads it; `.html` is a page that shows all of it; `.svg` and `.png` are pictures of a view,
+                `.csv` and `.npz` its numbers.
             view: heads, matrix, lines, alignment, beam, positions, walk or steps.
             kind: of attention; by default cross-attention, or the only one that there is.
             layer: by default the last.
@@ -245,6 +247,12 @@ class Trace:
         else:
             where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
             save_view(self, path, choose(self, view, **where, aligning=aligning))
+
+    def show(self, height: int = HEIGHT) -> Frame:
+        """The whole page inside of a notebook, so many pixels high: the last line of a cell shows it."""
+        from regard.look.html import html
+
+        return Frame(html(self, tree=self.beam), height)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
         """What a notebook shows: all heads as one picture, which runs nothing."""

@@ -67,7 +67,7 @@ def test_the_chosen_place_is_written_as_a_picture_and_as_numbers(look, tmp_path)
     picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert outside(picture) == []
     assert any(words.startswith("encoder self-attention, layer 0, head 1") for words in texts(picture))
-    for name in ("a.npz", "a.csv", "a.png", "a.safetensors"):
+    for name in ("a.npz", "a.csv", "a.png", "a.html", "a.safetensors"):
         assert look("三月", *chosen, "--out", name).status == 0
     trace = Trace.load(tmp_path / "a.safetensors")
     with np.load(tmp_path / "a.npz") as found:

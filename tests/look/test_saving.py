@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -14,6 +16,8 @@ from regard.errors import RequestError
 from regard.look.aligning_heads import AligningHeads, usual_heads
 from regard.look.alignment import align
 from regard.look.choice import VIEWS, aligned, choose
+from regard.look.document import alignment
+from regard.look.html import html
 from regard.look.looking import look
 from regard.look.notebook import Frame
 from regard.look.numbers import Labelled, Records
@@ -95,6 +99,16 @@ def test_a_picture_in_pixels(tmp_path):
     assert (tmp_path / "steps.PNG").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_page_has_the_search_and_the_heads_that_words_are_aligned_by(tmp_path):
+    kept = AligningHeads(heads=((0, 1),), rows="predicting", accuracy=0.75, n_pairs=7)
+    searched().save(tmp_path / "a.html", aligning=kept)
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    held = json.loads(re.search(r'id="held">(.*?)</script>', page, re.DOTALL)[1])
+    assert held["beam"] == json.loads(json.dumps(searched().beam.to_json()))
+    assert held["alignment"] == alignment(searched(), ((0, 1),), "predicting")
+    assert searched().show(300) == Frame(html(searched(), tree=searched().beam), 300)
+
+
 def test_everything_comes_back(tmp_path):
     searched().save(tmp_path / "all.safetensors")
     assert Trace.load(tmp_path / "all.safetensors") == searched()
@@ -157,7 +171,7 @@ def test_a_frame_is_a_page_of_its_own():
     shown = Frame('<p title="a">&lt;</p>', height=300)._repr_html_()
     frame = parse(shown)
     assert frame.get("srcdoc") == '<p title="a">&lt;</p>'
-    assert frame.get("sandbox") == "allow-scripts"
+    assert frame.get("sandbox") == "allow-scripts allow-downloads"
     assert "height:300px" in frame.get("style")
 
 
