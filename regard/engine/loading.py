@@ -18,6 +18,7 @@ from regard.exchange.ctranslate2_file import Quantisation
 from regard.text.subwords import Subwords
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
+TORCH_KNOWS = ("float32", "bfloat16")
 M = TypeVar("M", bound=Model)
 BEST = "best"
 """The model folder of a run that is meant when the run is named."""
@@ -41,7 +42,8 @@ def load(
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
             `auto` takes torch where `cuda` is asked for.
         threads: CPU cores to use; by default all that there are.
-        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
+        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
+            it; torch knows float32 and bfloat16, which is its default on GPUs.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
@@ -66,11 +68,11 @@ def open_as(
     described = [describe_bundle(each) for each in folders]
     subwords = _shared_subwords(described)
     names = _names(described, engine, device)
-    if quantisation is not None and "ctranslate2" not in names:
+    if quantisation not in (None, *TORCH_KNOWS) and "ctranslate2" not in names:
         raise ConfigError(f"quantisation = {quantisation!r} is for CTranslate2, and torch is to run here")
     loaders: dict[str, Callable[[], Engine]] = {
         "ctranslate2": partial(_ctranslate2, folders[0], subwords, quantisation, threads),
-        "torch": partial(_torch, folders, subwords, device, threads),
+        "torch": partial(_torch, folders, subwords, quantisation, device, threads),
     }
     return kind(
         Engines([loaders[name] for name in names]),
@@ -150,7 +152,13 @@ def _ctranslate2(
     )
 
 
-def _torch(folders: list[Path], subwords: Subwords, device: str, threads: int | None) -> Engine:
+def _torch(
+    folders: list[Path],
+    subwords: Subwords,
+    quantisation: Quantisation | None,
+    device: str,
+    threads: int | None,
+) -> Engine:
     import torch
 
     from regard.engine.torch_engine import TorchEngine
@@ -161,6 +169,10 @@ def _torch(folders: list[Path], subwords: Subwords, device: str, threads: int | 
     bundles = [load_onto(folder, device) for folder in folders]
     transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
     device = str(transformers[0].output_probabilities.weight.device)
+    if quantisation not in TORCH_KNOWS:
+        quantisation = "float32" if device == "cpu" else "bfloat16"
+    for model in transformers:
+        model.compute_dtype = getattr(torch, quantisation)
     return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)
 
 
