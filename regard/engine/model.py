@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
@@ -90,6 +91,17 @@ class Model:
             Score(log_prob=sum(each), tokens=tuple(self.subwords.pieces(ids)), token_scores=each)
             for ids, each in scored
         ]
+
+    @property
+    def engines(self) -> Engines:
+        """What runs it."""
+        return self._engines
+
+    def run_by(self, engines: Engines) -> Model:
+        """The same model, run by others."""
+        other = copy(self)
+        other._engines = engines
+        return other
 
     def translator(self, **options: Any) -> Translator:
         """What translates lists of texts in one way: for those who call it many times."""
