@@ -16,6 +16,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.info import info
 from regard.cli.options import settings_help
 from regard.cli.score import score
+from regard.cli.serve import serve
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.errors import RegardError
@@ -34,6 +35,7 @@ app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("info")(info)
 app.command("score")(score)
+app.command("serve")(serve)
 app.command("translate")(translate)
 app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 
