@@ -36,6 +36,7 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
     app.state.service = service
     for family in (native, runs, libretranslate, openai, operations, page):
         app.include_router(family.router)
+    app.add_exception_handler(Exception, _own_error)
     app.add_exception_handler(RegardError, _regard_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
@@ -57,8 +58,14 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
 
 
 async def _regard_error(request: Request, error: Exception) -> Response:
-    refusal = error if isinstance(error, Refusal) else bad_value(str(error))
+    refusal = error if isinstance(error, Refusal) else bad_value(f"{str(error).rstrip('.')}.")
     return refused(refusal, request.url.path, request_id(request))
+
+
+async def _own_error(request: Request, _error: Exception) -> Response:
+    """A mistake of ours, which the gate writes down."""
+    message = f"Something went wrong here, and was written down as {request_id(request)}."
+    return refused(Refusal(500, "internal", message), request.url.path, request_id(request))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:

@@ -84,11 +84,6 @@ class Gate:
             places = "".join(traceback.format_tb(error.__traceback__))
             # What an exception says may quote the request, so only its kind is told.
             log.error("request %s failed with %s\n%s", request_id, type(error).__name__, places)
-            if status == 0:
-                message = f"Something went wrong here, and was written down as {request_id}."
-                await refused(Refusal(500, "internal", message), scope["path"], request_id)(
-                    scope, receive, answer
-                )
         finally:
             seconds = time.perf_counter() - started
             route = _route(scope)

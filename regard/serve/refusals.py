@@ -43,13 +43,13 @@ def bad_value(message: str, param: str | None = None) -> Refusal:
 
 
 def validation_refusal(problems: Sequence[Any]) -> Refusal:
-    """What pydantic found wrong with a body, the first of it in a sentence."""
+    """What pydantic found wrong with a request, the first of it in a sentence."""
     first = problems[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     if first["type"] == "json_invalid":
         return Refusal(400, "bad_json", "The body is no JSON.")
-    more = f" ({len(problems) - 1} more problems.)" if len(problems) > 1 else ""
-    return bad_value(f"{place or 'The body'}: {first['msg']}.{more}", place or None)
+    # Behind the field pydantic names its own types, which say nothing to a client.
+    place = next((str(part) for part in first["loc"] if part not in ("body", "query", "path")), None)
+    return bad_value(f"{place or 'the body'}: {first['msg']}.", place)
 
 
 def not_found(what: str, param: str | None = None) -> Refusal:

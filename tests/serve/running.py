@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import httpx
 
 from regard.serve.app import create_app
-from regard.serve.served import Catalogue, Served
+from regard.serve.metrics import Metrics
 from regard.serve.scheduler import Scheduler
+from regard.serve.served import Catalogue, Served
 from regard.serve.server import Server, listening
 from regard.serve.service import Service
-from regard.serve.metrics import Metrics
 from tests.engine.echo import Echo
 
 
