@@ -33,6 +33,16 @@ class Guide(Protocol):
         """At least 2 W candidates of each source, in the order in which they should go on."""
 
 
+class Observer(Protocol):
+    """Hears of every step of a search, and has no say in it."""
+
+    def begin(self, terms: Terms, width: int, alpha: float, n_best: int) -> None:
+        """A search starts; what was heard of another before is over."""
+
+    def step(self, candidates: Candidates, going: Candidates, ending: Candidates) -> None:
+        """What there was to choose from, what goes on, and what has ended."""
+
+
 def beam_search(
     step: Step[S],
     state: S,
@@ -43,8 +53,11 @@ def beam_search(
     n_best: int = 1,
     patience: float | None = None,
     guide: Guide | None = None,
+    observer: Observer | None = None,
 ) -> list[tuple[Hypothesis, ...]]:
     """At most `n_best` hypotheses of each source, the best first. `state` has `width` rows for each."""
+    if observer is not None:
+        observer.begin(terms, width, alpha, n_best)
     beams, ended = Beams.start(terms, width), Ended.none(terms, n_best)
     penalties = torch.tensor([length_penalty(limit, alpha) for limit in terms.limits], device=terms.device)
     found: dict[int, tuple[Hypothesis, ...]] = {}
@@ -55,6 +68,8 @@ def beam_search(
         candidates = (expand if guide is None else guide.expand)(beams, log_probs_RV)
         last_chance_B = terms.limits_B[beams.sources_B] == t + 1
         going, ending = select(candidates, width, terms.eos, last_chance_B)
+        if observer is not None:
+            observer.step(candidates, going, ending)
         ended = ended.joined_by(ending, beams, alpha)
         beams = beams.followed_by(going)
         settled_B = last_chance_B | retire(beams, ended, penalties[beams.sources_B], patience)

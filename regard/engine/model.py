@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from pathlib import Path
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
@@ -31,11 +32,15 @@ class Model:
         max_length: int,
         decoding: DecodingConfig | None = None,
         task: TaskConfig | None = None,
+        folders: Sequence[Path] = (),
+        device: str = "auto",
     ) -> None:
         self.subwords = subwords
         self.max_length = max_length
         """Tokens that the model reads or writes, one for the end among them."""
         self.decoding, self.task = decoding or DecodingConfig(), task or TaskConfig()
+        self.folders, self.device = tuple(folders), device
+        """Where it came from, and what torch is to run it on."""
         self._engines = engines
 
     @overload

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam_search
+from regard.decode.beam import Observer, beam_search
 from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
@@ -19,16 +21,20 @@ from regard.decode.sampling import Sampling, drawing
 from regard.decode.step import Step
 from regard.decode.terms import Terms
 from regard.decode.walk import Choose, stream, walk
+from regard.engine.captured import CapturedSteps
 from regard.engine.engine import NOTHING, Request, Search
 from regard.engine.readiness import ready_to_run
 from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.engine.side_by_side import cores, each
 from regard.errors import RequestError
+from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
-from regard.packing import pack, unpack
+from regard.packing import Packed, pack, unpack
 
 MOST_BANKS = 12
 """Hypotheses by which phrases widen the beam, at most."""
+BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 65_536
+"""Tokens of a batch, with its beams: where caches are small and fast, and where many make a GPU busy."""
 LOGITS = 8 * 1024 * 1024
 """Numbers in one slice of an output layer's results, when many tokens are scored."""
 
@@ -48,7 +54,7 @@ class TorchEngine:
         bos: int,
         eos: int,
         device: torch.device | str = "cpu",
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
     ) -> None:
         if not models:
             raise RequestError("an engine needs at least one model")
@@ -57,10 +63,14 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [ready_to_run(model.to(device).eval()) for model in models]
-        self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
+        self._bos, self._eos, self._device = bos, eos, device
+        self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
+        self._captured = CapturedSteps(self.models[0]) if self._can_capture() else None
+        self._one_search = Lock()
 
     @property
     def lanes(self) -> int:
@@ -93,12 +103,20 @@ class TorchEngine:
         return None
 
     @torch.inference_mode()
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
-        return with_second_try(requests, self._decode(requests, search), again)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
+        with self._one_search if self._captured else nullcontext():
+            return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
@@ -156,7 +174,11 @@ class TorchEngine:
                     raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
-        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
@@ -169,7 +191,7 @@ class TorchEngine:
 
         def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
             width, places = job
-            return self._search([requests[i] for i in places], search, width, no_repeat)
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
             for i, best in zip(places, bests, strict=True):
@@ -193,14 +215,19 @@ class TorchEngine:
             yield batch
 
     def _search(
-        self, requests: list[Request], search: Search, width: int, no_repeat: int
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
-        if search.sample or width == 1:
+        if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
-            step, state = self._start(rows, terms, beams=1)
+            step, state = self._start_fast(rows, terms, beams=1)
             found = walk(step, state, terms, self._choose(rows, search), alpha)
             groups = (found[i : i + n] for i in range(0, len(found), n))
             return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
@@ -208,8 +235,10 @@ class TorchEngine:
         guide = None
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
-        step, state = self._start(requests, terms, beams=width)
-        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+        step, state = self._start_fast(requests, terms, beams=width)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
         # One place is for the token that starts an output; and a prefix always has room.
@@ -228,12 +257,29 @@ class TorchEngine:
 
     def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
         """The step of all models, and their state before the first."""
-        inputs = pack([[*request.ids, self._eos] for request in requests], self._device)
-        capacity = max(terms.limits)
-        states = [model.start(model.encode(inputs), capacity, beams) for model in self._models]
+        memories = [model.encode(self._inputs(requests)) for model in self.models]
+        states = [
+            model.start(memory, max(terms.limits), beams)
+            for model, memory in zip(self.models, memories, strict=True)
+        ]
         if len(states) == 1:
-            return self._models[0].step, states[0]
-        return ensemble([model.step for model in self._models]), States(tuple(states))
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
+
+    def _start_fast(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
+        """The same for a search that nothing else comes between: captured, where that is possible."""
+        if self._captured is None or is_recording():
+            return self._start(requests, terms, beams)
+        memory = self.models[0].encode(self._inputs(requests))
+        return self._captured.step, self._captured.start(memory, beams)
+
+    def _can_capture(self) -> bool:
+        """One model on a GPU, whose attention is fused."""
+        fused = self.models[0].config.similarity != "additive"
+        return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
+
+    def _inputs(self, requests: Sequence[Request]) -> Packed:
+        return pack([[*request.ids, self._eos] for request in requests], self._device)
 
     def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
         """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
@@ -253,7 +299,7 @@ class TorchEngine:
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
         by_model = []
-        for model in self._models:
+        for model in self.models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
             log_probs = [
@@ -262,6 +308,20 @@ class TorchEngine:
             ]
             by_model.append(torch.cat(log_probs))
         return unpack(log_mean_exp(by_model), outputs.boundaries)
+
+
+def default_batch_tokens(models: Sequence[Transformer], device: torch.device) -> int:
+    """On a GPU, as many tokens as a quarter of its free memory holds with room to spare."""
+    if device.type != "cuda":
+        return BATCH_TOKENS
+    a_token = 0.0
+    for model in models:
+        config, itemsize = model.config, model.compute_dtype.itemsize
+        keys_and_values = 2 * config.decoder_layers * config.d_model * itemsize
+        log_probs = 3 * 4 * config.vocab_size / 16  # of a row, and a row has some 16 tokens or more
+        a_token += 4 * keys_and_values + log_probs
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free / 4 / a_token)))
 
 
 def _width(request: Request, search: Search) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError, RequestError
+from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
 from regard.look.contents import contents_of
 from regard.look.interventions import (
@@ -24,7 +25,7 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
-from regard.look.tokens import SPACE, Tokens
+from regard.look.tokens import Tokens, shown
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
 
@@ -43,7 +44,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """As one shows it: without its space."""
-        return self.piece.replace(SPACE, " ").strip() or self.piece
+        return shown(self.piece)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,6 +64,12 @@ class Trace:
     """What was changed inside of the model."""
     arrays: Mapping[str, np.ndarray]
     """Activations by address, as `regard.recording` names them; under `said`, what each layer would say."""
+    beam: BeamTree | None = None
+    """The search that found the outputs, where one was run for it and could be observed."""
+    engine: str = ""
+    """What found the outputs; none where they were given."""
+    weights_hash: str = ""
+    """Of the weights that were looked at, as the model folder names it; none where there is no folder."""
 
     def __repr__(self) -> str:
         sides = [str(len(side)) for side in (self.inputs, self.outputs) if side is not None]
@@ -225,6 +232,9 @@ class Trace:
                 pieces=dict(header["pieces"]),
                 interventions=from_json(header["interventions"]),
                 arrays=arrays,
+                beam=None if (beam := header.get("beam")) is None else BeamTree.from_json(beam),
+                engine=header.get("engine", ""),
+                weights_hash=header.get("weights_hash", ""),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
             raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
@@ -240,6 +250,9 @@ class Trace:
             "wanted": list(self.wanted),
             "pieces": sorted([i, piece] for i, piece in self.pieces.items()),
             "interventions": to_json(self.interventions),
+            "beam": None if self.beam is None else self.beam.to_json(),
+            "engine": self.engine,
+            "weights_hash": self.weights_hash,
         }
 
     def _projected(self, which: str, kind: Kind, layer: int, head: int) -> np.ndarray:

@@ -17,6 +17,7 @@ LADDER = [
     {"exchange"},
     {"engine"},
     {"look", "evaluate"},
+    {"loaded"},
     {"train", "serve", "scale"},
     {"cli"},
 ]

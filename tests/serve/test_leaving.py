@@ -51,7 +51,8 @@ def test_a_client_that_leaves_a_stream_stops_it_at_the_next_token(gate):
         engine.go_on.release(2)  # the first token may be a mere space
         data = b""
         while b"event: token" not in data:
-            assert (more := client.recv(1000)), "the stream ended"
+            more = client.recv(1000)
+            assert more, "the stream ended"
             data += more
         client.close()
         until(lambda: 'reason="client_gone"} 1.0' in server.get("/metrics").text, "nobody noticed")
