@@ -10,6 +10,7 @@ Text = Annotated[str, StringConstraints(min_length=0)]
 Texts = Text | Annotated[list[Text], Field(min_length=1)]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Id = Annotated[int, Field(ge=0, lt=2**31)]
 Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
 
 
@@ -120,7 +121,7 @@ class TokenizeAsked(Asked):
 class DetokenizeAsked(Asked):
     """Token ids to put together."""
 
-    ids: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(max_length=100_000)]
+    ids: Annotated[list[Id], Field(max_length=100_000)]
 
 
 class DetectAsked(BaseModel):
@@ -149,21 +150,22 @@ class LookAsked(Asked):
     """A text to look into the model with."""
 
     source: Text
-    target: Text | None = Field(
-        None, description="What it is to have written; by default what it would write."
+    target: Text | list[Id] | None = Field(
+        None, description="What it is to have written, or its token ids; by default what it would write."
     )
+    to: Code | None = Field(None, description="The language to translate into.")
     interventions: list[dict[str, Any]] = Field([], description="What to change inside of the model.")
     beam: int | None = Field(None, ge=1)
-    length_penalty: float | None = Field(None, ge=0, le=10)
 
 
 class AblateAsked(Asked):
     """A text, and lists of interventions to try on it."""
 
     source: Text
-    target: Text | None = Field(
+    target: Text | list[Id] | None = Field(
         None, description="What each is scored on; by default the intact model's output."
     )
+    to: Code | None = Field(None, description="The language to translate into.")
     interventions: list[list[dict[str, Any]]] = []
     effects: bool = Field(False, description="Whether the effect of every single head is wanted.")
 

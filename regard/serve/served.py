@@ -8,9 +8,10 @@ from pathlib import Path
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.config import TaskConfig
-from regard.engine.loading import BEST, EngineName, load, model_folder
+from regard.engine.loading import BEST, EngineName, model_folder
 from regard.engine.model import Model
 from regard.errors import ConfigError
+from regard.loaded import LoadedModel, load
 from regard.serve.job import Job
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import Refusal, bad_value, not_found
@@ -28,7 +29,7 @@ class Served:
     task = TRANSLATE
     """What it does: what else a model may be for is refused when it is loaded."""
 
-    def __init__(self, name: str, path: Path, model: Model, scheduler: Scheduler) -> None:
+    def __init__(self, name: str, path: Path, model: LoadedModel, scheduler: Scheduler) -> None:
         self.id = name
         self.folder = model_folder(path)
         self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)

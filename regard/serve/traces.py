@@ -7,7 +7,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from regard.look.trace import Trace
 from regard.serve.refusals import not_found, too_large
@@ -20,6 +21,8 @@ class Kept:
     id: str
     model: str
     trace: Trace
+    about: dict[str, Any]
+    """What is told of it."""
     expires: float
     """In seconds of the clock."""
 
@@ -32,7 +35,7 @@ class Traces:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, model: str, trace: Trace) -> Kept:
+    def keep(self, model: str, trace: Trace, about: dict[str, Any]) -> Kept:
         """Keep a trace, and let go of others where there is no room.
 
         Raises:
@@ -40,7 +43,7 @@ class Traces:
         """
         if trace.nbytes > self._most:
             raise too_large(f"The trace has {trace.nbytes:,} bytes, and {self._most:,} are kept at most.")
-        kept = Kept(secrets.token_hex(12), model, trace, self._clock() + self._seconds)
+        kept = Kept(secrets.token_hex(12), model, trace, about, self._clock() + self._seconds)
         with self._lock:
             self._kept[kept.id] = kept
             self._sweep()
@@ -59,8 +62,7 @@ class Traces:
                 raise not_found(
                     "There is no such trace, or it was not looked at for too long. Make it again."
                 )
-            kept = Kept(kept.id, kept.model, kept.trace, self._clock() + self._seconds)
-            self._kept[number] = kept
+            self._kept[number] = kept = replace(kept, expires=self._clock() + self._seconds)
             return kept
 
     def drop(self, number: str) -> None:
