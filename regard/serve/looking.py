@@ -57,7 +57,9 @@ def ablated(
     intact = traced(service, served, job, looked)
     answer: dict[str, Any] = {"model": served.id, "intact": _told(served, intact), "items": []}
     for changes in lists:
-        forced = traced(service, served, job, Looked(looked.source, list(_output(served, intact)), looked.to), changes)
+        forced = traced(
+            service, served, job, Looked(looked.source, list(_output(served, intact)), looked.to), changes
+        )
         told = {"log_prob_of_intact": float(forced.log_probs.sum())}
         if looked.target is None:
             told |= _told(served, traced(service, served, job, looked, changes))

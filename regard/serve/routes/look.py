@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses
 Place = Annotated[int, Query(ge=0, lt=2**31)]
 BYTES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Numbers, little-endian, row by row: X-Shape many, as X-Dtype says, each times X-Scale.",
+        "description": "Numbers of the kind X-Dtype, row by row, X-Shape many, each to be taken times X-Scale.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
@@ -80,9 +80,7 @@ async def attention(
 
 
 @router.get("/traces/{trace}/walk")
-async def walk(
-    request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place
-) -> Response:
+async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
     return JSONResponse(
         await _shown(request, trace, lambda kept: document.walk(kept.trace, kind, layer, head, query))
