@@ -47,6 +47,7 @@ _SCRIPTS = {
     "KHMER": "km",
 }
 _KANA = ("HIRAGANA", "KATAKANA")
+_DENSE = ("CJK", "HANGUL", *_KANA)
 
 # Words that are common in a language, and letters that few others of its script have.
 # code|words|letters
@@ -99,32 +100,33 @@ class Detected(NamedTuple):
 
 def detect(text: str, languages: Sequence[str]) -> Detected | None:
     """The language of a text among some; None where it does not tell."""
-    scripts = Counter(_script(letter) for letter in text[:MOST] if letter.isalpha())
-    letters = scripts.total()
-    if not letters:
-        return None
-    shares = {code: _share(code, scripts) / letters for code in languages}
+    text = text[:MOST].lower()
+    scripts = _scripts(text)
+    shares = {code: _share(code, scripts) for code in languages}
     best = max(shares.values(), default=0.0)
-    if best < FLOOR:
+    if best < FLOOR * scripts.total() or not best:
         return None
-    alike = [code for code, share in shares.items() if share > best - 0.02]
+    alike = [code for code, share in shares.items() if share > 0.98 * best]
     # Others of the same script are known too, so that what is none of ours is not taken for one of them.
-    others = [code for code in _tables() if _share(code, scripts) / letters > best - 0.02]
-    hits = _hits(text[:MOST].lower(), {*alike, *others})
+    others = [code for code in _tables() if _share(code, scripts) > 0.98 * best]
+    hits = _hits(text, {*alike, *others})
     first, second, *_ = [*sorted((hits[code] for code in alike), reverse=True), 0]
-    foreign = max(hits.values())
-    if foreign > 2 * first + 3:
+    if max(hits.values()) > 2 * first + 3:
         return None
-    if len(alike) == 1:
-        # The script alone speaks for it, and speaks for others that are not in question here, too.
-        confidence = best if first or not others else 0.75 * best
-    else:
-        confidence = best * (first - second) / (first + 2)
+    confidence = best / scripts.total()
+    if len(alike) > 1:
+        confidence *= (first - second) / (first + 2)
     return Detected(max(alike, key=hits.__getitem__), round(confidence, 3)) if confidence >= FLOOR else None
 
 
+def _scripts(text: str) -> Counter[str]:
+    """Letters of each script; one that is a syllable or a word counts as three."""
+    found = Counter(_script(letter) for letter in text if letter.isalpha())
+    return Counter({script: n * (3 if script in _DENSE else 1) for script, n in found.items()})
+
+
 def _share(code: str, scripts: Counter[str]) -> float:
-    """Letters that a text of this language may have."""
+    """How much of a text may be in this language."""
     code = code.split("-")[0]
     found = sum(count for script, count in scripts.items() if code in _SCRIPTS.get(script, "").split())
     if code == "ja" and not any(scripts[kana] for kana in _KANA):
