@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from regard.cli.options import DeviceOption, EngineOption, ThreadsOption
 from regard.errors import ConfigError
-
-if TYPE_CHECKING:  # the verb's help must not wait for engines
-    from regard.serve.served import Catalogue
 
 
 def serve(
@@ -51,28 +47,19 @@ def serve(
             "there is no model to serve: name a model folder or a run, as in `regard serve runs/zh-en`"
         )
     try:
-        import fastapi  # noqa: F401
+        from regard.serve.serving import Door
+        from regard.serve.serving import serve as run
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error.name} is needed to serve: pip install 'regard[serve]'") from None
-    from regard.serve.app import create_app
-    from regard.serve.keys import KeyRing, read_keys
-    from regard.serve.metrics import Metrics
-    from regard.serve.served import serve_models
-    from regard.serve.server import Server, listening, log_to_stderr, refuse_open_door
-    from regard.serve.service import Service
-
-    refuse_open_door(host, has_keys=keys is not None, is_open=everybody)
-    ring = None if keys is None else KeyRing(read_keys(keys))
-    socket = listening(host, port)
-    metrics = Metrics()
-    catalogue = serve_models(models, metrics, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
-    service = Service(catalogue, metrics, keys=ring)
-    app = create_app(service, hosts=[host, *(allow_host or [])], cors_origins=cors_origin or [])
-    log_to_stderr(requests=verbose)
-    address, number = socket.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
-    Server(app, service.desk, lambda: _tell(catalogue, f"http://{shown}:{number}/")).run([socket])
-    catalogue.close()
+    door = Door(
+        host=host,
+        port=port,
+        keys=keys,
+        everybody=everybody,
+        names=allow_host or (),
+        cors_origins=cors_origin or (),
+    )
+    run(models, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
 def _make_key(file: Path | None, name: str) -> None:
@@ -81,12 +68,3 @@ def _make_key(file: Path | None, name: str) -> None:
     if file is None:
         raise ConfigError("--new-key adds to a file: name it by --keys FILE")
     typer.echo(new_key(file, name))
-
-
-def _tell(catalogue: Catalogue, address: str) -> None:
-    for served in catalogue:
-        ways = (
-            ", ".join(f"{source} → {target}" for source, target in served.directions) or "languages not told"
-        )
-        print(f"regard: {served.id}: {ways}", file=sys.stderr)
-    print(f"regard: serving at {address}", file=sys.stderr, flush=True)

@@ -73,7 +73,7 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert aligned["measured"] is heads.measured
 
 
-def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, made, trace):
+def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
     given = server.post("/api/v1/traces", source=trace.inputs.text, target="the third").json()
     assert given["outputs"]["text"].strip().endswith("the third")
     assert server.get(f"/api/v1/traces/{given['trace_id']}/beam").status_code == 404
@@ -106,7 +106,7 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
     assert change == pytest.approx(effects["cross"][0, 1], abs=1e-3)
 
 
-def test_positions_are_those_that_the_model_adds(server, model):
+def test_positions_are_those_that_the_model_adds(server):
     found = matrix(server.get("/api/v1/positions", length=7))
     assert found.shape == (7, 48)
     assert np.allclose(found[3, :2], [np.sin(3), np.cos(3)], atol=1e-6)
@@ -125,7 +125,7 @@ def test_what_is_not_there_is_refused(server, made):
     assert server.http.delete(f"/api/v1/traces/{dropped}").status_code == 404
 
 
-def test_looking_has_limits(catalogue, sources):
+def test_looking_has_limits(catalogue):
     limits = Limits(trace_tokens=6, interventions=2, traces_bytes=1000, beam=4)
     with running(catalogue, limits=limits) as small:
         long = small.post("/api/v1/traces", source="三月五日四月六日七月八日")

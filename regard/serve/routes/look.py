@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses
 Place = Annotated[int, Query(ge=0, lt=2**31)]
 BYTES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Numbers of the kind X-Dtype, row by row, X-Shape many, each to be taken times X-Scale.",
+        "description": "Numbers of the kind X-Dtype, row by row, X-Shape many, each times X-Scale.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
