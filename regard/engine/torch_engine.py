@@ -72,6 +72,21 @@ class TorchEngine:
         self._captured = CapturedSearches(self.models[0], eos) if self._can_capture() else None
         self._one_search = Lock()
 
+    @property
+    def lanes(self) -> int:
+        """Batches that it runs side by side: one a core, or one on another device."""
+        return cores(self._device)
+
+    def room(self, search: Search) -> int:
+        """Input tokens that it likes to run as one batch, padding counted."""
+        return max(1, self._batch_tokens // _width(Request(ids=()), search))
+
+    def lane(self) -> TorchEngine:
+        """The same engine for one of several threads that each bring a batch."""
+        if torch.device(self._device).type == "cpu":
+            torch.set_num_threads(1)  # of this thread
+        return self
+
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot do this, as a sentence; None if it can."""
         if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:
