@@ -31,7 +31,7 @@ from regard.durable import write_whole
 from regard.errors import CorpusError
 from regard.text.subwords import Subwords, learn_subwords
 from regard.text.tally import Tally
-from regard.train.loop import PairsData
+from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")
 SUBWORDS, TEST = "subwords.model", "test.jsonl"
