@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.engine.aligner import Aligner
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
+from regard.engine.generation import Continuation, Generation
 from regard.engine.loading import (
     EngineName,
     load_onto,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
     from regard.bundle import Bundle
+    from regard.engine.generator import Generator
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
@@ -123,6 +125,41 @@ class LoadedModel(Model):
                 answer, engine = best.ids, chosen.name
         trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
+
+    @overload
+    def generate(self, prompts: str, **options: Any) -> Continuation: ...
+    @overload
+    def generate(self, prompts: Sequence[str], **options: Any) -> list[Continuation]: ...
+    def generate(self, prompts: str | Sequence[str], **options: Any) -> Continuation | list[Continuation]:
+        """Continue a text, or each of a list; of a model of the decoder alone.
+
+        Args:
+            prompts: how a text begins; it may be empty.
+            options: the fields of `Generation`: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`,
+                `seed`, `stop`, `past_length`.
+
+        Raises:
+            RequestError: what is asked for cannot be done, or the model is for another task.
+        """
+        asked, generator = _generation(options), self._generator
+        if isinstance(prompts, str):
+            return generator.generate(prompts, asked)
+        return [generator.generate(prompt, asked) for prompt in prompts]
+
+    def continue_text(self, prompt: str, **options: Any) -> Iterator[str]:
+        """What `generate` adds to a text, piece by piece as it is found, each made of whole characters."""
+        return self._generator.stream(prompt, _generation(options))
+
+    @cached_property
+    def _generator(self) -> Generator:
+        from regard.engine.generator import Generator
+        from regard.model.language_model import LanguageModel
+
+        if self.description.config.architecture != "decoder":
+            raise RequestError(f"{self.folders[0]}: only a model of the decoder alone continues texts")
+        model = self._watched.model
+        assert isinstance(model, LanguageModel), "the description says so"
+        return Generator(model, self.subwords)
 
     def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
         """For each kind (layers, heads): how much likelier what was written becomes without this head.
@@ -224,6 +261,13 @@ class LoadedModel(Model):
             most = f"the model reads {self.max_length - 1:,} at most"
             raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
         return tuple(int(i) for i in ids)
+
+
+def _generation(options: dict[str, Any]) -> Generation:
+    try:
+        return Generation(**options)
+    except TypeError as error:
+        raise RequestError(f"{error}; the options are {', '.join(Generation.__slots__)}") from None
 
 
 def _to_be_looked_at(described: Description, device: str) -> LoadedModel:

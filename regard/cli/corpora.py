@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,14 @@ class SetsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what `each_named` makes of the words."""
-        return super().parse_args(ctx, each_named(args))
+        return super().parse_args(ctx, each_named(args) if in_pairs(args) else args)
+
+
+def in_pairs(words: list[str]) -> bool:
+    """Whether sets may be two files in step: other tasks than translation take their files one by one."""
+    named = [after for word, after in pairwise(words) if word == "--task"]
+    named += [word.removeprefix("--task=") for word in words if word.startswith("--task=")]
+    return named in ([], ["translate"])
 
 
 def each_named(words: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from regard.cli.average import average
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
+from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
@@ -34,6 +35,7 @@ app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pr
 app.command("average")(average)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
+app.command("generate")(generate)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)

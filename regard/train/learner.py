@@ -22,6 +22,7 @@ from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.sharding import like, shard
 from regard.train.sharing import Turn
+from regard.train.starting import Start
 from regard.train.step import Outcome, evaluate, train_step
 from regard.train.world import World
 
@@ -36,11 +37,20 @@ class Learner:
     """A model that learns, on this process's device, in step with those of the other processes."""
 
     def __init__(
-        self, model: ModelConfig, lesson: Lesson, training: TrainingConfig, world: World, *, sharded: bool
+        self,
+        model: ModelConfig,
+        lesson: Lesson,
+        training: TrainingConfig,
+        world: World,
+        *,
+        sharded: bool,
+        start: Start | None = None,
     ) -> None:
         self.training, self.world, self.sharded = training, world, sharded
         torch.manual_seed(training.seed)
         self.model: Model = build(model).to(world.device)
+        if start is not None:
+            start.give(self.model)
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
         compiled = world.device.type == "cuda" and not sharded and lesson.compiles
         self.objective = lesson.objective(self.model, training.label_smoothing, compiled=compiled).train()

@@ -41,6 +41,7 @@ from regard.train.lesson import Lesson
 from regard.train.memory import parts_that_fit
 from regard.train.schedule import learning_rate
 from regard.train.sharing import Sharing, Turn
+from regard.train.starting import Start
 from regard.train.step import Outcome
 from regard.train.world import World
 
@@ -78,10 +79,12 @@ class Run:
         listeners: Sequence[Listener] = (),
         sample: Sample = lambda _: {},
         probe: Probe = lambda *_: None,
+        start: Start | None = None,
     ) -> None:
         """`sample(model)` is asked at each validation for more to tell: a score of outputs, an example.
 
-        `probe(model, step)` is shown the model at each validation, and before the first step.
+        `probe(model, step)` is shown the model at each validation, and before the first step. The weights are
+        drawn, or where `start` has them, taken from there.
         """
         self.folder, self.config, self.data = folder, config, data
         self.world = World(torch.device("cpu")) if world is None else world
@@ -92,7 +95,7 @@ class Run:
             sweep(folder)
         self.world.wait()
         model = data.shaped(config.model)
-        self.learner = Learner(model, data, config.training, self.world, sharded=sharded)
+        self.learner = Learner(model, data, config.training, self.world, sharded=sharded, start=start)
         found = checkpoints(folder / CHECKPOINTS)
         state = self.learner.restore(found[-1]) if found else {}
         self.progress = Progress(**state.get("progress", {}))

@@ -52,6 +52,8 @@ class PairsSource:
     """Whether each pair is learned from there and back, with tags that say which language is wanted."""
     vocab_size: int | None = None
     """None: chosen from the data."""
+    subwords: bytes | None = None
+    """A vocabulary that is there already; None: it is learned."""
     max_tokens: int
     """Longest sequence, in tokens."""
     seed: int = 1
@@ -65,6 +67,7 @@ class PairsSource:
         columns = [part.columns for corpus in corpora for part in corpus.parts]
         settings = [self.vocab_size, self.max_tokens, self.seed, *given, *self.languages]
         settings += ["both directions"] if self.both_directions else []
+        settings += [self.subwords.hex()] if self.subwords else []
         paths = [path for corpus in corpora for path in corpus.paths]
         return content_key(paths, [*settings, columns, asdict(self.data)])
 
@@ -129,9 +132,11 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source.test, left_out)
     test = test if source.test is None else list(source.test.rows())
-    tell("learning subwords")
     tags = source.languages if source.both_directions else ()
-    model = learn_subwords(cleaned.texts(), source.vocab_size, tags=tags, seed=source.seed)
+    model = source.subwords
+    if model is None:
+        tell("learning subwords")
+        model = learn_subwords(cleaned.texts(), source.vocab_size, tags=tags, seed=source.seed)
     subwords = Subwords(model)
     (folder / SUBWORDS).write_bytes(model)
     # One is for the token that ends a sequence, or starts it; one for a tag.
