@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
+from regard.bundle.labels import read_labels
 from regard.engine.aligner import Aligner
+from regard.engine.classification import Classification, Labelling
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
 from regard.engine.generation import Continuation, Generation
@@ -38,6 +40,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
     from regard.bundle import Bundle
+    from regard.engine.classifier import TextClassifier
     from regard.engine.generator import Generator
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
@@ -124,6 +127,8 @@ class LoadedModel(Model):
                 ((best, *_),) = chosen.decode([request], search)
                 answer, engine = best.ids, chosen.name
         trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
+        if self.labels:
+            trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
 
     @overload
@@ -160,6 +165,46 @@ class LoadedModel(Model):
         model = self._watched.model
         assert isinstance(model, LanguageModel), "the description says so"
         return Generator(model, self.subwords)
+
+    @overload
+    def classify(self, texts: str, **options: Any) -> Classification: ...
+    @overload
+    def classify(self, texts: Sequence[str], **options: Any) -> list[Classification]: ...
+    def classify(self, texts: str | Sequence[str], **options: Any) -> Classification | list[Classification]:
+        """Label a text, or each of a list; of a model of the encoder alone.
+
+        Args:
+            texts: none of them empty.
+            options: the fields of `Labelling`: `too_long`.
+
+        Raises:
+            RequestError: a text cannot be labelled, or the model is for another task.
+        """
+        try:
+            asked = Labelling(**options)
+        except TypeError as error:
+            raise RequestError(f"{error}; the options are {', '.join(Labelling.__slots__)}") from None
+        classifier = self._classifier
+        if isinstance(texts, str):
+            return classifier.classify([texts], asked)[0]
+        return classifier.classify(texts, asked)
+
+    @cached_property
+    def _classifier(self) -> TextClassifier:
+        from regard.engine.classifier import TextClassifier
+        from regard.model.classifier import Classifier
+
+        if self.description.config.architecture != "encoder":
+            raise RequestError(f"{self.folders[0]}: only a model of the encoder alone labels texts")
+        model = self._watched.model
+        assert isinstance(model, Classifier), "the description says so"
+        return TextClassifier(model, self.subwords, self.labels)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What a classifier tells apart, in the order of its outputs; nothing for other models."""
+        n_labels = self.description.config.n_labels
+        return read_labels(self.folders[0], n_labels) if n_labels else ()
 
     def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
         """For each kind (layers, heads): how much likelier what was written becomes without this head.

@@ -22,7 +22,7 @@ from regard.text.tables import Column, kind_of
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
 
-SETS = ("--valid", "--test")
+SETS, MANY = ("--valid", "--test"), "--pretrain"
 _COLUMNS = "--columns SRC,TGT, as in --columns zh,en by name or --columns 1,2 by number"
 
 
@@ -35,7 +35,7 @@ class SetsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what `each_named` makes of the words."""
-        return super().parse_args(ctx, each_named(args) if in_pairs(args) else args)
+        return super().parse_args(ctx, each_named(args) if in_pairs(args) else all_named(args))
 
 
 def in_pairs(words: list[str]) -> bool:
@@ -43,6 +43,19 @@ def in_pairs(words: list[str]) -> bool:
     named = [after for word, after in pairwise(words) if word == "--task"]
     named += [word.removeprefix("--task=") for word in words if word.startswith("--task=")]
     return named in ([], ["translate"])
+
+
+def all_named(words: list[str]) -> list[str]:
+    """`--pretrain a b` as `--pretrain a --pretrain b`: it takes every word up to the next option."""
+    done: list[str] = []
+    takes = False
+    for word in words:
+        if word.startswith("-"):
+            takes = word == MANY
+        elif takes and done[-1] != MANY:
+            done.append(MANY)
+        done.append(word)
+    return done
 
 
 def each_named(words: list[str]) -> list[str]:

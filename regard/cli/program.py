@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.average import average
+from regard.cli.classify import classify
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
@@ -33,6 +34,7 @@ PIPE_CLOSED = 1
 # Plain help text: it is quicker to make than panels, and reads the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("average")(average)
+app.command("classify")(classify)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("generate")(generate)

@@ -9,6 +9,7 @@ import typer
 from regard.cli.asked import Asked, configured, task_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
 from regard.cli.train_pairs import train_pairs
+from regard.cli.train_tables import train_tables
 from regard.cli.train_texts import train_texts
 from regard.errors import ConfigError
 from regard.text.languages import known_code
@@ -29,7 +30,7 @@ def train(
         typer.Option(
             metavar="NAME",
             help="translate, by default; generate, from TEXT…: a plain file is one document, and of a table "
-            "each row.",
+            "each row; classify, from TABLE…: a label, a tab and a text, or JSONL.",
         ),
     ] = None,
     columns: Annotated[
@@ -45,6 +46,12 @@ def train(
     ] = None,
     test: Annotated[
         list[Path] | None, typer.Option(metavar="SRC TGT | TABLE", help="To score with; else split off.")
+    ] = None,
+    pretrain: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="TEXT…", help="Texts whose tokens a classifier guesses before it learns labels."
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -107,10 +114,14 @@ def train(
     only_pairs = {"--from CODE": source, "--to": target, "--both-directions": both_directions}
     if name != "translate":
         _refuse(name, only_pairs | {"--builtin": builtin})
+    if name != "classify":
+        _refuse(name, {"--pretrain": pretrain})
     if name == "translate":
         train_pairs(asked, source, target, builtin)
     elif name == "generate":
         train_texts(asked)
+    elif name == "classify":
+        train_tables(asked, tuple(pretrain or ()))
     else:
         raise ConfigError(f"the task {name} cannot be trained yet")
 

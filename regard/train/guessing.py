@@ -42,14 +42,14 @@ class GuessingObjective(nn.Module):
         """
         ids_N = batch.inputs.ids_N
         generator = None if self.training else torch.Generator().manual_seed(len(ids_N))
-        places_K = self._chosen(batch, generator).to(ids_N.device)
+        places_T = self._chosen(batch, generator).to(ids_N.device)
         hidden_N = ids_N.clone()
-        hidden_N[places_K] = self._hidden(ids_N[places_K], generator)
+        hidden_N[places_T] = self._hidden(ids_N[places_T], generator)
         states_ND = self.model.encode(Packed(hidden_N, batch.inputs.boundaries))
         output = self.model.output_probabilities
-        counted_K = torch.full_like(places_K, batch.n_targets > 0, dtype=torch.bool)
+        counted_T = torch.full_like(places_T, batch.n_targets > 0, dtype=torch.bool)
         loss = label_smoothed_cross_entropy(
-            states_ND[places_K], output.weight, ids_N[places_K], bias_V=output.bias, counted_N=counted_K
+            states_ND[places_T], output.weight, ids_N[places_T], bias_V=output.bias, counted_N=counted_T
         )
         return loss.smoothed.clone(), torch.stack([part.detach() for part in loss])
 
@@ -60,10 +60,10 @@ class GuessingObjective(nn.Module):
         draws_N[batch.inputs.boundaries.starts_B.cpu()] = -1.0
         return draws_N.topk(max(1, batch.n_targets)).indices
 
-    def _hidden(self, ids_K: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _hidden(self, ids_T: Tensor, generator: torch.Generator | None) -> Tensor:
         """What stands where these tokens stood."""
-        draws_K = torch.rand(len(ids_K), generator=generator).to(ids_K.device)
+        draws_T = torch.rand(len(ids_T), generator=generator).to(ids_T.device)
         vocab_size = self.model.config.vocab_size
-        others_K = torch.randint(FIRST_PIECE, vocab_size, (len(ids_K),), generator=generator).to(ids_K.device)
-        ids_K = ids_K.where(draws_K >= 0.9, others_K)
-        return ids_K.where(draws_K >= 0.8, BLANK)
+        others_T = torch.randint(FIRST_PIECE, vocab_size, (len(ids_T),), generator=generator).to(ids_T.device)
+        ids_T = ids_T.where(draws_T >= 0.9, others_T)
+        return ids_T.where(draws_T >= 0.8, BLANK)
