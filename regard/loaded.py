@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
+from regard.data.templates import read_of
 from regard.engine.aligner import Aligner
 from regard.engine.classification import Classification, Labelling
 from regard.engine.engine import Request
@@ -25,6 +26,7 @@ from regard.engine.loading import (
 )
 from regard.engine.model import Model
 from regard.engine.options import Options
+from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
 from regard.exchange.ctranslate2_file import Quantisation
@@ -269,7 +271,22 @@ class LoadedModel(Model):
         """
         if self.description.config.architecture != "encoder-decoder":
             raise of_another_task(self.description)
+        if self.task.name != "translate":  # a document's summary is not that of its sentences
+            options |= {"whole_lines": True, "too_long": "error"}
         return super().translator(**options)
+
+    def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
+        """What the model writes for named fields, such as a question and its context; or for a whole text.
+
+        Args:
+            row: the fields that `task.input` names; of `turns`, all that was said so far.
+            options: the fields of `Options`.
+
+        Raises:
+            RequestError: a field is missing, or the whole is too long for the model.
+        """
+        read = row if isinstance(row, str) else read_of(self.task.templates[0], row)
+        return self.translate(read, **options)
 
     def _aligner(self) -> Aligner:
         from regard.look.word_aligner import WordAligner

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.config import RunConfig, read_config
 from regard.config.checking import did_you_mean
-from regard.config.task import TASKS
+from regard.config.task import TASKS, TEMPLATES
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 USUAL = {"generate": "generator", "classify": "classifier"}
 """The preset that a task has where none is named; the others have `small`."""
+WHOLE = ["data.max_ratio=none", "data.max_characters=1000000", "data.cut_inputs=true"]
+"""A summary is as short as it likes, and a long document is read as far as it goes."""
 SHAPES = {
     "generate": ["model.architecture=decoder"],
     "classify": ["model.architecture=encoder", "model.n_labels=2"],
+    **dict.fromkeys(TEMPLATES, WHOLE),
 }
-"""What a task asks of the model; how many labels there are, the data tells."""
+"""What a task asks of the model and its data; how many labels there are, the data tells."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.asked import Asked, configured, task_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
+from regard.cli.train_fields import train_fields
 from regard.cli.train_pairs import train_pairs
 from regard.cli.train_tables import train_tables
 from regard.cli.train_texts import train_texts
@@ -30,7 +31,8 @@ def train(
         typer.Option(
             metavar="NAME",
             help="translate, by default; generate, from TEXT…: a plain file is one document, and of a table "
-            "each row; classify, from TABLE…: a label, a tab and a text, or JSONL.",
+            "each row; classify, from TABLE…: a label, a tab and a text, or JSONL; "
+            "summarise, converse and answer, from JSONL whose fields task.input and task.output name.",
         ),
     ] = None,
     columns: Annotated[
@@ -123,7 +125,7 @@ def train(
     elif name == "classify":
         train_tables(asked, tuple(pretrain or ()))
     else:
-        raise ConfigError(f"the task {name} cannot be trained yet")
+        train_fields(asked)
 
 
 def _start_or_language(words: str | None) -> tuple[Path | None, str | None]:

@@ -48,6 +48,7 @@ class Tested:
     score: TranslationScore
     sources: Sequence[str]
     outputs: Sequence[str]
+    references: Sequence[str]
 
 
 class TranslatorRun(TaskRun):
@@ -95,25 +96,31 @@ class TranslatorRun(TaskRun):
 
     def test(self) -> list[Tested]:
         """Translate the test set with the best model, in each direction, and keep the scores."""
-        best = load_bundle(self.folder / "best", self.world.device).model
-        assert isinstance(best, Transformer)
-        directions = Directions(self.config.task, self.prepared.subwords).known
-        sides = ((0, 1), (1, 0))[: len(directions)]
-        tested = [self._test(best, *each) for each in zip(directions, sides, strict=True)]
+        tested = self.outputs()
         scores = {each.direction: asdict(each.score) for each in tested}
         kept = scores if len(scores) > 1 else asdict(tested[0].score)
         described = {"decoding": asdict(self.config.decoding), **kept}
         write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
         return tested
 
+    def outputs(self) -> list[Tested]:
+        """What the best model makes of the test set, in each direction."""
+        best = load_bundle(self.folder / "best", self.world.device).model
+        assert isinstance(best, Transformer)
+        directions = Directions(self.config.task, self.prepared.subwords).known
+        sides = ((0, 1), (1, 0))[: len(directions)]
+        return [self._test(best, *each) for each in zip(directions, sides, strict=True)]
+
     def _test(self, model: Transformer, direction: Direction, sides: tuple[int, int]) -> Tested:
         subwords = self.prepared.subwords
         sources, references = ([composed(row[side]) for row in self.prepared.test] for side in sides)
-        inputs = [(*direction.tag, *ids.tolist()) for ids in subwords.encode(sources)]
+        # What is longer was left out of the set, or is to be cut.
+        room = model.config.max_length - 1
+        inputs = [(*direction.tag, *ids.tolist())[:room] for ids in subwords.encode(sources)]
         outputs = translate(model, subwords, inputs, self.config.decoding)
         score = score_translations(outputs, references, direction.target)
         name = f"{direction.source}-{direction.target}"
-        return Tested(direction=name, score=score, sources=sources, outputs=outputs)
+        return Tested(direction=name, score=score, sources=sources, outputs=outputs, references=references)
 
     def align(self) -> AligningHeads:
         """Measure which heads of the best model align words, on the validation set, and keep that with it.
