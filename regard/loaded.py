@@ -148,17 +148,22 @@ class LoadedModel(Model):
         Raises:
             RequestError: what is asked for cannot be done, or the model is for another task.
         """
-        asked, generator = _generation(options), self._generator
+        asked, generator = _generation(options), self.generator
         if isinstance(prompts, str):
             return generator.generate(prompts, asked)
         return [generator.generate(prompt, asked) for prompt in prompts]
 
     def continue_text(self, prompt: str, **options: Any) -> Iterator[str]:
         """What `generate` adds to a text, piece by piece as it is found, each made of whole characters."""
-        return self._generator.stream(prompt, _generation(options))
+        return self.generator.stream(prompt, _generation(options))
 
     @cached_property
-    def _generator(self) -> Generator:
+    def generator(self) -> Generator:
+        """What continues texts.
+
+        Raises:
+            RequestError: the model is for another task.
+        """
         from regard.engine.generator import Generator
         from regard.model.language_model import LanguageModel
 
@@ -186,13 +191,18 @@ class LoadedModel(Model):
             asked = Labelling(**options)
         except TypeError as error:
             raise RequestError(f"{error}; the options are {', '.join(Labelling.__slots__)}") from None
-        classifier = self._classifier
+        classifier = self.classifier
         if isinstance(texts, str):
             return classifier.classify([texts], asked)[0]
         return classifier.classify(texts, asked)
 
     @cached_property
-    def _classifier(self) -> TextClassifier:
+    def classifier(self) -> TextClassifier:
+        """What labels texts.
+
+        Raises:
+            RequestError: the model is for another task.
+        """
         from regard.engine.classifier import TextClassifier
         from regard.model.classifier import Classifier
 
