@@ -34,7 +34,10 @@ from regard.look.aligning_heads import (
 from regard.text.subwords import Subwords
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
+    import numpy as np
+
     from regard.bundle import Bundle
+    from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
     from regard.look.trace import Trace
@@ -120,6 +123,33 @@ class LoadedModel(Model):
                 answer, engine = best.ids, chosen.name
         trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
+
+    def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
+        """For each kind (layers, heads): how much likelier what was written becomes without this head.
+
+        Raises:
+            RequestError: the trace cannot have come from this model.
+        """
+        from regard.look.head_effects import effect_of_each_head
+
+        return effect_of_each_head(self._watched.model, trace)
+
+    def positions(self, length: int) -> np.ndarray | None:
+        """What is added to the embeddings at the first places, (length, d_model); None where nothing is.
+
+        Raises:
+            ShapeError: fewer positions were learned.
+        """
+        from regard.packing import pack
+
+        model = self._watched.model
+        side = "input_positions" if hasattr(model, "input_positions") else "output_positions"
+        positions = getattr(model, side)
+        if positions is None:
+            return None
+        device = next(model.parameters()).device
+        found: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
+        return found
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and keep that in the folder.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, overload
 
@@ -114,6 +115,17 @@ class Model:
         """
         direction = self.directions.asked(None, to) or self.directions.of(text)
         return (*direction.tag, *self.subwords.encode_one(text).tolist())
+
+    @property
+    def engines(self) -> Engines:
+        """What runs it."""
+        return self._engines
+
+    def run_by(self, engines: Engines) -> Model:
+        """The same model, run by others."""
+        other = copy(self)
+        other._engines = engines
+        return other
 
     def translator(self, **options: Any) -> Translator:
         """What translates lists of texts in one way: for those who call it many times."""

@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
-    {"errors", "version", "allocator", "durable"},
+    {"errors", "version", "allocator", "durable", "page"},
     {"config"},
     {"packing", "text"},
     {"model", "loss"},
