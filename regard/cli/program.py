@@ -17,6 +17,7 @@ from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
 from regard.cli.score import score
+from regard.cli.serve import serve
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.errors import RegardError
@@ -36,6 +37,7 @@ app.command("evaluate")(evaluate)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)
+app.command("serve")(serve)
 app.command("translate")(translate)
 app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 

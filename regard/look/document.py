@@ -73,6 +73,8 @@ def describe(trace: Trace) -> dict[str, Any]:
         "outputs": _side(trace.outputs),
         "wanted": [{"id": i, "text": text, "log_prob": log_prob} for i, text, log_prob in said],
         "interventions": to_json(trace.interventions),
+        "engine": trace.engine,
+        "weights_hash": trace.weights_hash,
         "dtype": str(trace.log_probs.dtype),
         "hash": _digest(trace),
     }
@@ -151,7 +153,7 @@ def alignment(trace: Trace, heads: Collection[Head] | None = None, rows: Rows = 
         "measured": heads is not None,
         "inputs": [asdict(word) for word in found.inputs],
         "outputs": [asdict(word) for word in found.outputs],
-        "shares": plain(found.shares),
+        "shares": plain(found.shares.round(4)),
         "links": [list(link) for link in found.links],
         "coverage": plain(found.coverage),
         "untouched": [i for i, word in enumerate(found.inputs) if word in found.untouched],

@@ -18,12 +18,9 @@ from regard.look.document import DTYPES
 from regard.look.trace import Trace
 from regard.look.walk import GAPS, Step, walk
 
-BUDGET = 6_500_000
-"""Bytes for arrays; as base64 they take a third more, and the page itself, its words and JSON about 1 MB."""
 
-
-def embedded(trace: Trace, budget: int = BUDGET) -> dict[str, Any]:
-    """Arrays as base64, and `precision`: f32 or f16 where all of them fit, else `top`.
+def embedded(trace: Trace, budget: int) -> dict[str, Any]:
+    """Arrays as base64, and `precision`: f32 or f16 where all fit into so many bytes, else `top`.
 
     With `top` there are, for each kind, layer and head, of every query its largest weights, the largest
     first: pairs of a key and a weight in units of 1/65535, two bytes each.

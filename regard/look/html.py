@@ -20,6 +20,9 @@ from regard.look.embedded import embedded
 from regard.look.trace import Trace
 from regard.look.visible import visible
 
+LIMIT = 9_800_000
+"""Bytes of a file, about: it should fit into a message. Arrays are written as coarsely as that needs."""
+
 _IMPORT = re.compile(r'((?:from|import) )"\./')
 _START = 'import { start } from "regard/main.js"; import { fileSource } from "regard/source_file.js"; '
 _START += 'start(fileSource(JSON.parse(document.getElementById("held").textContent)));'
@@ -30,18 +33,18 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
 
     Args:
         trace: what it shows.
-        tree: the beam search that found the output, if it is to be shown too.
+        tree: the search that found the output; by default the trace's own.
         aligned: which word comes from which, as `document.alignment` tells it; by default by its usual heads.
     """
-    held = {
+    modules, style = _script(json.dumps({"imports": _modules()})), page.read("page.css")
+    told = {
         "about": describe(trace),
         "steps": steps(trace),
         "alignment": aligned if aligned is not None else _alignment(trace),
-        "beam": None if tree is None else beam(tree),
-        **embedded(trace),
+        "beam": None if (tree := tree or trace.beam) is None else beam(tree),
     }
-    modules = _script(json.dumps({"imports": _modules()}))
-    style, shown = page.read("page.css"), _script(json.dumps(held, ensure_ascii=False))
+    room = LIMIT - len(modules) - len(style) - len(json.dumps(told).encode())
+    held = _script(json.dumps({**told, **embedded(trace, room * 3 // 4)}, ensure_ascii=False))
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -62,7 +65,7 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(visible(_title(trace)))}</title>",
             f"<style>{style}</style>",
-            f'<script type="application/json" id="held">{shown}</script>',
+            f'<script type="application/json" id="held">{held}</script>',
             f'<script type="importmap">{modules}</script>',
             f'<script type="module">{_START}</script>',
             "",

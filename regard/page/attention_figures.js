@@ -24,6 +24,8 @@ import { furthest } from "./tensor.js";
 
 const LABEL = 110;
 const DRAWN_ONE_BY_ONE = 2500;
+const MANY = 160; // tokens between which no eye could follow lines
+const FEW = 24;
 
 /** @param {string[]} labels */
 const widest = (labels) => Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
@@ -46,33 +48,57 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0 || i === selected);
   const rowLabels = names(rows, shown.row).map(({ text, i }) =>
     label(shortened(text, LABEL, 12), left - 6, top + (i + 0.5) * cell, {
-      "text-anchor": "end", fill: i === shown.row ? palette.orange : palette.ink, "font-weight": i === shown.row ? 700 : 400,
-    }));
+      "text-anchor": "end",
+      fill: i === shown.row ? palette.orange : palette.ink,
+      "font-weight": i === shown.row ? 700 : 400,
+    }),
+  );
   const columnLabels = names(columns, shown.column).map(({ text, i }) => {
     const x = left + (i + 0.5) * cell;
     return label(shortened(text, LABEL, 12), x, top - 6, {
-      transform: `rotate(-50 ${x} ${top - 6})`, fill: i === shown.column ? palette.orange : palette.ink,
+      transform: `rotate(-50 ${x} ${top - 6})`,
+      fill: i === shown.column ? palette.orange : palette.ink,
       "font-weight": i === shown.column ? 700 : 400,
     });
   });
   const outline = (/** @type {Record<string, number>} */ box, /** @type {number} */ line) =>
-    s("rect", { ...box, fill: "none", stroke: palette.orange, "stroke-width": line, rx: 2, "pointer-events": "none" });
+    s("rect", {
+      ...box,
+      fill: "none",
+      stroke: palette.orange,
+      "stroke-width": line,
+      rx: 2,
+      "pointer-events": "none",
+    });
   const frame = s("rect", { x: left, y: top, width, height, fill: "transparent", stroke: palette.grid });
   const at = (/** @type {MouseEvent} */ event) => {
     const box = frame.getBoundingClientRect();
     return /** @type {[number, number]} */ ([
-      Math.min(rows.length - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows.length))),
-      Math.min(columns.length - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns.length))),
+      Math.min(
+        rows.length - 1,
+        Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows.length)),
+      ),
+      Math.min(
+        columns.length - 1,
+        Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns.length)),
+      ),
     ]);
   };
   frame.addEventListener("mousemove", (event) => tip.show(shown.say(...at(event)), event));
   frame.addEventListener("mouseleave", () => tip.hide());
   frame.addEventListener("click", (event) => shown.pick(...at(event)));
-  const legend = legendOf(most, matrix.data.some((value) => value < 0), theme, palette);
+  const legend = legendOf(
+    most,
+    matrix.data.some((value) => value < 0),
+    theme,
+    palette,
+  );
   return figure(left + width + 60, top + height + 44, shown.told, [
     hatch.definition,
     s("g", { transform: `translate(${left} ${top})` }, cells(shown, cell, most, theme), hidden),
-    ...rowLabels, ...columnLabels, frame,
+    ...rowLabels,
+    ...columnLabels,
+    frame,
     shown.row >= 0 && outline({ x: left, y: top + shown.row * cell, width, height: cell }, 2),
     shown.column >= 0 && outline({ x: left + shown.column * cell, y: top, width: cell, height }, 1),
     s("g", { transform: `translate(${left} ${top + height + 18})` }, legend),
@@ -89,8 +115,11 @@ export function matrixFigure({ theme, palette, tip }, shown) {
 function cells({ matrix, rows, columns, may }, cell, most, theme) {
   if (rows.length * columns.length > DRAWN_ONE_BY_ONE) {
     return s("image", {
-      href: thumbnail(matrix, most, theme).toDataURL(), width: cell * columns.length, height: cell * rows.length,
-      preserveAspectRatio: "none", "image-rendering": "pixelated",
+      href: thumbnail(matrix, most, theme).toDataURL(),
+      width: cell * columns.length,
+      height: cell * rows.length,
+      preserveAspectRatio: "none",
+      "image-rendering": "pixelated",
     });
   }
   const written = cell >= 30;
@@ -100,11 +129,18 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
       if (!may(row, column)) continue;
       const value = matrix.data[row * columns.length + column];
       const colour = shade(value, most, theme);
-      drawn.push(s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }));
+      drawn.push(
+        s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }),
+      );
       if (written && Math.abs(value) >= 0.005) {
-        drawn.push(label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
-          "text-anchor": "middle", "font-size": 10.5, fill: on(colour), "pointer-events": "none",
-        }));
+        drawn.push(
+          label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
+            "text-anchor": "middle",
+            "font-size": 10.5,
+            fill: on(colour),
+            "pointer-events": "none",
+          }),
+        );
       }
     }
   }
@@ -112,7 +148,8 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
 }
 
 /** @param {number} value */
-const short2 = (value) => (Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0));
+const short2 = (value) =>
+  Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
 
 /**
  * The staircase of what may not be looked at.
@@ -127,7 +164,8 @@ function hiddenPath({ rows, columns, may }, cell) {
       const is = column < columns.length && !may(row, column);
       if (is && start < 0) start = column;
       if (!is && start >= 0) {
-        path += `M${start * cell} ${row * cell}h${(column - start) * cell}v${cell}h${-(column - start) * cell}z`;
+        const width = (column - start) * cell;
+        path += `M${start * cell} ${row * cell}h${width}v${cell}h${-width}z`;
         start = -1;
       }
     }
@@ -145,9 +183,20 @@ function legendOf(most, signed, theme, palette) {
   const steps = 40;
   const least = signed ? -most : 0;
   const bars = Array.from({ length: steps }, (_, i) =>
-    s("rect", { x: i * 4, y: 0, width: 4.2, height: 9, fill: css(shade(least + ((most - least) * i) / (steps - 1), most, theme)) }));
+    s("rect", {
+      x: i * 4,
+      y: 0,
+      width: 4.2,
+      height: 9,
+      fill: css(shade(least + ((most - least) * i) / (steps - 1), most, theme)),
+    }),
+  );
   const small = { "font-size": 11, fill: palette.soft };
-  return [...bars, label(signed ? short(-most) : "0", 0, 18, small), label(short(most), steps * 4, 18, { ...small, "text-anchor": "end" })];
+  return [
+    ...bars,
+    label(signed ? short(-most) : "0", 0, 18, small),
+    label(short(most), steps * 4, 18, { ...small, "text-anchor": "end" }),
+  ];
 }
 
 /**
@@ -171,20 +220,27 @@ export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
  * @param {Context} context
  * @param {Shown} shown
  */
-export function linesFigure({ palette, tip }, shown) {
-  const { matrix, rows, columns } = shown;
+export function linesFigure(context, shown) {
+  if (Math.max(shown.rows.length, shown.columns.length) > MANY && shown.row >= 0)
+    return fewLines(context, shown);
+  const { palette, tip } = context;
+  const { rows, columns } = shown;
   const step = Math.max(18, Math.min(30, 620 / Math.max(rows.length, columns.length)));
   const [left, right] = [widest(rows), widest(columns)];
   const span = 360;
   const height = step * Math.max(rows.length, columns.length);
-  const middle = (/** @type {number} */ i, /** @type {number} */ count) => 10 + (height - count * step) / 2 + (i + 0.5) * step;
+  const middle = (/** @type {number} */ i, /** @type {number} */ count) =>
+    10 + (height - count * step) / 2 + (i + 0.5) * step;
   const lines = lineWeights(shown).map(({ row, column, weight }) => {
     const [y1, y2] = [middle(row, rows.length), middle(column, columns.length)];
     const strong = shown.row < 0 || row === shown.row;
     const path = s("path", {
-      d: `M${left} ${y1}C${left + span / 2} ${y1} ${left + span / 2} ${y2} ${left + span} ${y2}`, fill: "none",
-      stroke: strong ? palette.blue : palette.soft, "stroke-width": (0.6 + 5 * weight).toFixed(2),
-      opacity: (strong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3), "stroke-linecap": "round",
+      d: `M${left} ${y1}C${left + span / 2} ${y1} ${left + span / 2} ${y2} ${left + span} ${y2}`,
+      fill: "none",
+      stroke: strong ? palette.blue : palette.soft,
+      "stroke-width": (0.6 + 5 * weight).toFixed(2),
+      opacity: (strong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
+      "stroke-linecap": "round",
     });
     path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
     path.addEventListener("mouseleave", () => tip.hide());
@@ -193,8 +249,11 @@ export function linesFigure({ palette, tip }, shown) {
   const token = (/** @type {string} */ text, /** @type {number} */ y, isRow = true, i = 0) => {
     const selected = i === (isRow ? shown.row : shown.column);
     const written = label(shortened(text, LABEL, 13), isRow ? left - 8 : left + span + 8, y, {
-      "font-size": 13, "text-anchor": isRow ? "end" : "start", cursor: "pointer",
-      fill: selected ? palette.orange : palette.ink, "font-weight": selected ? 700 : 400,
+      "font-size": 13,
+      "text-anchor": isRow ? "end" : "start",
+      cursor: "pointer",
+      fill: selected ? palette.orange : palette.ink,
+      "font-weight": selected ? 700 : 400,
     });
     written.addEventListener("click", () => (isRow ? shown.pick(i, -1) : shown.pick(shown.row, i)));
     return written;
@@ -205,6 +264,33 @@ export function linesFigure({ palette, tip }, shown) {
     ...rows.map((text, i) => token(text, middle(i, rows.length), true, i)),
     ...columns.map((text, i) => token(text, middle(i, columns.length), false, i)),
   ]);
+}
+
+/**
+ * Of a long text the selected token alone, with what it looks at most, in the order of the text.
+ * @param {Context} context
+ * @param {Shown} shown
+ * @returns {SVGElement}
+ */
+function fewLines(context, shown) {
+  const width = shown.columns.length;
+  const row = Array.from(shown.matrix.data.subarray(shown.row * width, (shown.row + 1) * width));
+  const best = row
+    .map((_, key) => key)
+    .sort((a, b) => row[b] - row[a])
+    .slice(0, FEW)
+    .sort((a, b) => a - b);
+  return linesFigure(context, {
+    ...shown,
+    matrix: { data: Float32Array.from(best, (key) => row[key]), shape: [1, best.length] },
+    rows: [shown.rows[shown.row]],
+    columns: best.map((key) => shown.columns[key]),
+    row: 0,
+    column: best.indexOf(shown.column),
+    may: (_, key) => shown.may(shown.row, best[key]),
+    say: (_, key) => shown.say(shown.row, best[key]),
+    pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
+  });
 }
 
 /**
@@ -225,8 +311,10 @@ export function arcsFigure({ palette, tip }, shown) {
     const rise = row === column ? 26 : Math.min(tall, 14 + Math.abs(x2 - x1) * 0.5);
     const bend = row === column ? 14 : 0;
     const path = s("path", {
-      d: `M${x1} ${tall}C${x1 - bend} ${tall - rise * 1.3} ${x2 + bend} ${tall - rise * 1.3} ${x2} ${tall}`, fill: "none",
-      stroke: strong ? palette.blue : palette.soft, "stroke-width": (0.6 + 5 * weight).toFixed(2),
+      d: `M${x1} ${tall}C${x1 - bend} ${tall - rise * 1.3} ${x2 + bend} ${tall - rise * 1.3} ${x2} ${tall}`,
+      fill: "none",
+      stroke: strong ? palette.blue : palette.soft,
+      "stroke-width": (0.6 + 5 * weight).toFixed(2),
       opacity: (strong ? 0.3 + 0.7 * weight : 0.07 + 0.2 * weight).toFixed(3),
     });
     path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
@@ -236,8 +324,11 @@ export function arcsFigure({ palette, tip }, shown) {
   const tokens = shown.rows.map((text, i) => {
     const selected = i === shown.row;
     const written = label(shortened(text, LABEL, size), centre(i), tall + 16, {
-      "font-size": size, "text-anchor": "middle", cursor: "pointer",
-      fill: selected ? palette.orange : palette.ink, "font-weight": selected ? 700 : 400,
+      "font-size": size,
+      "text-anchor": "middle",
+      cursor: "pointer",
+      fill: selected ? palette.orange : palette.ink,
+      "font-weight": selected ? 700 : 400,
     });
     written.addEventListener("click", () => shown.pick(i, -1));
     return written;
@@ -253,7 +344,7 @@ export function arcsFigure({ palette, tip }, shown) {
 function lineWeights({ matrix, rows, columns, row: selected, threshold = 0.1, may }) {
   const found = [];
   for (let row = 0; row < rows.length; row++) {
-    if (rows.length > 160 && row !== selected) continue;
+    if (rows.length > MANY && row !== selected) continue;
     for (let column = 0; column < columns.length; column++) {
       const weight = matrix.data[row * columns.length + column];
       if (may(row, column) && weight >= Math.max(threshold, 0.01)) found.push({ row, column, weight });

@@ -1,15 +1,31 @@
-// Colours: shades of one hue for weights, two hues for what may be negative, and those of the page by day and night.
+// Colours: shades of one hue for weights, two for what may be negative, and the page's by day and by night.
 
 /** @typedef {[number, number, number]} RGB */
 
 export const PALETTES = {
   light: {
-    paper: "#ffffff", raised: "#f6f7f9", ink: "#1f2328", soft: "#5f6770", grid: "#e1e4e8", line: "#c9ced4",
-    blue: "#0072b2", orange: "#c04f00", green: "#00805c", purple: "#9b4d8a",
+    paper: "#ffffff",
+    raised: "#f6f7f9",
+    ink: "#1f2328",
+    soft: "#5f6770",
+    grid: "#e1e4e8",
+    line: "#c9ced4",
+    blue: "#0072b2",
+    orange: "#c04f00",
+    green: "#00805c",
+    purple: "#9b4d8a",
   },
   dark: {
-    paper: "#15191f", raised: "#1c222a", ink: "#e6e9ee", soft: "#9aa4af", grid: "#2a3038", line: "#3b444f",
-    blue: "#56b4e9", orange: "#f0a04b", green: "#3cc79b", purple: "#d796c4",
+    paper: "#15191f",
+    raised: "#1c222a",
+    ink: "#e6e9ee",
+    soft: "#9aa4af",
+    grid: "#2a3038",
+    line: "#3b444f",
+    blue: "#56b4e9",
+    orange: "#f0a04b",
+    green: "#3cc79b",
+    purple: "#d796c4",
   },
 };
 
@@ -32,14 +48,18 @@ export function oklch(lightness, chroma, hue) {
   const long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const brief = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
-  return /** @type {RGB} */ ([
-    4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * brief,
-    -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * brief,
-    -0.0041960863 * long - 0.7034186147 * medium + 1.707614701 * brief,
-  ].map((light) => {
-    const clipped = Math.min(1, Math.max(0, light));
-    return Math.round(255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055));
-  }));
+  return /** @type {RGB} */ (
+    [
+      4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * brief,
+      -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * brief,
+      -0.0041960863 * long - 0.7034186147 * medium + 1.707614701 * brief,
+    ].map((light) => {
+      const clipped = Math.min(1, Math.max(0, light));
+      return Math.round(
+        255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055),
+      );
+    })
+  );
 }
 
 /**
@@ -56,8 +76,12 @@ function ramp(least, most) {
 }
 
 /** @type {Record<string, { over: RGB[], under: RGB[] }>} */
-const RAMPS = Object.fromEntries(Object.entries(SHADES).map(([theme, { least, most, under }]) =>
-  [theme, { over: ramp(least, most), under: ramp(least, under) }]));
+const RAMPS = Object.fromEntries(
+  Object.entries(SHADES).map(([theme, { least, most, under }]) => [
+    theme,
+    { over: ramp(least, most), under: ramp(least, under) },
+  ]),
+);
 
 /**
  * The shade of a value: blue above 0, orange below, full at `most`.
@@ -85,5 +109,5 @@ export function on(rgb) {
     const light = part / 255;
     return light <= 0.04045 ? light / 12.92 : ((light + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#10151b" : "#ffffff";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }

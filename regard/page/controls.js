@@ -12,11 +12,23 @@ import { h } from "./dom.js";
  * @param {(value: string) => void} choose
  */
 export function segments(name, choices, chosen, choose) {
-  return h("div", { class: "segments", role: "group", "aria-label": name }, choices.map(({ value, text, title }) =>
-    h("button", {
-      id: `choose-${value}`, type: "button", title, "aria-pressed": String(value === chosen),
-      onclick: () => choose(value),
-    }, text)));
+  return h(
+    "div",
+    { class: "segments", role: "group", "aria-label": name },
+    choices.map(({ value, text, title }) =>
+      h(
+        "button",
+        {
+          id: `choose-${value}`,
+          type: "button",
+          title,
+          "aria-pressed": String(value === chosen),
+          onclick: () => choose(value),
+        },
+        text,
+      ),
+    ),
+  );
 }
 
 /**
@@ -28,13 +40,26 @@ export function segments(name, choices, chosen, choose) {
  * @param {(value: number) => void} set
  */
 export function stepper(name, id, value, count, set) {
-  const button = (/** @type {string} */ sign, /** @type {number} */ by) => h("button", {
-    id: `${id}${sign}`, type: "button", "aria-label": `${name} ${sign}`, disabled: value + by < 0 || value + by >= count,
-    onclick: () => set(value + by),
-  }, sign);
-  return h("div", { class: "stepper", role: "group", "aria-label": name },
-    h("span", { class: "stepper-name" }, name), button("−", -1),
-    h("output", {}, `${value + 1}`, h("span", { class: "soft" }, ` / ${count}`)), button("+", 1));
+  const button = (/** @type {string} */ sign, /** @type {number} */ by) =>
+    h(
+      "button",
+      {
+        id: `${id}${sign}`,
+        type: "button",
+        "aria-label": `${name} ${sign}`,
+        disabled: value + by < 0 || value + by >= count,
+        onclick: () => set(value + by),
+      },
+      sign,
+    );
+  return h(
+    "div",
+    { class: "stepper", role: "group", "aria-label": name },
+    h("span", { class: "stepper-name" }, name),
+    button("−", -1),
+    h("output", {}, `${value + 1}`, h("span", { class: "soft" }, ` / ${count}`)),
+    button("+", 1),
+  );
 }
 
 /**
@@ -43,8 +68,16 @@ export function stepper(name, id, value, count, set) {
  */
 export function placeControls({ state, store, about, kind, t }) {
   return [
-    segments(t("kind"), about.kinds.map((each) => ({ value: each.kind, text: t(`kind.${each.kind}`), title: t(`kind.${each.kind}.title`) })),
-      state.kind, (value) => store.set({ kind: value, key: -1, query: -1 })),
+    segments(
+      t("kind"),
+      about.kinds.map((each) => ({
+        value: each.kind,
+        text: t(`kind.${each.kind}`),
+        title: t(`kind.${each.kind}.title`),
+      })),
+      state.kind,
+      (value) => store.set({ kind: value, key: -1, query: -1 }),
+    ),
     stepper(t("layer"), "layer", state.layer, kind.layers, (layer) => store.set({ layer })),
     stepper(t("head.number"), "head", state.head, kind.heads, (head) => store.set({ head })),
   ];
@@ -58,10 +91,17 @@ export function placeControls({ state, store, about, kind, t }) {
  * @param {(on: boolean) => void} set
  */
 export function tick(id, text, on, set) {
-  return h("label", { class: "tick" }, h("input", {
-    id, type: "checkbox", checked: on,
-    onchange: (/** @type {Event} */ event) => set(/** @type {HTMLInputElement} */ (event.target).checked),
-  }), text);
+  return h(
+    "label",
+    { class: "tick" },
+    h("input", {
+      id,
+      type: "checkbox",
+      checked: on,
+      onchange: (/** @type {Event} */ event) => set(/** @type {HTMLInputElement} */ (event.target).checked),
+    }),
+    text,
+  );
 }
 
 /**
@@ -69,8 +109,34 @@ export function tick(id, text, on, set) {
  * @param {{ caption: string, head: string[], rows: (string | number)[][] }} table
  */
 export function tableOf({ caption, head, rows }) {
-  return h("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption }, h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))),
-    h("tbody", {}, rows.map(([first, ...rest]) =>
-      h("tr", {}, h("th", { scope: "row" }, first), rest.map((value) => h("td", {}, value)))))));
+  return h(
+    "div",
+    { class: "table", tabindex: 0, role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          head.map((text) => h("th", { scope: "col" }, text)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(([first, ...rest]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, first),
+            rest.map((value) => h("td", {}, value)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -18,8 +18,10 @@ function fill(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (name === "dataset") Object.assign(/** @type {HTMLElement} */ (element).dataset, value);
-    else if (name === "style") Object.entries(/** @type {object} */ (value)).forEach(([property, set]) =>
-      /** @type {HTMLElement} */ (element).style.setProperty(property, String(set)));
+    else if (name === "style")
+      Object.entries(/** @type {object} */ (value)).forEach(([property, set]) =>
+        /** @type {HTMLElement} */ (element).style.setProperty(property, String(set)),
+      );
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat()) {
@@ -41,7 +43,7 @@ export function h(name, attributes = {}, ...children) {
 }
 
 /**
- * An SVG element, with presentation attributes rather than classes, so that a saved figure needs no style sheet.
+ * An SVG element. Colours are attributes rather than classes: a saved figure has no style sheet.
  * @param {string} name
  * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children

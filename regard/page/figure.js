@@ -14,10 +14,21 @@ export const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK 
  * @param {(SVGElement | null | undefined | false)[]} children
  */
 export function figure(width, height, label, children) {
-  return s("svg", {
-    xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": label, "font-family": FONT, class: "figure", tabindex: 0,
-  }, children);
+  return s(
+    "svg",
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "img",
+      "aria-label": label,
+      "font-family": FONT,
+      class: "figure",
+      tabindex: 0,
+    },
+    children,
+  );
 }
 
 /**
@@ -56,9 +67,21 @@ let hatches = 0;
  */
 export function hatching(colour) {
   const id = `hatch${hatches++}`;
-  const definition = s("defs", {}, s("pattern", {
-    id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
-  }, s("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: colour, "stroke-width": 1.6 })));
+  const definition = s(
+    "defs",
+    {},
+    s(
+      "pattern",
+      {
+        id,
+        width: 6,
+        height: 6,
+        patternUnits: "userSpaceOnUse",
+        patternTransform: "rotate(45)",
+      },
+      s("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: colour, "stroke-width": 1.6 }),
+    ),
+  );
   return { definition, fill: `url(#${id})` };
 }
 
@@ -89,7 +112,8 @@ export async function pngBlob(drawn, paper) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done, failed) =>
-    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no PNG could be drawn")))));
+    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no PNG could be drawn")))),
+  );
 }
 
 /**

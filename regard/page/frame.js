@@ -44,7 +44,8 @@ export class Tip {
     this.node.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.node;
     this.node.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
-    this.node.style.top = `${Math.max(4, event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18)}px`;
+    const above = event.clientY + 18 + height > innerHeight;
+    this.node.style.top = `${Math.max(4, above ? event.clientY - height - 10 : event.clientY + 18)}px`;
   }
 
   hide() {
@@ -57,32 +58,75 @@ export class Tip {
  * @param {Screen[]} screens
  */
 export function rail({ state, store, t }, screens) {
-  return screens.map((screen, i) => h("button", {
-    id: `screen-${screen.id}`, type: "button", "aria-current": screen.id === state.screen && "page", title: `${t(screen.id)} (${i + 1})`,
-    onclick: () => store.set({ screen: screen.id }),
-  }, h("span", { class: "sign", "aria-hidden": "true" }, screen.sign), h("span", { class: "name" }, t(screen.id))));
+  return screens.map((screen, i) =>
+    h(
+      "button",
+      {
+        id: `screen-${screen.id}`,
+        type: "button",
+        "aria-current": screen.id === state.screen && "page",
+        title: `${t(screen.id)} (${i + 1})`,
+        onclick: () => store.set({ screen: screen.id }),
+      },
+      h("span", { class: "sign", "aria-hidden": "true" }, screen.sign),
+      h("span", { class: "name" }, t(screen.id)),
+    ),
+  );
 }
 
 /**
  * @param {Context} context
- * @param {{ save: (kind: "svg" | "png") => void, help: () => void, canSave: boolean, hasTable: boolean }} doings
+ * @param {object} doings
+ * @param {(kind: "svg" | "png") => void} doings.save
+ * @param {() => void} doings.help
+ * @param {boolean} doings.canSave
+ * @param {boolean} doings.hasTable
  */
 export function bar({ about, state, store, t }, { save, help, canSave, hasTable }) {
-  const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick, more = {}) =>
-    h("button", { id, type: "button", title, onclick, ...more }, text);
+  const button = (
+    /** @type {string} */ id,
+    /** @type {string} */ text,
+    /** @type {string} */ title,
+    /** @type {() => void} */ onclick,
+    more = {},
+  ) => h("button", { id, type: "button", title, onclick, ...more }, text);
   const { sizes } = about;
   const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
-  const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[state.theme];
+  const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[
+    state.theme
+  ];
   return [
     h("strong", { class: "brand" }, "regard"),
-    h("span", { class: "model soft", title: t("model.title", { hash: about.hash }) }, t(`model.${about.architecture}`), " · ",
-      t("model.sizes", { layers, heads: sizes.n_heads, d_model: sizes.d_model, d_k: sizes.d_k, d_ff: sizes.d_ff })),
+    h(
+      "span",
+      { class: "model soft", title: t("model.title", { hash: about.hash }) },
+      t(`model.${about.architecture}`),
+      " · ",
+      t("model.sizes", {
+        layers,
+        heads: sizes.n_heads,
+        d_model: sizes.d_model,
+        d_k: sizes.d_k,
+        d_ff: sizes.d_ff,
+      }),
+    ),
     h("span", { class: "gap" }),
-    button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), { "aria-pressed": String(Boolean(state.table)), disabled: !hasTable }),
+    button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
+      "aria-pressed": String(Boolean(state.table)),
+      disabled: !hasTable,
+    }),
     button("save-svg", "SVG", t("save.svg"), () => save("svg"), { disabled: !canSave }),
     button("save-png", "PNG", t("save.png"), () => save("png"), { disabled: !canSave }),
-    button("theme", { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐", t(`theme.${state.theme}`), () => store.set({ theme: next })),
-    button("language", state.lang === "zh" ? "EN" : "中文", t("language.title"), () => store.set({ lang: state.lang === "zh" ? "en" : "zh" }), { lang: state.lang === "zh" ? "en" : "zh" }),
+    button("theme", { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐", t(`theme.${state.theme}`), () =>
+      store.set({ theme: next }),
+    ),
+    button(
+      "language",
+      state.lang === "zh" ? "EN" : "中文",
+      t("language.title"),
+      () => store.set({ lang: state.lang === "zh" ? "en" : "zh" }),
+      { lang: state.lang === "zh" ? "en" : "zh" },
+    ),
     button("help", "?", t("keys"), help),
   ];
 }
@@ -94,12 +138,26 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
  */
 export function strips(context, row) {
   const { about, kind, state, t } = context;
-  return ["inputs", "outputs"].filter((side) => about[/** @type {"inputs"} */ (side)]).map((side) => {
-    const { tokens } = about[/** @type {"inputs"} */ (side)];
-    const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
-    const role = side === kind.queries && side === kind.keys ? "strip.both" : side === kind.queries ? "strip.query" : side === kind.keys ? "strip.key" : "strip.none";
-    return h("div", { class: "strip" }, h("span", { class: "strip-name soft", title: t(role) }, t(side)), h("div", { class: "chips" }, chips));
-  });
+  return ["inputs", "outputs"]
+    .filter((side) => about[/** @type {"inputs"} */ (side)])
+    .map((side) => {
+      const { tokens } = about[/** @type {"inputs"} */ (side)];
+      const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
+      const role =
+        side === kind.queries && side === kind.keys
+          ? "strip.both"
+          : side === kind.queries
+            ? "strip.query"
+            : side === kind.keys
+              ? "strip.key"
+              : "strip.none";
+      return h(
+        "div",
+        { class: "strip" },
+        h("span", { class: "strip-name soft", title: t(role) }, t(side)),
+        h("div", { class: "chips" }, chips),
+      );
+    });
 }
 
 /**
@@ -111,6 +169,7 @@ export function strips(context, row) {
  */
 function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row) {
   const looks = side === kind.queries && i === state.query;
+  const looked = side === kind.keys && i === state.key;
   const colour = row ? shade(row[i], 1, theme) : null;
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
   const told = `${i} · ${token.text}${spelt} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
@@ -122,14 +181,23 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
       if (other) store.set({ kind: other.kind, query: i, key: -1 });
     }
   };
-  return h("button", {
-    id: `${side}-${i}`, type: "button", class: `chip${token.special ? " special" : ""}${looks ? " looks" : ""}${side === kind.keys && i === state.key ? " looked-at" : ""}`,
-    "aria-pressed": String(looks), "aria-label": looks ? t("strip.looks", { token: token.text }) : told,
-    style: colour ? { "background-color": css(colour), color: on(colour) } : {},
-    onclick: pick,
-    onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
-    onmouseleave: () => tip.hide(),
-  }, token.text);
+  return h(
+    "button",
+    {
+      id: `${side}-${i}`,
+      type: "button",
+      class: ["chip", token.special && "special", looks && "looks", looked && "looked-at"]
+        .filter(Boolean)
+        .join(" "),
+      "aria-pressed": String(looks),
+      "aria-label": looks ? t("strip.looks", { token: token.text }) : told,
+      style: colour ? { "background-color": css(colour), color: on(colour) } : {},
+      onclick: pick,
+      onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+      onmouseleave: () => tip.hide(),
+    },
+    token.text,
+  );
 }
 
 /**
@@ -138,10 +206,24 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
  */
 export function sheet(t) {
   const close = () => /** @type {HTMLDialogElement} */ (dialog).close();
-  const dialog = h("dialog", { class: "sheet", "aria-labelledby": "sheet-title" },
+  const dialog = h(
+    "dialog",
+    { class: "sheet", "aria-labelledby": "sheet-title" },
     h("h2", { id: "sheet-title" }, t("keys")),
-    h("dl", {}, KEYS.map(({ keys, words }) => [h("dt", {}, keys.map((key) => h("kbd", {}, key))), h("dd", {}, t(words))]).flat()),
-    h("button", { type: "button", onclick: close, autofocus: true }, t("close")));
+    h(
+      "dl",
+      {},
+      KEYS.map(({ keys, words }) => [
+        h(
+          "dt",
+          {},
+          keys.map((key) => h("kbd", {}, key)),
+        ),
+        h("dd", {}, t(words)),
+      ]).flat(),
+    ),
+    h("button", { type: "button", onclick: close, autofocus: true }, t("close")),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   return /** @type {HTMLDialogElement} */ (dialog);
 }

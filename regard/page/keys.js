@@ -35,17 +35,32 @@ export function changesOf(key, state, about, screens) {
   if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
   if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
   switch (key) {
-    case "[": return { layer: turned(state.layer, -1, kind.layers) };
-    case "]": return { layer: turned(state.layer, 1, kind.layers) };
-    case ",": return { head: turned(state.head, -1, kind.heads) };
-    case ".": return { head: turned(state.head, 1, kind.heads) };
-    case "ArrowLeft": return { query: turned(state.query, -1, queries) };
-    case "ArrowRight": return { query: turned(state.query, 1, queries) };
-    case "ArrowUp": return { key: turned(state.key < 0 ? 1 : state.key, -1, keys) };
-    case "ArrowDown": return { key: turned(state.key, 1, keys) };
-    case "v": return { view: { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" }[state.view] ?? "matrix" };
-    case "t": return { table: state.table ? 0 : 1 };
-    case "l": return { lang: state.lang === "zh" ? "en" : "zh" };
-    default: return null;
+    case "[":
+      return { layer: turned(state.layer, -1, kind.layers) };
+    case "]":
+      return { layer: turned(state.layer, 1, kind.layers) };
+    case ",":
+      return { head: turned(state.head, -1, kind.heads) };
+    case ".":
+      return { head: turned(state.head, 1, kind.heads) };
+    case "ArrowLeft":
+      return { query: turned(state.query, -1, queries) };
+    case "ArrowRight":
+      return { query: turned(state.query, 1, queries) };
+    case "ArrowUp":
+      return { key: turned(state.key < 0 ? 1 : state.key, -1, keys) };
+    case "ArrowDown":
+      return { key: turned(state.key, 1, keys) };
+    case "v":
+      return {
+        view:
+          { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" }[state.view] ?? "matrix",
+      };
+    case "t":
+      return { table: state.table ? 0 : 1 };
+    case "l":
+      return { lang: state.lang === "zh" ? "en" : "zh" };
+    default:
+      return null;
   }
 }

@@ -1,9 +1,18 @@
-// The formulas of a walk, from the little LaTeX they are written in to MathML, which browsers draw by themselves.
+// The formulas of a walk, from the little LaTeX that they need to MathML, which browsers draw by themselves.
 
 /** @typedef {{ name: string, children: (Formula | string)[], attributes?: Record<string, string> }} Formula */
 
 const SIGNS = {
-  cdot: "·", sum: "∑", infty: "∞", odot: "⊙", mu: "μ", sigma: "σ", epsilon: "ε", ldots: "…", lVert: "‖", rVert: "‖",
+  cdot: "·",
+  sum: "∑",
+  infty: "∞",
+  odot: "⊙",
+  mu: "μ",
+  sigma: "σ",
+  epsilon: "ε",
+  ldots: "…",
+  lVert: "‖",
+  rVert: "‖",
   top: "⊤",
 };
 const NAMES = new Set(["max", "exp", "log", "sin", "cos", "tanh"]);
@@ -71,7 +80,11 @@ class Reader {
   letters() {
     this.rest.shift();
     const end = this.rest.indexOf("}");
-    return this.rest.splice(0, end + 1).slice(0, -1).map((token) => token.replace(/^\\/, "")).join("");
+    return this.rest
+      .splice(0, end + 1)
+      .slice(0, -1)
+      .map((token) => token.replace(/^\\/, ""))
+      .join("");
   }
 
   /** @returns {Formula | null} */
@@ -91,7 +104,8 @@ class Reader {
     if (name === "overline") return node("mover", [this.argument(), node("mo", ["¯"])]);
     if (name === "mathrm") return node("mi", [this.letters()], { mathvariant: "normal" });
     if (name === "text") return node("mtext", [this.words()]);
-    if (name === "left" || name === "right") return node("mo", [this.rest.shift() ?? ""], { stretchy: "true" });
+    if (name === "left" || name === "right")
+      return node("mo", [this.rest.shift() ?? ""], { stretchy: "true" });
     if (name === "begin") return this.cases();
     if (NAMES.has(name)) return node("mi", [name]);
     if (name in SIGNS) {

@@ -1,6 +1,7 @@
 // Where things stand: how wide a text is, how it is shortened, where the nodes of a tree go.
 
-const WIDE = /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
 
 /**
  * About how wide a text is; rather too much than too little.
@@ -9,7 +10,14 @@ const WIDE = /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60
  */
 export function textWidth(text, size) {
   let ems = 0;
-  for (const letter of text) ems += WIDE.test(letter) ? 1.02 : "ijlI'|.,:;!".includes(letter) ? 0.32 : "mwMW%@—".includes(letter) ? 0.9 : 0.58;
+  for (const letter of text)
+    ems += WIDE.test(letter)
+      ? 1.02
+      : "ijlI'|.,:;!".includes(letter)
+        ? 0.32
+        : "mwMW%@—".includes(letter)
+          ? 0.9
+          : 0.58;
   return ems * size;
 }
 
@@ -64,7 +72,8 @@ export function treeLayout(nodes, { column, row }) {
 export function ancestry(nodes, id) {
   const parents = new Map(nodes.map((node) => [node.id, node.parent]));
   const found = new Set();
-  for (let at = id; at !== null && at !== undefined && !found.has(at); at = parents.get(at) ?? null) found.add(at);
+  for (let at = id; at !== null && at !== undefined && !found.has(at); at = parents.get(at) ?? null)
+    found.add(at);
   return found;
 }
 

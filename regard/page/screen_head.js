@@ -12,24 +12,76 @@ import { entropy } from "./tensor.js";
 /** @param {Context} context */
 function threshold({ state, store, t }) {
   const output = h("output", {}, percent(state.threshold));
-  return h("label", { class: "slider" }, t("threshold"), h("input", {
-    id: "threshold", type: "range", min: 0, max: 0.5, step: 0.01, value: state.threshold,
-    oninput: (/** @type {Event} */ event) => { output.textContent = percent(Number(/** @type {HTMLInputElement} */ (event.target).value)); },
-    onchange: (/** @type {Event} */ event) => store.set({ threshold: Number(/** @type {HTMLInputElement} */ (event.target).value) }),
-  }), output);
+  return h(
+    "label",
+    { class: "slider" },
+    t("threshold"),
+    h("input", {
+      id: "threshold",
+      type: "range",
+      min: 0,
+      max: 0.5,
+      step: 0.01,
+      value: state.threshold,
+      oninput: (/** @type {Event} */ event) => {
+        output.textContent = percent(Number(/** @type {HTMLInputElement} */ (event.target).value));
+      },
+      onchange: (/** @type {Event} */ event) =>
+        store.set({ threshold: Number(/** @type {HTMLInputElement} */ (event.target).value) }),
+    }),
+    output,
+  );
 }
 
-/** What the selected query looks at most, in words. @param {Context} context @param {import("./tensor.js").Tensor} weights */
-function favourites({ state, store, queries, keys, t }, { data, shape }) {
+/**
+ * What the selected query looks at most, in words.
+ * @param {Context} context
+ * @param {import("./tensor.js").Tensor} weights
+ */
+function favourites({ state, store, source, queries, keys, t }, { data, shape }) {
   const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
-  const best = row.map((weight, key) => ({ weight, key })).sort((a, b) => b.weight - a.weight).slice(0, 6);
-  return h("aside", { class: "aside" },
+  const best = row
+    .map((weight, key) => ({ weight, key }))
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, 6);
+  return h(
+    "aside",
+    { class: "aside" },
     h("h2", {}, t("head.query", { token: queries[state.query].text })),
-    h("ol", { class: "favourites" }, best.map(({ weight, key }) => h("li", {},
-      h("button", { id: `favourite-${key}`, type: "button", onclick: () => store.set({ key }) }, keys[key].text),
-      h("meter", { min: 0, max: 1, value: weight, "aria-label": keys[key].text }), h("span", { class: "number" }, percent(weight))))),
-    h("p", { class: "soft" }, t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(row.length), 2) })),
-    h("button", { id: "to-walk", type: "button", class: "primary", onclick: () => store.set({ screen: "walk", panel: 0 }) }, t("head.walk")));
+    h(
+      "ol",
+      { class: "favourites" },
+      best.map(({ weight, key }) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { id: `favourite-${key}`, type: "button", onclick: () => store.set({ key }) },
+            keys[key].text,
+          ),
+          h("meter", { min: 0, max: 1, value: weight, "aria-label": keys[key].text }),
+          h("span", { class: "number" }, percent(weight)),
+        ),
+      ),
+    ),
+    source.precision().precision !== "top" &&
+      h(
+        "p",
+        { class: "soft" },
+        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(row.length), 2) }),
+      ),
+    h(
+      "button",
+      {
+        id: "to-walk",
+        type: "button",
+        class: "primary",
+        onclick: () => store.set({ screen: "walk", panel: 0 }),
+      },
+      t("head.walk"),
+    ),
+  );
 }
 
 /** @type {import("./frame.js").Screen} */
@@ -43,31 +95,48 @@ export const head = {
     const form = state.view === "matrix" && exact ? state.form : "weights";
     const weights = await source.matrix(name, layer, number, "weights");
     const matrix = form === "weights" ? weights : await source.matrix(name, layer, number, form);
-    const say = (/** @type {number} */ query, /** @type {number} */ key) => (mayAttend(kind, query, key)
-      ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
-      : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`);
+    const say = (/** @type {number} */ query, /** @type {number} */ key) =>
+      mayAttend(kind, query, key)
+        ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
+        : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
+    /** @type {import("./attention_figures.js").Shown} */
     const shown = {
-      matrix, rows: queries.map((token) => token.text), columns: keys.map((token) => token.text),
-      may: (/** @type {number} */ query, /** @type {number} */ key) => mayAttend(kind, query, key),
-      row: state.query, column: state.key, threshold: state.threshold, say,
-      pick: (/** @type {number} */ query, /** @type {number} */ key) => store.set({ query: Math.max(0, query), key }),
+      matrix,
+      rows: queries.map((token) => token.text),
+      columns: keys.map((token) => token.text),
+      may: (query, key) => mayAttend(kind, query, key),
+      row: state.query,
+      column: state.key,
+      threshold: state.threshold,
+      say,
+      pick: (query, key) => store.set({ query: Math.max(0, query), key }),
       told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer + 1}, ${t("head.number")} ${number + 1}`,
     };
-    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[/** @type {"matrix"} */ (state.view)](context, shown);
+    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[
+      /** @type {"matrix"} */ (state.view)
+    ](context, shown);
     const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : [])];
     const choice = (/** @type {string} */ value) => ({ value, text: t(`view.${value}`) });
     return {
       controls: [
         ...placeControls(context),
         segments(t("view"), views.map(choice), state.view, (view) => store.set({ view })),
-        state.view === "matrix" && exact && segments(t("form"), ["weights", "scores"].map(choice), form, (value) => store.set({ form: value })),
+        state.view === "matrix" &&
+          exact &&
+          segments(t("form"), ["weights", "scores"].map(choice), form, (value) => store.set({ form: value })),
         state.view !== "matrix" && threshold(context),
       ],
       body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), favourites(context, weights)),
       figure,
       table: {
-        caption: shown.told, head: ["", ...shown.columns],
-        rows: shown.rows.map((text, query) => [text, ...keys.map((_, key) => (mayAttend(kind, query, key) ? fixed(matrix.data[query * keys.length + key], 3) : "–"))]),
+        caption: shown.told,
+        head: ["", ...shown.columns],
+        rows: shown.rows.map((text, query) => [
+          text,
+          ...keys.map((_, key) =>
+            mayAttend(kind, query, key) ? fixed(matrix.data[query * keys.length + key], 3) : "–",
+          ),
+        ]),
       },
     };
   },

@@ -1,7 +1,8 @@
 // A source out of the page itself: what `regard/look/html.py` has written into it.
 
 import { decode, fromBase64 } from "./tensor.js";
-import { addressOf, buildWalk, scores, weights } from "./walk.js";
+import { addressOf, scores, weights } from "./attention.js";
+import { buildWalk } from "./walk.js";
 
 /**
  * @param {Record<string, any>} held What was written into the file.
@@ -23,14 +24,22 @@ export function fileSource(held) {
     const found = about.kinds.find((/** @type {any} */ each) => each.kind === kind);
     return [about[found.queries].tokens.length, about[found.keys].tokens.length];
   };
-  const headMatrix = (/** @type {string} */ kind, /** @type {number} */ layer, /** @type {number} */ head, form = "weights") => {
+  const headMatrix = (
+    /** @type {string} */ kind,
+    /** @type {number} */ layer,
+    /** @type {number} */ head,
+    form = "weights",
+  ) => {
     const shape = shapeOf(kind);
     if (precision === "top") return spread(/** @type {any} */ (arrays(`${kind}.${layer}.${head}`)), shape);
     const row = (/** @type {number} */ query) => {
       const place = { kind, layer, head, query };
       return form === "weights" ? weights(arrays, about, place) : scores(arrays, about, place).changed;
     };
-    return { data: Float32Array.from(Array.from({ length: shape[0] }, (_, query) => row(query)).flat()), shape };
+    return {
+      data: Float32Array.from(Array.from({ length: shape[0] }, (_, query) => row(query)).flat()),
+      shape,
+    };
   };
   return {
     describe: async () => about,

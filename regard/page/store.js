@@ -23,8 +23,23 @@
 
 /** @type {State} */
 export const DEFAULTS = {
-  screen: "map", kind: "", layer: -1, head: 0, query: -1, key: -1, view: "matrix", form: "weights", threshold: 0.1,
-  panel: 0, wide: 0, unscaled: 0, step: 0, node: -1, table: 0, lang: "", theme: "auto",
+  screen: "map",
+  kind: "",
+  layer: -1,
+  head: 0,
+  query: -1,
+  key: -1,
+  view: "matrix",
+  form: "weights",
+  threshold: 0.1,
+  panel: 0,
+  wide: 0,
+  unscaled: 0,
+  step: 0,
+  node: -1,
+  table: 0,
+  lang: "",
+  theme: "auto",
 };
 
 /**
@@ -67,7 +82,8 @@ export function fromHash(hash) {
  */
 export function fitted(state, about) {
   const kinds = about.kinds.map((each) => each.kind);
-  const kind = about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
+  const kind =
+    about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
   const within = (/** @type {number} */ value, /** @type {number} */ count, usual = 0) =>
     Number.isInteger(value) && value >= 0 ? Math.min(value, count - 1) : usual;
   const queries = about[kind.queries].tokens.length;
@@ -79,8 +95,11 @@ export function fitted(state, about) {
     head: within(state.head, kind.heads),
     query: within(state.query, queries, Math.min(1, queries - 1)),
     key: within(state.key, keys, -1),
-    view: ["matrix", "lines", "arcs"].includes(state.view) && (state.view !== "arcs" || kind.queries === kind.keys)
-      ? state.view : "matrix",
+    view:
+      ["matrix", "lines", "arcs"].includes(state.view) &&
+      (state.view !== "arcs" || kind.queries === kind.keys)
+        ? state.view
+        : "matrix",
     form: state.form === "scores" ? "scores" : "weights",
     threshold: Math.min(1, Math.max(0, state.threshold)),
     step: within(state.step, Math.max(1, about.outputs?.tokens.length ?? 1)),

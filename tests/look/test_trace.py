@@ -283,10 +283,10 @@ def test_what_cannot_be_looked_at_is_refused():
 
 def test_a_file_that_is_no_trace_is_refused(tmp_path):
     path = tmp_path / "file.safetensors"
-    with pytest.raises(RequestError, match="cannot be read as a trace"):
+    with pytest.raises(RequestError, match="cannot be read as a file"):
         Trace.load(path)
     path.write_bytes(b"not a safetensors file at all")
-    with pytest.raises(RequestError, match="cannot be read as a trace"):
+    with pytest.raises(RequestError, match="cannot be read as a file"):
         Trace.load(path)
     arrays = {"x": np.zeros(3)}
     safetensors.numpy.save_file(arrays, path)
