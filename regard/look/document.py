@@ -138,7 +138,9 @@ def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[di
     ]
 
 
-def alignment(trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "own") -> dict[str, Any]:
+def alignment(
+    trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "predicting"
+) -> dict[str, Any]:
     """Words of the outputs with their shares in those of the inputs, by some heads.
 
     Where none are given, those that are taken where nothing was measured.

@@ -112,7 +112,7 @@ async def alignment(request: Request, trace: str) -> Response:
 
     def aligned(kept: Kept) -> dict[str, Any]:
         heads = catalogue.named(kept.model).model.aligning_heads
-        found = document.alignment(kept.trace, heads.heads)
+        found = document.alignment(kept.trace, heads.heads, heads.rows)
         return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
 
     return JSONResponse(await _shown(request, trace, aligned))
