@@ -81,8 +81,9 @@ export function rail({ state, store, t }, screens) {
  * @param {() => void} doings.help
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
+ * @param {string} [doings.home]
  */
-export function bar({ about, state, store, t }, { save, help, canSave, hasTable }) {
+export function bar({ about, state, store, t }, { save, help, canSave, hasTable, home }) {
   const button = (
     /** @type {string} */ id,
     /** @type {string} */ text,
@@ -96,7 +97,9 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
     state.theme
   ];
   return [
-    h("strong", { class: "brand" }, "regard"),
+    home
+      ? h("a", { class: "brand", href: home, title: t("ask") }, "regard")
+      : h("strong", { class: "brand" }, "regard"),
     h(
       "span",
       { class: "model soft", title: t("model.title", { hash: about.hash }) },
