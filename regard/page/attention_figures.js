@@ -26,6 +26,7 @@ const LABEL = 110;
 const DRAWN_ONE_BY_ONE = 2500;
 const MANY = 160; // tokens between which no eye could follow lines
 const FEW = 24;
+const FAINT = 0.001; // a line of less would not be seen
 
 /** @param {string[]} labels */
 const widest = (labels) => Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
@@ -347,7 +348,7 @@ function lineWeights({ matrix, rows, columns, row: selected, threshold = 0.1, ma
     if (rows.length > MANY && row !== selected) continue;
     for (let column = 0; column < columns.length; column++) {
       const weight = matrix.data[row * columns.length + column];
-      if (may(row, column) && weight >= Math.max(threshold, 0.01)) found.push({ row, column, weight });
+      if (may(row, column) && weight >= Math.max(threshold, FAINT)) found.push({ row, column, weight });
     }
   }
   return found;

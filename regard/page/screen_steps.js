@@ -188,7 +188,10 @@ export const steps = {
       h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length })),
     ];
     const sure = step.chosen
-      ? t("steps.chose", { token: step.chosen.text, share: percent(step.chosen.probability) })
+      ? t(step.after === null ? "steps.labelled" : "steps.chose", {
+          token: step.chosen.text,
+          share: percent(step.chosen.probability),
+        })
       : t("steps.open");
     return {
       controls: all.length > 1 ? controls : [],

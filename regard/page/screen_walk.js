@@ -108,7 +108,7 @@ function comparison({ about, state, store, t }, at) {
           t("walk.doubt", {
             with: fixed(bits.with, 2),
             without: fixed(bits.without, 2),
-            most: fixed(Math.log2(at.steps[at.index].values.length), 2),
+            most: fixed(bits.most, 2),
           }),
         )
       : h("p", { class: "soft" }, t("walk.entropy", { bits: fixed(bits.with, 2) })),

@@ -47,9 +47,10 @@ export function unscaled({ steps, index }) {
   );
 }
 
-/** How undecided a step's shares are, with and without the scale. @param {At} at */
+/** How undecided a step's shares are, with and without the scale, and at most. @param {At} at */
 export function doubt(at) {
-  return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)) };
+  const seen = vectorBefore(at.steps, at.index, "masked").filter((score) => score !== null).length;
+  return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)), most: Math.log2(seen) };
 }
 
 /** A step's vector as bars, below those that it was made of. @param {...string} names */
