@@ -2,9 +2,10 @@
 
 import { stacked } from "./figure.js";
 import { short } from "./number.js";
+import { scalars } from "./scalars.js";
 import { before, exponentials, products, rowsBefore, vectorBefore } from "./substitute.js";
 import { entropy, softmax } from "./tensor.js";
-import { bars, heat, scalars } from "./vectors.js";
+import { bars, heat } from "./vectors.js";
 
 /**
  * @typedef {import("./frame.js").Context} Context

@@ -1,0 +1,87 @@
+// Going through the steps of a screen, by hand or by itself.
+
+import { h } from "./dom.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+export class Player {
+  /**
+   * @param {string} screen
+   * @param {"panel" | "step"} field Of the state: where one is.
+   * @param {number} pace Milliseconds for a step.
+   */
+  constructor(screen, field, pace) {
+    this.screen = screen;
+    this.field = field;
+    this.pace = pace;
+    this.count = 1; // of the steps that were drawn last
+    this.timer = 0;
+  }
+
+  /** Where one is, within what there is. @param {import("./store.js").State} state */
+  place(state) {
+    return Math.min(Math.max(0, state[this.field]), this.count - 1);
+  }
+
+  /** @param {import("./store.js").Store} store @param {number} by */
+  turn(store, by) {
+    const next = Math.min(Math.max(0, this.place(store.state) + by), this.count - 1);
+    store.set({ [this.field]: next });
+  }
+
+  /** Go on by itself, or stop. @param {import("./store.js").Store} store */
+  toggle(store) {
+    if (this.timer) this.stop();
+    else {
+      if (this.place(store.state) === this.count - 1) store.set({ [this.field]: 0 });
+      this.timer = setInterval(() => this.tick(store), this.pace);
+    }
+    store.tell();
+  }
+
+  /** @param {import("./store.js").Store} store */
+  tick(store) {
+    if (store.state.screen === this.screen && this.place(store.state) < this.count - 1) {
+      this.turn(store, 1);
+      return;
+    }
+    this.stop();
+    store.tell();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+  }
+
+  /** @returns {Record<string, (context: Context) => void>} */
+  get keys() {
+    return {
+      ArrowLeft: ({ store }) => this.turn(store, -1),
+      ArrowRight: ({ store }) => this.turn(store, 1),
+      " ": ({ store }) => this.toggle(store),
+    };
+  }
+
+  /** Back, play, next. @param {Context} context */
+  buttons({ state, store, t }) {
+    const button = (
+      /** @type {string} */ id,
+      /** @type {string} */ text,
+      /** @type {() => void} */ onclick,
+      more = {},
+    ) => h("button", { id, type: "button", onclick, ...more }, text);
+    const place = this.place(state);
+    const playing = this.timer > 0;
+    return [
+      button("back", `◀ ${t("back")}`, () => this.turn(store, -1), { disabled: place === 0 }),
+      button("play", playing ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`, () => this.toggle(store), {
+        "aria-pressed": String(playing),
+      }),
+      button("next", `${t("next")} ▶`, () => this.turn(store, 1), {
+        disabled: place === this.count - 1,
+        class: "primary",
+      }),
+    ];
+  }
+}
