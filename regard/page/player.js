@@ -14,26 +14,35 @@ export class Player {
     this.screen = screen;
     this.field = field;
     this.pace = pace;
-    this.count = 1; // of the steps that were drawn last
+    /** Of the steps that were drawn last, as the state names them. @type {(string | number)[]} */
+    this.names = [0];
     this.timer = 0;
   }
 
-  /** Where one is, within what there is. @param {import("./store.js").State} state */
+  /** Where one is; at the first step if the one that is named is not there. @param {import("./store.js").State} state */
   place(state) {
-    return Math.min(Math.max(0, state[this.field]), this.count - 1);
+    return Math.max(0, this.names.indexOf(state[this.field]));
+  }
+
+  get last() {
+    return this.names.length - 1;
   }
 
   /** @param {import("./store.js").Store} store @param {number} by */
   turn(store, by) {
-    const next = Math.min(Math.max(0, this.place(store.state) + by), this.count - 1);
-    store.set({ [this.field]: next });
+    this.go(store, Math.min(Math.max(0, this.place(store.state) + by), this.last));
+  }
+
+  /** @param {import("./store.js").Store} store @param {number} place */
+  go(store, place) {
+    store.set({ [this.field]: this.names[place] });
   }
 
   /** Go on by itself, or stop. @param {import("./store.js").Store} store */
   toggle(store) {
     if (this.timer) this.stop();
     else {
-      if (this.place(store.state) === this.count - 1) store.set({ [this.field]: 0 });
+      if (this.place(store.state) === this.last) this.go(store, 0);
       this.timer = setInterval(() => this.tick(store), this.pace);
     }
     store.tell();
@@ -41,7 +50,7 @@ export class Player {
 
   /** @param {import("./store.js").Store} store */
   tick(store) {
-    if (store.state.screen === this.screen && this.place(store.state) < this.count - 1) {
+    if (store.state.screen === this.screen && this.place(store.state) < this.last) {
       this.turn(store, 1);
       return;
     }
@@ -79,7 +88,7 @@ export class Player {
         "aria-pressed": String(playing),
       }),
       button("next", `${t("next")} ▶`, () => this.turn(store, 1), {
-        disabled: place === this.count - 1,
+        disabled: place === this.last,
         class: "primary",
       }),
     ];

@@ -78,7 +78,7 @@ function favourites({ state, store, source, kind, queries, keys, t }, { data, sh
         id: "to-walk",
         type: "button",
         class: "primary",
-        onclick: () => store.set({ screen: "walk", panel: 0 }),
+        onclick: () => store.set({ screen: "walk", panel: "" }),
       },
       t("head.walk"),
     ),

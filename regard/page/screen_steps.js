@@ -148,7 +148,7 @@ export const steps = {
   render: async (context) => {
     const { source, state, t } = context;
     const all = await source.steps();
-    player.count = all.length;
+    player.names = all.map((_, i) => i);
     const number = player.place(state);
     const step = all[number];
     const figure = candidates(context, step);

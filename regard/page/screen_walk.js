@@ -52,7 +52,7 @@ function way({ store, t }, steps, index) {
             type: "button",
             "aria-current": i === index && "step",
             title: t(`walk.${step.name}`),
-            onclick: () => store.set({ panel: i }),
+            onclick: () => player.go(store, i),
           },
           SIGNS[step.name],
         ),
@@ -144,6 +144,19 @@ function card(context, at, figure) {
   );
 }
 
+/**
+ * A name for each step: its own, and for the second of that name, `norm-2`. So a step stays in view when one goes to
+ * another layer or head.
+ * @param {WalkStep[]} steps
+ * @returns {string[]}
+ */
+function named(steps) {
+  return steps.map(({ name }, i) => {
+    const before = steps.slice(0, i).filter((each) => each.name === name).length;
+    return before ? `${name}-${before + 1}` : name;
+  });
+}
+
 /** @type {import("./frame.js").Screen} */
 export const walk = {
   id: "walk",
@@ -153,7 +166,7 @@ export const walk = {
     const { source, state, store, about, t } = context;
     const steps = await source.walk(state.kind, state.layer, state.head, state.query);
     if (!steps) return { controls: placeControls(context), body: h("p", { class: "empty" }, t("walk.none")) };
-    player.count = steps.length;
+    player.names = named(steps);
     const index = player.place(state);
     const weights = steps.find((each) => each.name === "weights")?.values;
     const focus = state.key < 0 ? argmax(weights) : state.key;

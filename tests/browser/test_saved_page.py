@@ -109,11 +109,18 @@ def test_the_walk_goes_from_vector_to_probabilities(opened, saved, trace):
     assert tab.locator(".sentence").inner_text() == walk[-1].chinese
 
 
+def test_a_step_stays_in_view_when_one_goes_to_another_layer(opened, saved):
+    tab = opened(saved.as_uri() + "#screen=walk&kind=encoder&layer=0&panel=norm-2&lang=en")
+    assert tab.locator(".way [aria-current]").inner_text() == "norm"
+    drawn(tab, lambda: tab.keyboard.press("]"))
+    assert "panel=norm-2" in tab.url
+    assert tab.locator(".way button").last.get_attribute("aria-current") == "step"
+    drawn(tab, lambda: tab.evaluate("location.hash = 'screen=walk&kind=cross&layer=1&panel=embedding'"))
+    assert tab.locator(".way button").first.get_attribute("aria-current") == "step"
+
+
 def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
-    names = [step.name for step in trace.walk("cross", 2, 1, 2)]
-    tab = opened(
-        saved.as_uri() + f"#screen=walk&kind=cross&layer=2&head=1&query=2&panel={names.index('weights')}"
-    )
+    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&layer=2&head=1&query=2&panel=weights")
     drawn(tab, lambda: tab.check("#unscaled"))
     with_scale, without, most = map(float, re.findall(r"\d+\.\d+", tab.locator(".comparison p").inner_text()))
     weights = trace.attention("cross", 2, 1)[2]
@@ -202,7 +209,7 @@ def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
 
 
 def test_a_narrow_window_scrolls_down_and_not_sideways(opened, saved):
-    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&panel=4")
+    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&panel=similarity")
     tab.set_viewport_size({"width": 390, "height": 800})
     for screen in SCREENS:
         drawn(tab, lambda screen=screen: tab.evaluate(f"location.hash = 'screen={screen}&kind=cross'"))
