@@ -9,6 +9,7 @@ import torch
 
 from regard.engine.engine import Search
 from regard.look.html import html
+from regard.look.interventions import HeadOff
 from regard.look.looking import look
 from tests.browser.tables import numbers_on
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -195,6 +196,14 @@ def test_every_architecture_is_shown(opened, tmp_path, architecture):
         tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}")
         empty = screen == "beam" or (screen == "alignment" and architecture != "encoder-decoder")
         assert tab.locator("main .empty").count() == int(empty)
+
+
+def test_a_model_that_was_changed_inside_is_said_to_be(opened, saved, tmp_path):
+    assert opened(saved.as_uri()).locator(".changed").count() == 0
+    trace = trace_of(model_of(torch.float32), interventions=[HeadOff(kind="cross", layer=0, head=0)])
+    (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
+    tab = opened((tmp_path / "it.html").as_uri() + "#lang=en")
+    assert tab.locator(".changed").inner_text() == "changed inside: 1"
 
 
 def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
