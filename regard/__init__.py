@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.version import __version__
 
 if TYPE_CHECKING:
-    from regard.bundle import Bundle, describe_bundle, load_bundle, save_bundle, weights_hash
+    from regard.bundle import Bundle, compact, describe_bundle, load_bundle, save_bundle, weights_hash
     from regard.config import (
         DataConfig,
         DecodingConfig,
@@ -45,6 +45,7 @@ _HOMES = {
     "Bundle": "regard.bundle",
     "BundleError": "regard.errors",
     "Classifier": "regard.model.classifier",
+    "compact": "regard.bundle",
     "ConfigError": "regard.errors",
     "CorpusError": "regard.errors",
     "DataConfig": "regard.config",
@@ -90,6 +91,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "Bundle",
     "BundleError",
     "Classifier",
+    "compact",
     "ConfigError",
     "CorpusError",
     "DataConfig",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from regard.bundle.bundle import Description, describe_bundle
+from regard.engine.aligner import Aligner
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
 from regard.engine.loading import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
     from regard.look.trace import Trace
+    from regard.model.transformer import Transformer
 
 
 def load(
@@ -60,7 +62,8 @@ def load(
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
             `auto` takes torch where `cuda` is asked for.
         threads: CPU cores to use; by default all that there are.
-        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
+        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
+            it; torch knows float32 and bfloat16, which is its default on GPUs.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
@@ -83,6 +86,7 @@ class LoadedModel(Model):
         source: Text,
         target: Text | None = None,
         *,
+        to: str | None = None,
         interventions: Sequence[Intervention] = (),
         beam_size: int | None = None,
     ) -> Trace:
@@ -96,6 +100,7 @@ class LoadedModel(Model):
             source: what it reads, in one piece: a text, or token ids.
             target: what it is to have written, whole or in part: a text, or token ids, such as those of a
                 node of a beam tree. Without one, a translation is searched for.
+            to: the language to translate into; where a model knows both directions, else the source tells.
             interventions: what to change inside of the model, in the search too.
             beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
 
@@ -105,8 +110,8 @@ class LoadedModel(Model):
         from regard.look.looking import look
 
         bundle = self._watched
-        ids = self._ids(source)
-        answer = None if target is None else self._ids(target)
+        ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
+        answer = None if target is None else self._fitting(self._encoded(target))
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
         if beam_size is not None and not searching:
             raise RequestError("beam_size is for a search, and here there is nothing to search for")
@@ -157,14 +162,14 @@ class LoadedModel(Model):
             RequestError: the pairs are too few, or the model has no cross-attention.
         """
         from regard.look.measuring_heads import measure_heads
-        from regard.model.transformer import Transformer
 
-        model = self._watched.model
-        if not isinstance(model, Transformer):
-            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
-        pairs = [[text.rstrip("\n") for text in pair] for pair in zip(sources, targets, strict=True)]
-        columns = [self.subwords.encode([pair[side] for pair in pairs]) for side in (0, 1)]
-        heads = measure_heads(model, self.subwords, list(zip(*columns, strict=True)))
+        model = self._translator_to_watch
+        lines = (
+            (source.rstrip("\n"), target.rstrip("\n"))
+            for source, target in zip(sources, targets, strict=True)
+        )
+        pairs = [(self.read(source), self._encoded(target)) for source, target in lines]
+        heads = measure_heads(model, self.subwords, pairs)
         keep_aligning_heads(self.folders[0], heads)
         self.__dict__.pop("aligning_heads", None)  # to be read anew
         return heads
@@ -184,6 +189,19 @@ class LoadedModel(Model):
             raise of_another_task(self.description)
         return super().translator(**options)
 
+    def _aligner(self) -> Aligner:
+        from regard.look.word_aligner import WordAligner
+
+        return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
+
+    @property
+    def _translator_to_watch(self) -> Transformer:
+        from regard.model.transformer import Transformer
+
+        if not isinstance(model := self._watched.model, Transformer):
+            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
+        return model
+
     @cached_property
     def description(self) -> Description:
         """What can be told of the folder, the first where there are several."""
@@ -198,8 +216,10 @@ class LoadedModel(Model):
             )
         return load_onto(self.folders[0], self.device)
 
-    def _ids(self, text: Text) -> tuple[int, ...]:
-        ids = self.subwords.encode_one(text) if isinstance(text, str) else text
+    def _encoded(self, text: Text) -> Sequence[int]:
+        return self.subwords.encode_one(text).tolist() if isinstance(text, str) else text
+
+    def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
             raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")

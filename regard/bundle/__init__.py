@@ -1,6 +1,7 @@
 """The model folder: all that is needed to run a model, and nothing that can execute.
 
-    model.safetensors   every weight once; one that several boxes share, under the first of its names
+    model.safetensors   every weight once; one that several boxes share, under the first of its names;
+                        matrices perhaps in 8 bits, with a scale for each row
     config.toml         the sections [model], [decoding] and [task], as `--config` reads them
     subwords.model      the subword model, where there is one
     metrics.json        what was measured, where anything was
@@ -19,6 +20,15 @@ A folder can be described without torch, which is imported only where weights be
 """
 
 from regard.bundle.bundle import Bundle, Description, describe_bundle, load_bundle, save_bundle
+from regard.bundle.compact import compact
 from regard.bundle.weights import weights_hash
 
-__all__ = ["Bundle", "Description", "describe_bundle", "load_bundle", "save_bundle", "weights_hash"]
+__all__ = [
+    "Bundle",
+    "Description",
+    "compact",
+    "describe_bundle",
+    "load_bundle",
+    "save_bundle",
+    "weights_hash",
+]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import safetensors
 
+from regard.bundle.arrays import SCALE
 from regard.bundle.manifest import FORMAT, WEIGHTS
 from regard.config import ModelConfig
 from regard.errors import BundleError
@@ -63,20 +64,28 @@ def counted(file: Path, problems: list[str]) -> tuple[int, str]:
     """The number of parameters in a safetensors file and their dtype, from its header, without torch."""
     try:
         with safetensors.safe_open(file, framework="numpy") as opened:
-            slices = [opened.get_slice(name) for name in opened.keys()]  # noqa: SIM118 - it is no mapping
+            names = [name for name in opened.keys() if not name.endswith(SCALE)]  # noqa: SIM118 - no mapping
+            slices = [opened.get_slice(name) for name in names]
     except (OSError, safetensors.SafetensorError) as error:
         problems.append(f"{WEIGHTS} is not a safetensors file: {error}")
         return 0, ""
-    dtypes = {DTYPES.get(each.get_dtype(), each.get_dtype()) for each in slices}
+    dtypes = {(DTYPES | {"I8": "int8"}).get(each.get_dtype(), each.get_dtype()) for each in slices}
     return sum(prod(each.get_shape()) for each in slices), ", ".join(sorted(dtypes))
 
 
 def tensors_in(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
-    """The weights in a safetensors file, by name; None, and why, where it is something else."""
+    """The weights in a safetensors file, by name; None, and why, where it is something else.
+
+    What was saved in 8 bits comes back as float32.
+    """
     from safetensors.torch import load
 
     try:
-        return load(content)
+        found = load(content)
+        for scale in [name for name in found if name.endswith(SCALE) and name.removesuffix(SCALE) in found]:
+            name = scale.removesuffix(SCALE)
+            found[name] = found[name].float() * found.pop(scale)[:, None]
+        return found
     except safetensors.SafetensorError as error:
         problems.append(f"{WEIGHTS} is not a safetensors file: {error}")
     except KeyError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from regard.bundle import describe_bundle
+from regard.config import TaskConfig
 from regard.config.checking import did_you_mean
 from regard.engine.loading import model_folder
 from regard.errors import ConfigError, CorpusError
@@ -50,9 +51,11 @@ def evaluate(
     models, outputs = models or [], outputs or []
     _check_names(models, outputs)
     engine_name = _engine_name(engine)
-    targets = {model: describe_bundle(model_folder(model)).task.target for model in models}
+    tasks = {model: describe_bundle(model_folder(model)).task for model in models}
     language = (known_code(target) or target) if target else language_of(reference)
-    language = language or next(filter(None, targets.values()), None)
+    if language is None and any(task.both_directions for task in tasks.values()):
+        raise ConfigError("the model translates both ways: say the language of REF, as in --to en")
+    language = language or next((task.target for task in tasks.values() if task.target), None)
     sources, references, *given = _columns([source, reference, *outputs])
 
     from regard.evaluate.comparison import compare
@@ -62,10 +65,10 @@ def evaluate(
     for model in models:
         if sys.stderr.isatty():
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
-        made = translations(model, sources, beam_size=beam, engine=engine_name)
+        made = translations(model, sources, to=language, beam_size=beam, engine=engine_name)
         systems[f"{model} ({made.how})"] = made.lines
     systems |= dict(zip(map(name_of, outputs), given, strict=True))
-    comparison, notes = compare(systems, references, language), _notes(language, targets)
+    comparison, notes = compare(systems, references, language), _notes(language, tasks)
     if as_json:
         typer.echo(json.dumps({**asdict(comparison), "notes": notes}, ensure_ascii=False))
     else:
@@ -104,7 +107,7 @@ def _columns(files: list[Path]) -> list[list[str]]:
     return columns
 
 
-def _notes(language: str | None, targets: dict[Path, str | None]) -> list[str]:
+def _notes(language: str | None, tasks: dict[Path, TaskConfig]) -> list[str]:
     """What a reader of the scores should know."""
     from regard.evaluate.translation import tokenizer_of
 
@@ -115,8 +118,9 @@ def _notes(language: str | None, targets: dict[Path, str | None]) -> list[str]:
         name = language_name(language)
         found.append(f"{name} is cut into characters here (tok:char); other tokenizers give other BLEU")
     found += [
-        f"{model} was trained to write {theirs}, and REF is in {language}"
-        for model, theirs in targets.items()
-        if theirs and language and theirs.split("-")[0] != language.split("-")[0]
+        f"{model} was trained to write {task.target}, and REF is in {language}"
+        for model, task in tasks.items()
+        if task.target and language and not task.both_directions
+        if task.target.split("-")[0] != language.split("-")[0]
     ]
     return found

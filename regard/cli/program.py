@@ -14,6 +14,7 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
 from regard.cli.info import info
+from regard.cli.look import look
 from regard.cli.options import settings_help
 from regard.cli.score import score
 from regard.cli.serve import serve
@@ -34,6 +35,7 @@ app.command("average")(average)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("info")(info)
+app.command("look")(look)
 app.command("score")(score)
 app.command("serve")(serve)
 app.command("translate")(translate)

@@ -25,6 +25,9 @@ def score(
     target: Annotated[Path, typer.Argument(metavar="TGT", help="Their translations, line by line.")],
     *,
     model: ModelOption,
+    to: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Language of TGT; else each line of SRC tells.")
+    ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
@@ -41,7 +44,7 @@ def score(
     spoilt = False
     for block in read_in_step((source, target)):
         sources, targets = block.columns
-        for number, each in zip(count(block.first), _scores(loaded, sources, targets), strict=False):
+        for number, each in zip(count(block.first), _scores(loaded, sources, targets, to), strict=False):
             if isinstance(each, RequestError):
                 spoilt = True
                 print(f"regard: {source}:{number}: {each}", file=sys.stderr)
@@ -50,18 +53,20 @@ def score(
         raise typer.Exit(SPOILT)
 
 
-def _scores(model: Model, sources: list[str], targets: list[str]) -> list[Score | RequestError]:
+def _scores(
+    model: Model, sources: list[str], targets: list[str], to: str | None
+) -> list[Score | RequestError]:
     """Of each pair its score, or why it has none."""
     try:
-        return [*model.score(sources, targets)]
+        return [*model.score(sources, targets, to=to)]
     except RequestError as error:
         if len(sources) == 1:
             return [error]
     # Half by half, so that one pair that cannot be scored does not cost the others their batch.
     middle = len(sources) // 2
     return [
-        *_scores(model, sources[:middle], targets[:middle]),
-        *_scores(model, sources[middle:], targets[middle:]),
+        *_scores(model, sources[:middle], targets[:middle], to),
+        *_scores(model, sources[middle:], targets[middle:], to),
     ]
 
 

@@ -13,7 +13,7 @@ import typer
 
 from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
-from regard.config import RunConfig, TaskConfig, read_config
+from regard.config import RunConfig, read_config
 from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
@@ -60,6 +60,9 @@ def train(
     target: Annotated[
         str | None, typer.Option("--to", metavar="CODE", help="Language of TGT, if its name does not tell.")
     ] = None,
+    both_directions: Annotated[
+        bool, typer.Option("--both-directions", help="Train one model for both, SRC to TGT and TGT to SRC.")
+    ] = False,
     builtin: Annotated[
         str | None, typer.Option(metavar="NAME", help="A built-in corpus instead of files: numerals.")
     ] = None,
@@ -88,14 +91,15 @@ def train(
         {"--columns": columns, "--valid": valid, "--test": test, "--from": source, "--to": target},
     )
     limits = {"max_steps": max_steps, "max_epochs": max_epochs, "max_minutes": max_minutes}
-    settings = [*(settings or ()), *(f"training.{k}={v}" for k, v in limits.items() if v is not None)]
+    ways = ["task.both_directions=true"] if both_directions else []
+    settings = [*(settings or ()), *ways, *(f"training.{k}={v}" for k, v in limits.items() if v is not None)]
     config, vocab_size = _configured(preset, file, settings, builtin)
     sets = None
     if not builtin:
         sets = NamedSets(tuple(files or ()), tuple(valid or ()), tuple(test or ()), columns_of(columns))
     source, target = source or config.task.source, target or config.task.target
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
-    config = replace(config, task=TaskConfig(source=languages[0], target=languages[1]))
+    config = replace(config, task=replace(config.task, source=languages[0], target=languages[1]))
     run = out or Path("runs") / (builtin or "-".join(languages))
     try:
         corpora = {} if sets is None else sets.corpora()
@@ -165,9 +169,16 @@ def _source(
     from regard.train.folder import DATA, has_begun
     from regard.train.preparation import PairsSource
 
-    max_tokens, seed, texts = config.model.max_length, config.training.seed, run / DATA / "text"
+    texts = run / DATA / "text"
+    asked: Any = {
+        "vocab_size": vocab_size,
+        "max_tokens": config.model.max_length,
+        "seed": config.training.seed,
+        "data": config.data,
+        "both_directions": config.task.both_directions,
+    }
     if sets is None:
-        return numerals(texts, max_tokens=max_tokens, vocab_size=vocab_size, seed=seed, data=config.data)
+        return numerals(texts, **asked)
     if sets.from_stdin:
         kept = spooled(texts / "stdin.gz", fixed=has_begun(run))
         corpora = {"training": table(kept, columns=sets.columns), **corpora}
@@ -176,10 +187,7 @@ def _source(
         valid=corpora.get("validation"),
         test=corpora.get("the test"),
         languages=languages,
-        vocab_size=vocab_size,
-        max_tokens=max_tokens,
-        seed=seed,
-        data=config.data,
+        **asked,
     )
 
 
@@ -246,12 +254,13 @@ def _tell_alignment(align: "Callable[[], AligningHeads]") -> None:
     _say(f"words are aligned by heads {names} (layer.head): {found.accuracy:.0%} of links in held-out pairs")
 
 
-def _tell_score(run: Path, tested: "Tested") -> None:
-    typer.echo(str(tested.score))
-    typer.echo("for example:")
-    for row in list(zip(tested.sources, tested.outputs, strict=True))[:5]:
-        typer.echo("  {}  →  {}".format(*row))
-    example = shlex.quote(next(iter(tested.sources), ""))
+def _tell_score(run: Path, tested: "list[Tested]") -> None:
+    for each in tested:
+        typer.echo(f"{each.direction}: {each.score}" if len(tested) > 1 else str(each.score))
+        typer.echo("for example:")
+        for row in list(zip(each.sources, each.outputs, strict=True))[:5]:
+            typer.echo("  {}  →  {}".format(*row))
+    example = shlex.quote(next(iter(tested[0].sources), ""))
     typer.echo(f"the model is in {run / 'best'}. Next:")
     typer.echo(f"  regard translate --model {shlex.quote(str(run))} {example}")
     typer.echo(f"  regard info {shlex.quote(str(run / 'best'))}")

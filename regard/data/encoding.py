@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -51,6 +51,17 @@ def each_side(*encoders: Callable[[list[str]], list[np.ndarray]]) -> Callable[[l
         return list(zip(*sides, strict=True))
 
     return encode
+
+
+def both_ways(pairs: Iterable[Example], tags: Sequence[int]) -> Iterator[Example]:
+    """Each pair as two examples, there and back; the inputs begin with the tag of the side that is wanted.
+
+    `tags` are the tags of the first side and of the second.
+    """
+    first_tag, second_tag = tags
+    for first, second in pairs:
+        yield np.insert(first, 0, second_tag), second
+        yield np.insert(second, 0, first_tag), first
 
 
 def encode_in_threads(

@@ -1,30 +1,39 @@
-"""Decoding steps that are captured once and run again: on a GPU, a step of hundreds of kernels is one launch.
+"""Beam search whose step is captured once and run again: on a GPU, hundreds of kernels become one launch.
 
-What is captured has fixed shapes. So sources, their lengths and the room for outputs are rounded up to few
-sizes; sources that have ended are left out of what is handed back, and leave the store when those that go on
-fit into the next smaller one. A captured step belongs to one search at a time.
+It is the search of `decode/beam.py`, move by move, over the model's own step. What is captured has fixed
+shapes and addresses. So sources, their lengths and the room for outputs are rounded up to few sizes; sources
+that are settled stay, unheard, until those that go on fit into the next smaller size; and the host looks
+every few steps only. A captured step belongs to one search at a time.
 
-Letters: `B` sources, `W` beams of each, `R` = B · W rows, `M` places of each row, `S` source length.
+Letters: `B` sources, `W` beams of each, `M` places of each row, `S` source length, `N` outputs wanted.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.decode.beam import expand, retire, select
+from regard.decode.beams import Beams, Ended, History
+from regard.decode.hypothesis import Hypothesis, length_penalty
+from regard.decode.terms import NEVER, Terms
 from regard.model.transformer import Memory, Transformer
 
 MEMORY_SHARE = 0.25
-"""Of a device's memory, what stores of captured steps may take together; those used last are kept."""
+"""Of a device's memory, what captured steps may take together; those used last are kept."""
 LENGTHS = 32
-"""Source lengths and room are whole multiples of this, …"""
+"""Source lengths and room for outputs are whole multiples of this."""
+STEPS = 4
+"""Steps between two looks at what is settled; LENGTHS is a multiple of it."""
 WARM_UP = 2
 """Runs before a capture, in which libraries make what they need."""
 
-Shape = tuple[int, int, int, int]
+Shape = tuple[int, int, int, int, int]
+"""(B, W, M, S, N)."""
 
 
 def rounded_up(n_sources: int) -> int:
@@ -34,90 +43,174 @@ def rounded_up(n_sources: int) -> int:
 
 
 class CapturedStep:
-    """One step with fixed shapes, and what it works on."""
+    """One step of a search with fixed shapes, and all that it reads and writes."""
 
-    def __init__(self, model: Transformer, shape: Shape, like: Tensor) -> None:
-        B, W, M, S = shape
+    def __init__(self, model: Transformer, shape: Shape, eos: int, like: Tensor, pool: Any = None) -> None:
+        """`pool` is memory for what a step needs meanwhile: steps that take turns can share it."""
+        B, W, M, S, N = shape
+        device = like.device
         self.shape = shape
+        self._model, self._eos = model, eos
         self.slots = model.empty_slots(B, W, M, S, like)
-        self.ids_R = torch.zeros(B * W, dtype=torch.int64, device=like.device)
-        self.parents_BW = torch.arange(W, device=like.device).repeat(B, 1)
-        self._model = model
-        self._log_probs_RV: Tensor
-        self._graph = self._capture() if like.device.type == "cuda" else None
+        ids_BW = torch.zeros(B, W, dtype=torch.int64, device=device)
+        self._parents_BW = torch.zeros_like(ids_BW)
+        self.limits_B, sources_B = torch.zeros_like(ids_BW[:, 0]), torch.zeros_like(ids_BW[:, 0])
+        self.beams = Beams(torch.zeros_like(ids_BW, dtype=torch.float32), ids_BW, sources_B)
+        self.ended = Ended.none(B, N, device)
+        self.history = History.none(B, W, M, device)
+        self.settled_B = torch.ones_like(sources_B, dtype=torch.bool)
+        self.greatest_penalty_B = torch.ones_like(sources_B, dtype=torch.float32)
+        self.alpha = torch.zeros((), device=device)
+        self._graph = self._capture(pool) if device.type == "cuda" else None
+
+    @property
+    def by_source(self) -> list[Tensor]:
+        """All that there is to know of each source, which is the first dimension of each."""
+        values = [x for value in (self.beams, self.ended, self.history) for x in vars(value).values()]
+        others = [self._parents_BW, self.limits_B, self.settled_B, self.greatest_penalty_B]
+        return [*self.slots.by_source, *values, *others]
 
     @property
     def n_bytes(self) -> int:
-        """Memory that the store takes; what a step needs besides is shared by all of them."""
-        stores = [*self.slots.own, *self.slots.memory]
-        return sum(x.nbytes for store in stores for x in vars(store).values())
+        """Memory that it takes for itself."""
+        return sum(x.nbytes for x in self.by_source)
 
-    def run(self) -> Tensor:
-        """Log-probabilities after the tokens that were put in place; they hold until the next run."""
+    def begin(self, model_memory: Sequence[Tensor], exists_BS: Tensor, terms: Terms, alpha: float) -> None:
+        """Before the first token of any output. Places without a source are settled."""
+        B, S = exists_BS.shape
+        for mine, given in zip(self.slots.of_memory, model_memory, strict=True):
+            mine[:B, :, :S] = given
+        self.slots.memory_exists_BS.zero_()
+        self.slots.memory_exists_BS[:, 0] = True  # so that who has no source looks at something, not at NaN
+        self.slots.memory_exists_BS[:B, :S] = exists_BS
+        self.slots.ancestry_BWWM.zero_()
+        self.slots.place_1.zero_()
+        self._parents_BW.zero_()
+        self.beams.scores_BW.fill_(NEVER)[:, 0] = 0.0
+        self.beams.last_BW.fill_(terms.bos)
+        self.beams.sources_B.zero_()[:B] = torch.arange(B, device=exists_BS.device)
+        self.ended.scores_BN.fill_(NEVER)
+        self.ended.lengths_BN.zero_()
+        self.ended.counts_B.zero_()
+        self.limits_B.zero_()[:B] = terms.limits_B
+        self.settled_B.fill_(True)[:B] = False
+        self.alpha.fill_(alpha)
+        penalties = [length_penalty(limit, alpha) for limit in terms.limits]
+        self.greatest_penalty_B.fill_(1.0)[:B] = torch.tensor(penalties, device=exists_BS.device)
+
+    def take_over(self, other: CapturedStep, places_B: Tensor) -> None:
+        """Go on with these sources of another, in the first places here; the others are settled."""
+        for mine, theirs in zip(self.by_source, other.by_source, strict=True):
+            chosen = theirs.index_select(0, places_B)
+            mine[tuple(map(slice, chosen.shape))].copy_(chosen)
+        self.settled_B[len(places_B) :] = True
+        self.slots.ancestry_BWWM[..., other.shape[2] :] = False
+        self.slots.place_1.copy_(other.slots.place_1)
+        self.alpha.copy_(other.alpha)
+
+    def run(self) -> None:
+        """One more token in every row."""
         if self._graph is None:
-            return self._step()
-        self._graph.replay()
-        return self._log_probs_RV
+            self._step()
+        else:
+            self._graph.replay()
 
-    def _step(self) -> Tensor:
-        return self._model.step_in_slots(self.ids_R, self.parents_BW, self.slots)
+    def _step(self) -> None:
+        width, step_1 = self.shape[1], self.slots.place_1
+        log_probs_RV = self._model.step_in_slots(self.beams.last_BW.flatten(), self._parents_BW, self.slots)
+        last_chance_B = self.limits_B == step_1 + 1
+        going, ending = select(expand(self.beams, log_probs_RV), width, self._eos, last_chance_B)
+        ending = ending.only(~self.settled_B[:, None])
+        ended = self.ended.joined_by(ending, step_1, ((step_1 + 6) / 6) ** self.alpha, width)
+        self.history.write(step_1, going)
+        beams = self.beams.followed_by(going)
+        # Greedy search is a beam of one that stops at the first end.
+        settled_B = retire(beams, ended, self.greatest_penalty_B, 1.0 if width == 1 else None)
+        self.settled_B.logical_or_(last_chance_B | settled_B)
+        self._parents_BW.copy_(going.rows_BC % width)
+        for mine, new in ((self.beams, beams), (self.ended, ended)):
+            for old_value, value in zip(vars(mine).values(), vars(new).values(), strict=True):
+                old_value.copy_(value)
+        step_1.add_(1)
 
-    def _capture(self) -> torch.cuda.CUDAGraph:
+    def _capture(self, pool: Any) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
-                self.slots.clear()
+                self.slots.place_1.zero_()
                 self._step()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._log_probs_RV = self._step()
+        with torch.cuda.graph(graph, pool=pool):
+            self._step()
         return graph
 
 
-class CapturedSteps:
-    """The captured steps of one model. `start` and `step` are all that a search needs."""
+class CapturedSearches:
+    """Searches with one model, by steps that were captured before where they can be."""
 
-    def __init__(self, model: Transformer) -> None:
-        self._model = model
+    def __init__(self, model: Transformer, eos: int) -> None:
+        self._model, self._eos = model, eos
         self._steps: OrderedDict[Shape, CapturedStep] = OrderedDict()
+        on_gpu = model.output_probabilities.weight.is_cuda
+        self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
 
-    def start(self, memory: Memory, beams: int) -> CapturedState:
-        """Before the first token of any output."""
+    def search(
+        self, memory: Memory, terms: Terms, *, width: int, alpha: float, n_best: int
+    ) -> list[tuple[Hypothesis, ...]]:
+        """At most `n_best` hypotheses of each source, the best first; a width of 1 is greedy search."""
         lengths = memory.boundaries.known_lengths
-        (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
-        shape = (rounded_up(len(lengths)), beams, self.room_for(1), self.room_for(max(lengths)))
+        shape = (rounded_up(len(lengths)), width, self._room(1), self._room(max(lengths)), n_best)
         step = self._of(shape, memory.states_SD)
-        step.slots.remember(self._model.decoder.remember(memory_BSD), memory.boundaries.exists_BL)
-        sources_B = torch.arange(len(lengths), device=memory_BSD.device)
-        own = torch.arange(beams, device=memory_BSD.device).repeat(len(lengths), 1)
-        return CapturedState(self, step, 0, sources_B, own)
+        (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
+        remembered = self._model.decoder.remember(memory_BSD)
+        of_memory = [x for layer in remembered for x in (layer.k_BHMK, layer.v_BHMU)]
+        step.begin(of_memory, memory.boundaries.exists_BL, terms, alpha)
+        found: dict[int, tuple[Hypothesis, ...]] = {}
+        for t in range(0, max(terms.limits), STEPS):
+            step = self._with_room(step, t + STEPS)
+            for _ in range(min(STEPS, step.shape[2] - t)):
+                step.run()
+            settled = step.settled_B.tolist()  # the one time that the host waits for the device
+            going = [place for place, is_settled in enumerate(settled) if not is_settled]
+            size = rounded_up(len(going))
+            if going and size == step.shape[0]:
+                continue
+            found |= self._collected(step, [i for i, is_settled in enumerate(settled) if is_settled], alpha)
+            if not going:
+                break
+            step = self._moved(step, (size, *step.shape[1:]), going)
+        return [found[source] for source in range(len(lengths))]
 
-    def step(self, ids_R: Tensor, state: CapturedState) -> tuple[Tensor, CapturedState]:
-        """One more token in every row: log-probabilities of the next, (R, V), and the state after it."""
-        state = state.with_room(state.length + 1)
-        step, rows_R = state.captured, state.rows_R
-        step.ids_R.index_copy_(0, rows_R, ids_R)
-        step.parents_BW.index_copy_(0, state.sources_B, state.parents_BW)
-        log_probs_RV = step.run()
-        if len(rows_R) < len(log_probs_RV):
-            log_probs_RV = log_probs_RV.index_select(0, rows_R)
-        return log_probs_RV, state.grown()
+    def _collected(
+        self, step: CapturedStep, places: list[int], alpha: float
+    ) -> dict[int, tuple[Hypothesis, ...]]:
+        """What was found for the sources in these places; a place without a source has found nothing."""
+        places_B = torch.tensor(places, device=step.settled_B.device)
+        ended, history = step.ended.keep(places_B), step.history.keep(places_B)
+        sources = step.beams.sources_B[places_B].tolist()
+        bests = zip(sources, ended.hypotheses(history, self._eos, alpha), strict=True)
+        return {source: best for source, best in bests if best}
 
-    def room_for(self, length: int) -> int:
-        """Places to make for so many tokens."""
+    def _with_room(self, step: CapturedStep, n_tokens: int) -> CapturedStep:
+        """Twice the room where there is too little."""
+        B, W, M, S, N = step.shape
+        if n_tokens <= M or self._model.config.max_length == M:
+            return step
+        return self._moved(step, (B, W, self._room(max(n_tokens, 2 * M)), S, N), range(B))
+
+    def _moved(self, step: CapturedStep, shape: Shape, places: Sequence[int]) -> CapturedStep:
+        moved = self._of(shape, step.slots.own[0].k_BWMHK)
+        moved.take_over(step, torch.tensor(places, device=step.settled_B.device))
+        return moved
+
+    def _room(self, length: int) -> int:
         return min(self._model.config.max_length, -(-length // LENGTHS) * LENGTHS)
-
-    def moved(self, old: CapturedStep, shape: Shape, sources_B: Tensor | None = None) -> CapturedStep:
-        """A step of another shape that goes on from where one is, with all its sources or these."""
-        new = self._of(shape, old.slots.own[0].k_BWMHK)
-        new.slots.take_over(old.slots, sources_B)
-        return new
 
     def _of(self, shape: Shape, like: Tensor) -> CapturedStep:
         if shape not in self._steps:
-            self._steps[shape] = CapturedStep(self._model, shape, like)
+            self._steps[shape] = CapturedStep(self._model, shape, self._eos, like, self._pool)
             self._forget_some(like.device)
         self._steps.move_to_end(shape)
         return self._steps[shape]
@@ -129,52 +222,3 @@ class CapturedSteps:
         most = MEMORY_SHARE * torch.cuda.get_device_properties(device).total_memory
         while len(self._steps) > 2 and sum(step.n_bytes for step in self._steps.values()) > most:
             self._steps.popitem(last=False)
-
-
-@dataclass(frozen=True, eq=False)
-class CapturedState:
-    """Where a search stands in the store of a captured step."""
-
-    steps: CapturedSteps
-    captured: CapturedStep
-    length: int
-    """Tokens written so far in every row."""
-    sources_B: Tensor
-    """Where in the store the sources are that go on."""
-    parents_BW: Tensor
-    """Which beam of its source each row goes on from."""
-
-    @property
-    def rows_R(self) -> Tensor:
-        """Where in the store the rows are that go on."""
-        W = self.parents_BW.shape[1]
-        return (self.sources_B[:, None] * W + torch.arange(W, device=self.sources_B.device)).flatten()
-
-    def grown(self) -> CapturedState:
-        """After a step: each row goes on from itself, until it is told otherwise."""
-        own = torch.arange(self.parents_BW.shape[1], device=self.parents_BW.device)
-        return replace(self, length=self.length + 1, parents_BW=own.expand_as(self.parents_BW))
-
-    def with_room(self, n_tokens: int) -> CapturedState:
-        """The same with room for so many tokens a row, twice the room where there is too little."""
-        B, W, M, S = self.captured.shape
-        if n_tokens <= M:
-            return self
-        shape = (B, W, self.steps.room_for(max(n_tokens, 2 * M)), S)
-        return replace(self, captured=self.steps.moved(self.captured, shape))
-
-    def reorder(self, rows_R: Tensor) -> CapturedState:
-        """Row i goes on from what was row `rows_R[i]`, which must be of the same source."""
-        W = self.parents_BW.shape[1]
-        return replace(self, parents_BW=self.parents_BW.gather(1, (rows_R % W).view(-1, W)))
-
-    def keep(self, places_B: Tensor) -> CapturedState:
-        """Only these sources, each with all its rows."""
-        B, W, M, S = self.captured.shape
-        sources_B, parents_BW = self.sources_B[places_B], self.parents_BW[places_B]
-        smaller = rounded_up(len(places_B))
-        if smaller == B:
-            return replace(self, sources_B=sources_B, parents_BW=parents_BW)
-        captured = self.steps.moved(self.captured, (smaller, W, M, S), sources_B)
-        sources_B = torch.arange(len(places_B), device=places_B.device)
-        return replace(self, captured=captured, sources_B=sources_B, parents_BW=parents_BW)

@@ -170,7 +170,7 @@ def _torch(
     transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
     device = str(transformers[0].output_probabilities.weight.device)
     if quantisation not in TORCH_KNOWS:
-        quantisation = "float32" if device == "cpu" else "bfloat16"
+        quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
     for model in transformers:
         model.compute_dtype = getattr(torch, quantisation)
     return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
+from regard.engine.aligner import Aligner
+from regard.engine.direction import Directions
 from regard.engine.engines import Engines
 from regard.engine.options import Options
 from regard.engine.result import Result, Score
@@ -39,6 +41,7 @@ class Model:
         self.max_length = max_length
         """Tokens that the model reads or writes, one for the end among them."""
         self.decoding, self.task = decoding or DecodingConfig(), task or TaskConfig()
+        self.directions = Directions(self.task, subwords)
         self.folders, self.device = tuple(folders), device
         """Where it came from, and what torch is to run it on."""
         self._engines = engines
@@ -59,7 +62,7 @@ class Model:
         Args:
             texts: a text gives one result, a list a list, and an iterator an iterator, in the same order.
                 Of an iterator, a few thousand texts are taken at a time.
-            options: the fields of `Options`: `beam_size`, `n_best`, `glossary`, `keep`, `sample` and others.
+            options: the fields of `Options`: `to`, `beam_size`, `n_best`, `glossary`, `keep` and others.
 
         Raises:
             RequestError: what is asked for cannot be done, or a text cannot be read.
@@ -78,15 +81,22 @@ class Model:
         """
         return self.translator(**options).stream(text)
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Score]:
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, to: str | None = None) -> list[Score]:
         """How likely each target is as the translation of its source, as it stands and in one piece.
 
+        Args:
+            sources: the texts to translate.
+            targets: their translations.
+            to: the language of the targets; where a model knows both directions, else each source tells.
+
         Raises:
-            RequestError: the lists differ in length, or a text is too long for the model.
+            RequestError: the lists differ in length, a text is too long for the model, or its language does
+                not fit.
         """
         if len(sources) != len(targets):
             raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
-        encoded = [[tuple(ids.tolist()) for ids in self.subwords.encode(list(s))] for s in (sources, targets)]
+        read = [self.read(text, to=to) for text in sources]
+        encoded = [read, [tuple(ids.tolist()) for ids in self.subwords.encode(list(targets))]]
         for i, pair in enumerate(zip(*encoded, strict=True), start=1):
             if (longest := max(map(len, pair))) >= self.max_length:
                 most = f"the model reads {self.max_length - 1:,} at most"
@@ -96,6 +106,15 @@ class Model:
             Score(log_prob=sum(each), tokens=tuple(self.subwords.pieces(ids)), token_scores=each)
             for ids, each in scored
         ]
+
+    def read(self, text: str, *, to: str | None = None) -> tuple[int, ...]:
+        """The tokens that the model reads of one text, in one piece; with a tag where it needs one.
+
+        Raises:
+            RequestError: the model does not translate into that language, or the text does not tell its own.
+        """
+        direction = self.directions.asked(None, to) or self.directions.of(text)
+        return (*direction.tag, *self.subwords.encode_one(text).tolist())
 
     @property
     def engines(self) -> Engines:
@@ -114,14 +133,24 @@ class Model:
             asked = Options(**options)
         except TypeError as error:
             raise RequestError(f"{error}; the options are {', '.join(Options.__slots__)}") from None
+        aligner = self._aligner() if asked.alignment else None
         return Translator(
             self._engines,
             self.subwords,
             asked,
             max_length=self.max_length,
             decoding=self.decoding,
-            task=self.task,
+            directions=self.directions,
+            aligner=aligner,
         )
+
+    def _aligner(self) -> Aligner:
+        """Who aligns words.
+
+        Raises:
+            RequestError: nobody can.
+        """
+        raise RequestError("words are aligned by looking inside: open the model with regard.load")
 
 
 def _windows(texts: Iterable[str]) -> Iterator[list[str]]:

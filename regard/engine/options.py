@@ -17,6 +17,10 @@ from regard.errors import RequestError
 class Options:
     """How to translate. What is None is as the model folder says."""
 
+    to: str | None = None
+    """Code of the language to translate into; where a model knows both directions, else each text tells."""
+    source: str | None = None
+    """Code of the language of the texts, to be sure of it."""
     beam_size: int | None = None
     """Hypotheses kept at each step; 1 is greedy search."""
     n_best: int = 1
@@ -35,6 +39,8 @@ class Options:
     """What to do about a sentence that is too long for the model: cut it, and say so, or refuse the text."""
     token_scores: bool = False
     """Whether each token's log-probability is wanted, which takes one engine a second run."""
+    alignment: bool = False
+    """Whether it is wanted where each word comes from: the model reads every translation once more for it."""
     min_length: int = 0
     """Fewest tokens of the translation of a sentence."""
     extra_length: int | None = None

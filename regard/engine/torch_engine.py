@@ -21,7 +21,7 @@ from regard.decode.sampling import Sampling, drawing
 from regard.decode.step import Step
 from regard.decode.terms import Terms
 from regard.decode.walk import Choose, stream, walk
-from regard.engine.captured import CapturedSteps
+from regard.engine.captured import CapturedSearches
 from regard.engine.engine import NOTHING, Request, Search
 from regard.engine.readiness import ready_to_run
 from regard.engine.second_try import NO_REPEAT, with_second_try
@@ -64,12 +64,12 @@ class TorchEngine:
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
         self.models = [ready_to_run(model.to(device).eval()) for model in models]
-        """Those that run: on CPUs, copies that share all weights. Who records must record these."""
+        """Those that run: copies, mostly, that share what weights they can. Who records must record these."""
         self._bos, self._eos, self._device = bos, eos, device
         self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
-        self._captured = CapturedSteps(self.models[0]) if self._can_capture() else None
+        self._captured = CapturedSearches(self.models[0], eos) if self._can_capture() else None
         self._one_search = Lock()
 
     @property
@@ -224,10 +224,14 @@ class TorchEngine:
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
+        watched = observer is not None or is_recording()
+        if self._captured is not None and not (watched or no_repeat or _is_led(requests, search)):
+            memory, terms = self.models[0].encode(self._inputs(requests)), self._terms(requests, search, 0)
+            return self._captured.search(memory, terms, width=width, alpha=alpha, n_best=n)
         if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
-            step, state = self._start_fast(rows, terms, beams=1)
+            step, state = self._start(rows, terms, beams=1)
             found = walk(step, state, terms, self._choose(rows, search), alpha)
             groups = (found[i : i + n] for i in range(0, len(found), n))
             return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
@@ -235,7 +239,7 @@ class TorchEngine:
         guide = None
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
-        step, state = self._start_fast(requests, terms, beams=width)
+        step, state = self._start(requests, terms, beams=width)
         return beam_search(
             step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
         )
@@ -257,21 +261,11 @@ class TorchEngine:
 
     def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
         """The step of all models, and their state before the first."""
-        memories = [model.encode(self._inputs(requests)) for model in self.models]
-        states = [
-            model.start(memory, max(terms.limits), beams)
-            for model, memory in zip(self.models, memories, strict=True)
-        ]
+        inputs, capacity = self._inputs(requests), max(terms.limits)
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
             return self.models[0].step, states[0]
         return ensemble([model.step for model in self.models]), States(tuple(states))
-
-    def _start_fast(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
-        """The same for a search that nothing else comes between: captured, where that is possible."""
-        if self._captured is None or is_recording():
-            return self._start(requests, terms, beams)
-        memory = self.models[0].encode(self._inputs(requests))
-        return self._captured.step, self._captured.start(memory, beams)
 
     def _can_capture(self) -> bool:
         """One model on a GPU, whose attention is fused."""
@@ -308,6 +302,11 @@ class TorchEngine:
             ]
             by_model.append(torch.cat(log_probs))
         return unpack(log_mean_exp(by_model), outputs.boundaries)
+
+
+def _is_led(requests: Sequence[Request], search: Search) -> bool:
+    """Whether anything but the model has a say in what comes next."""
+    return search.sample or search.min_length > 0 or any(one.prefix or one.phrases for one in requests)
 
 
 def default_batch_tokens(models: Sequence[Transformer], device: torch.device) -> int:

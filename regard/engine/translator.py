@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.config import DecodingConfig, TaskConfig
+from regard.config import DecodingConfig
+from regard.engine.aligner import Aligner
 from regard.engine.characters import characters
+from regard.engine.direction import Direction, Directions
 from regard.engine.engine import Request
 from regard.engine.engines import Decoded, Engines
 from regard.engine.glossary import Glossary, Phrase, read_glossary
@@ -19,10 +20,8 @@ from regard.engine.result import Result, together
 from regard.engine.sentences import cut
 from regard.engine.spelling import Speller
 from regard.errors import RequestError
+from regard.text.normalisation import composed
 from regard.text.subwords import Subwords
-
-UNSPACED = ("zh", "yue", "ja")
-"""Languages that put no space between sentences."""
 
 
 class _Piece(NamedTuple):
@@ -31,7 +30,10 @@ class _Piece(NamedTuple):
     text: str
     ids: tuple[int, ...] | None
     """What the model reads; None where it stays as it is."""
+    direction: Direction
     prefix: tuple[int, ...] = ()
+    start: int = 0
+    """Where a sentence begins in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +59,22 @@ class Translator:
         *,
         max_length: int,
         decoding: DecodingConfig,
-        task: TaskConfig,
+        directions: Directions,
+        aligner: Aligner | None = None,
     ) -> None:
         given = options.glossary
         self._glossary = Glossary(
             read_glossary(given) if isinstance(given, str | Path) else given, options.keep
         )
         self._engines, self._subwords, self._options = engines, subwords, options
+        self._aligner = aligner
         self._search = options.search(decoding)
-        self._most = max_length - 1  # one place is for the token that begins or ends it
+        self._directions, self._direction = directions, directions.asked(options.source, options.to)
+        # One place is for the token that begins or ends it, one for a tag.
+        self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
         prefix = (options.prefix or "").rstrip()
         self._prefix = tuple(self._encoded([prefix])[0]) if prefix else ()
-        source, target = ((code or "").split("-")[0] in UNSPACED for code in (task.source, task.target))
-        self._adds_spaces = bool(task.target) and source and not target
-        self._drops_spaces = bool(task.source) and target and not source
-        self._without_spaces = target
+        self._spellers: dict[bool, Speller] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[Result]:
         """The translation of each text; none depends on another.
@@ -100,32 +103,56 @@ class Translator:
             for some in characters(self._subwords, tokens):
                 yield without_breaks(some)
 
-    @cached_property
-    def _speller(self) -> Speller:
-        return Speller(self._subwords, without_spaces=self._without_spaces)
+    def check(self, text: str) -> None:
+        """Refuse what cannot be translated.
+
+        Raises:
+            RequestError: the text cannot be read, or is too long and must not be cut.
+        """
+        self._passages([text])
+
+    def direction(self, text: str) -> Direction:
+        """Which way a text is translated.
+
+        Raises:
+            RequestError: that was not said, and the text does not tell.
+        """
+        return self._direction or self._directions.of(text)
+
+    def _speller(self, direction: Direction) -> Speller:
+        without_spaces = direction.without_spaces
+        if without_spaces not in self._spellers:
+            self._spellers[without_spaces] = Speller(self._subwords, without_spaces=without_spaces)
+        return self._spellers[without_spaces]
 
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
         documents = [parts(_readable(text), whole_lines=self._options.whole_lines) for text in texts]
         encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
-        return [self._passage(document, encoded) for document in documents]
+        return [
+            self._passage(document, self.direction(text), encoded)
+            for document, text in zip(documents, texts, strict=True)
+        ]
 
-    def _passage(self, document: list[Part], encoded: Iterator[tuple[int, ...]]) -> _Passage:
-        pieces, split, prefix = [], 1, self._prefix
+    def _passage(
+        self, document: list[Part], direction: Direction, encoded: Iterator[tuple[int, ...]]
+    ) -> _Passage:
+        pieces, split, prefix, start = [], 1, self._prefix, 0
         for part in document:
             ids = next(encoded) if part.translated else None
             if ids is None or len(ids) <= self._most:
-                found = [_Piece(part.text, ids)]
+                found = [_piece(part.text, ids, direction)]
             else:
-                found = self._cut(part.text, len(ids))
+                found = self._cut(part.text, len(ids), direction)
                 split += sum(piece.ids is not None for piece in found) - 1
             for piece in found:
-                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix))
+                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix, start=start))
                 prefix = prefix if piece.ids is None else ()
-        return _Passage(self._respaced(pieces), split)
+                start += len(composed(piece.text))
+        return _Passage(_respaced(pieces, direction), split)
 
-    def _cut(self, text: str, n_tokens: int) -> list[_Piece]:
+    def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[_Piece]:
         if self._options.too_long == "error":
             shown = text if len(text) <= 40 else f"{text[:40]}…"
             raise RequestError(
@@ -134,19 +161,7 @@ class Translator:
         cuts = cut(text, lambda texts: list(map(len, self._encoded(texts))), self._most)
         found = [part for piece in cuts for part in trimmed(piece)]
         encoded = iter(self._encoded([part.text for part in found if part.translated]))
-        return [_Piece(part.text, next(encoded) if part.translated else None) for part in found]
-
-    def _respaced(self, pieces: list[_Piece]) -> list[_Piece]:
-        """With a space between sentences, or without, as the language of the outputs has it."""
-        spaced: list[_Piece] = []
-        for piece in pieces:
-            if piece.ids is not None and spaced:
-                if self._adds_spaces and spaced[-1].ids is not None:
-                    spaced.append(_Piece(" ", None))
-                elif self._drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
-                    spaced.pop()
-            spaced.append(piece)
-        return spaced
+        return [_piece(part.text, next(encoded) if part.translated else None, direction) for part in found]
 
     def _encoded(self, texts: list[str]) -> list[tuple[int, ...]]:
         return [tuple(ids.tolist()) for ids in self._subwords.encode(texts)]
@@ -171,11 +186,23 @@ class Translator:
         pairs = list(zip(sentences, phrases, strict=True))
         requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
         decoded = self._engines.decode(requests, self._search)
-        return [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
+        found = [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
+        return found if self._aligner is None else self._aligned(requests, decoded, found)
+
+    def _aligned(
+        self, requests: list[Request], decoded: list[Decoded], results: list[list[Result]]
+    ) -> list[list[Result]]:
+        """The results with links between words, all found together."""
+        assert self._aligner is not None, "nobody asked for links"
+        written = zip(requests, decoded, strict=True)
+        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
+        links, about = iter(self._aligner(pairs)), self._aligner.about
+        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in results]
 
     def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
         assert sentence.ids is not None, "what stays as it is has no request"
-        spelt = map(self._speller.firm if firmly else self._speller.usual, phrases)
+        speller = self._speller(sentence.direction)
+        spelt = map(speller.firm if firmly else speller.usual, phrases)
         ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
         limit = min(len(sentence.ids) + self._search.extra_length, self._most)
         room = limit - len(sentence.prefix) - 1
@@ -215,9 +242,33 @@ class Translator:
     def _together(self, passage: _Passage, results: list[Result]) -> Result:
         if len(passage.pieces) == len(results) == 1:
             return results[0]
-        outputs = iter(results)
-        texts = [piece.text if piece.ids is None else next(outputs).text for piece in passage.pieces]
-        return together("".join(texts), results, passage.split)
+        outputs, text, placed = iter(results), "", []
+        for piece in passage.pieces:
+            if piece.ids is None:
+                text += piece.text
+                continue
+            one = next(outputs)
+            links = tuple(link.moved(piece.start, len(text)) for link in one.alignment)
+            placed.append(replace(one, alignment=links))
+            text += one.text
+        return together(text, placed, passage.split)
+
+
+def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> _Piece:
+    return _Piece(text, None if ids is None else (*direction.tag, *ids), direction)
+
+
+def _respaced(pieces: list[_Piece], direction: Direction) -> list[_Piece]:
+    """With a space between sentences, or without, as the language of the outputs has it."""
+    spaced: list[_Piece] = []
+    for piece in pieces:
+        if piece.ids is not None and spaced:
+            if direction.adds_spaces and spaced[-1].ids is not None:
+                spaced.append(_Piece(" ", None, direction))
+            elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
+                spaced.pop()
+        spaced.append(piece)
+    return spaced
 
 
 def _ends_in_a_sentence(pieces: list[_Piece]) -> bool:

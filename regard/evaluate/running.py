@@ -22,17 +22,30 @@ class Translations:
 
 
 def translations(
-    folder: Path, lines: Sequence[str], *, beam_size: int | None = None, engine: EngineName = "auto"
+    folder: Path,
+    lines: Sequence[str],
+    *,
+    to: str | None = None,
+    beam_size: int | None = None,
+    engine: EngineName = "auto",
 ) -> Translations:
     """Translate lines with a model folder, searching as it says unless told otherwise.
+
+    Which language is wanted matters to a model that knows both directions; another knows its own.
 
     Raises:
         BundleError: the folder is no model, damaged, or has no subword model.
         ConfigError: the engine cannot run the model, or the model does not translate.
-        RequestError: a line is too long for it.
+        RequestError: a line is too long for it, or the language is none of its two.
     """
     model = load(folder, engine=engine)
-    results = model.translate(list(lines), beam_size=beam_size, whole_lines=True, too_long="error")
+    results = model.translate(
+        list(lines),
+        to=to if model.task.both_directions else None,
+        beam_size=beam_size,
+        whole_lines=True,
+        too_long="error",
+    )
     ran = sorted({result.engine for result in results if result.engine})
     search = f"beam {beam_size or model.decoding.beam_size}, length penalty {model.decoding.length_penalty:g}"
     how = ", ".join([*(f"{name}, {PRECISION[name]}" for name in ran), search])

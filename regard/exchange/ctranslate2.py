@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from regard.bundle.arrays import float32_weights
 from regard.bundle.bundle import describe_bundle
 from regard.bundle.manifest import SUBWORDS, WEIGHTS, intact_files, read_manifest
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2_file import Array, Quantisation, quantised, to_bytes
-from regard.exchange.weights import float32_weights
 from regard.text.subwords import Subwords
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"

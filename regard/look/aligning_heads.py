@@ -20,7 +20,7 @@ class AligningHeads:
     """Some heads of cross-attention, and how well they align when they are averaged."""
 
     heads: tuple[Head, ...]
-    rows: Rows = "own"
+    rows: Rows = "predicting"
     accuracy: float | None = None
     """Share of known links that they find, in pairs that had no say in the choice; None: not measured."""
     n_pairs: int = 0

@@ -15,7 +15,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from regard.errors import RequestError
-from regard.look.alignment import Head, align
+from regard.look.aligning_heads import usual_heads
+from regard.look.alignment import Head, Rows, align
 from regard.look.blocks import Kind, layers_of
 from regard.look.interventions import to_json
 from regard.look.tokens import Tokens
@@ -72,6 +73,8 @@ def describe(trace: Trace) -> dict[str, Any]:
         "outputs": _side(trace.outputs),
         "wanted": [{"id": i, "text": text, "log_prob": log_prob} for i, text, log_prob in said],
         "interventions": to_json(trace.interventions),
+        "engine": trace.engine,
+        "weights_hash": trace.weights_hash,
         "dtype": str(trace.log_probs.dtype),
         "hash": _digest(trace),
     }
@@ -135,19 +138,16 @@ def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[di
     ]
 
 
-def alignment(trace: Trace, heads: Collection[Head] | None = None) -> dict[str, Any]:
+def alignment(trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "own") -> dict[str, Any]:
     """Words of the outputs with their shares in those of the inputs, by some heads.
 
-    Where none are given, all heads of the last layer but one: there base models align best (Garg et al.,
-    2019).
+    Where none are given, those that are taken where nothing was measured.
 
     Raises:
         RequestError: the model has no cross-attention, or one side has no words.
     """
-    config = trace.config
-    usual = [(max(0, config.decoder_layers - 2), head) for head in range(config.n_heads)]
-    chosen = usual if heads is None else [*heads]
-    found = align(trace, chosen)
+    chosen = usual_heads(trace.config).heads if heads is None else heads
+    found = align(trace, chosen, rows)
     return {
         "heads": [list(head) for head in chosen],
         "measured": heads is not None,

@@ -33,7 +33,7 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
 
     Args:
         trace: what it shows.
-        tree: the beam search that found the output, if it is to be shown too.
+        tree: the search that found the output; by default the trace's own.
         aligned: which word comes from which, as `document.alignment` tells it; by default by its usual heads.
     """
     modules, style = _script(json.dumps({"imports": _modules()})), page.read("page.css")
@@ -41,7 +41,7 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
         "about": describe(trace),
         "steps": steps(trace),
         "alignment": aligned if aligned is not None else _alignment(trace),
-        "beam": None if tree is None else beam(tree),
+        "beam": None if (tree := tree or trace.beam) is None else beam(tree),
     }
     room = LIMIT - len(modules) - len(style) - len(json.dumps(told).encode())
     held = _script(json.dumps({**told, **embedded(trace, room * 3 // 4)}, ensure_ascii=False))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-import torch
 
 from regard.errors import RequestError
 from regard.look.aligning_heads import AligningHeads
 from regard.look.alignment import Head, Rows, best_heads, shares_of_words, words_of
-from regard.look.blocks import address_of
+from regard.look.attended import attended
 from regard.look.tokens import Word, read_tokens
 from regard.look.word_links import Link, link_words
-from regard.model.taps import recording
 from regard.model.transformer import Transformer
-from regard.packing import pack
 from regard.text.subwords import Subwords
 
 Pairs = Sequence[tuple[Sequence[int] | np.ndarray, ...]]
@@ -30,8 +27,6 @@ TOGETHER = 4
 """Heads that are averaged, at most."""
 LONGEST = 64
 """Tokens of a text; longer ones add much work and little knowledge."""
-BATCH = 32
-"""Pairs that the model reads together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +109,9 @@ def _accuracy(model: Transformer, linked: Sequence[_Linked], choices: Sequence[C
     have one, this share is precision, recall and 1 - AER at once.
     """
     right = np.zeros(len(choices))
-    for each, weights in _attended(model, linked):
-        pair = each.pair
+    read = [(each.pair.inputs, each.pair.outputs) for each in linked]
+    for place, weights in attended(model, read, range(model.config.decoder_layers)):
+        each, pair = linked[place], linked[place].pair
         by_rows = {
             rows: shares_of_words(weights, pair.input_words, pair.output_words, rows)
             for rows in {rows for rows, _ in choices}
@@ -125,22 +121,3 @@ def _accuracy(model: Transformer, linked: Sequence[_Linked], choices: Sequence[C
             shares = np.mean([by_rows[rows][head] for head in heads], axis=0)
             right[i] += (shares[outputs].argmax(axis=-1) == inputs).sum()
     return right / sum(len(each.links) for each in linked)
-
-
-@torch.inference_mode()
-def _attended(model: Transformer, linked: Sequence[_Linked]) -> Iterator[tuple[_Linked, np.ndarray]]:
-    """Each pair with its cross-attention, (layers, heads, queries, keys); pairs of like length together."""
-    device = model.output_probabilities.weight.device
-    wanted = [f"{address_of('cross', layer)}.weights" for layer in range(model.config.decoder_layers)]
-    ordered = sorted(linked, key=lambda each: (len(each.pair.outputs), len(each.pair.inputs)))
-    for start in range(0, len(ordered), BATCH):
-        batch = ordered[start : start + BATCH]
-        inputs, outputs = (pack([getattr(each.pair, side) for each in batch], device) for side in _SIDES)
-        with recording(model, keep=set(wanted).__contains__) as seen:
-            model.decode(outputs, model.encode(inputs))
-        weights = torch.stack([seen[address] for address in wanted], dim=1).float().cpu().numpy()
-        for i, each in enumerate(batch):
-            yield each, weights[i, :, :, : len(each.pair.outputs), : len(each.pair.inputs)]
-
-
-_SIDES = ("inputs", "outputs")

@@ -6,7 +6,7 @@ are worked out when they are asked for, so that a trace grows with the length of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +15,10 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError, RequestError
+from regard.look.aligning_heads import AligningHeads
 from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
+from regard.look.choice import choose
 from regard.look.contents import contents_of
 from regard.look.interventions import (
     Intervention,
@@ -25,6 +27,7 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
+from regard.look.notebook import HEIGHT, Frame
 from regard.look.tokens import Tokens, shown
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
@@ -210,9 +213,52 @@ class Trace:
             raise RequestError(f"no query {query}; the tokens go from 0 to {n - 1}")
         return walk(self, kind, layer, head, query)
 
-    def save(self, path: Path | str) -> None:
-        """Write one safetensors file; `Trace.load` reads it."""
-        write_file(Path(path), self._header(), self.arrays)
+    def save(
+        self,
+        path: Path | str,
+        view: str = "heads",
+        *,
+        kind: str | None = None,
+        layer: int | None = None,
+        head: int | Sequence[int] | None = None,
+        query: int | None = None,
+        aligning: AligningHeads | None = None,
+    ) -> None:
+        """Write the trace, or a view of it.
+
+        Args:
+            path: what is written follows from its end. `.safetensors` holds everything, and `Trace.load`
+                reads it; `.html` is a page that shows all of it; `.svg` and `.png` are pictures of a view,
+                `.csv` and `.npz` its numbers.
+            view: heads, matrix, lines, alignment, beam, positions, walk or steps.
+            kind: of attention; by default cross-attention, or the only one that there is.
+            layer: by default the last.
+            head: one or several; by default all of the layer.
+            query: the token of a walk; by default the first that is a word.
+            aligning: the heads that words are aligned by, such as those that a model folder keeps.
+
+        Raises:
+            RequestError: there is no such view or place, or the file cannot be written.
+        """
+        from regard.look.saving import WHOLE, save_view
+
+        if (path := Path(path)).suffix.lower() == WHOLE:
+            write_file(path, self._header(), self.arrays)
+        else:
+            where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+            save_view(self, path, choose(self, view, **where, aligning=aligning))
+
+    def show(self, height: int = HEIGHT) -> Frame:
+        """The whole page inside of a notebook, so many pixels high: the last line of a cell shows it."""
+        from regard.look.html import html
+
+        return Frame(html(self, tree=self.beam), height)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
+        """What a notebook shows: all heads as one picture, which runs nothing."""
+        from regard.look.views import picture
+
+        return {"text/plain": repr(self), "image/svg+xml": picture(self, choose(self))}
 
     @staticmethod
     def load(path: Path | str) -> Trace:

@@ -48,12 +48,12 @@ class Autoregressive(Assembly):
     def step_in_slots(self, ids_R: Tensor, parents_BW: Tensor, slots: Slots) -> Tensor:
         """One more token in every row, row w of a source going on from `parents_BW[:, w]`: log-probabilities.
 
-        The host learns and decides nothing here, so the step can be captured once and run again.
+        The host learns and decides nothing here, so the step can be captured once and run again. The next
+        tokens go to `slots.place_1`, which is for the caller to move on.
         """
         recall = slots.follow(parents_BW)
         x_RD = self.embed(Packed(ids_R, recall.new), self.output_embedding, self.output_positions)
         states_RD = self.decoder.look_back(x_RD, slots.own, slots.memory, recall)
-        slots.place_1.add_(1)
         return self.output_probabilities.log_probs(states_RD)
 
     def empty_slots(self, n_sources: int, beams: int, room: int, source_room: int, like: Tensor) -> Slots:

@@ -76,39 +76,16 @@ class Slots:
             in_step=True,
         )
 
-    def clear(self) -> None:
-        """Forget the outputs so far; places that nobody goes back to need not be emptied."""
-        self.ancestry_BWWM.zero_()
-        self.place_1.zero_()
+    @property
+    def by_source(self) -> tuple[Tensor, ...]:
+        """All that there is to know of each source, which is the first dimension of each."""
+        own = (x for layer in self.own for x in (layer.k_BWMHK, layer.v_BWMHU))
+        return (*own, *self.of_memory, self.ancestry_BWWM, self.memory_exists_BS)
 
-    def take_over(self, others: Slots, sources_B: Tensor | None = None) -> None:
-        """Go on from what others hold, all of it or of these sources, in the first places of these slots."""
-
-        def copy(into: Tensor, from_other: Tensor) -> None:
-            chosen = from_other if sources_B is None else from_other.index_select(0, sources_B)
-            into[tuple(slice(n) for n in chosen.shape)].copy_(chosen)
-
-        self.clear()
-        self.memory_exists_BS.zero_()[:, 0] = True
-        self.place_1.copy_(others.place_1)
-        copy(self.ancestry_BWWM, others.ancestry_BWWM)
-        copy(self.memory_exists_BS, others.memory_exists_BS)
-        for mine, theirs in zip(self.own, others.own, strict=True):
-            copy(mine.k_BWMHK, theirs.k_BWMHK)
-            copy(mine.v_BWMHU, theirs.v_BWMHU)
-        for mine_of_memory, theirs_of_memory in zip(self.memory, others.memory, strict=True):
-            copy(mine_of_memory.k_BHMK, theirs_of_memory.k_BHMK)
-            copy(mine_of_memory.v_BHMU, theirs_of_memory.v_BHMU)
-
-    def remember(self, memory: tuple[KeysValues, ...], exists_BS: Tensor) -> None:
-        """Start anew with a memory of at most B sources, of at most S tokens."""
-        self.clear()
-        self.memory_exists_BS.zero_()[:, 0] = True  # rows without a source look at something, and not at NaN
-        B, S = exists_BS.shape
-        self.memory_exists_BS[:B, :S] = exists_BS
-        for mine, theirs in zip(self.memory, memory, strict=True):
-            mine.k_BHMK[:B, :, :S] = theirs.k_BHMK
-            mine.v_BHMU[:B, :, :S] = theirs.v_BHMU
+    @property
+    def of_memory(self) -> tuple[Tensor, ...]:
+        """Keys and values of the memory, layer by layer."""
+        return tuple(x for layer in self.memory for x in (layer.k_BHMK, layer.v_BHMU))
 
 
 def _as_bias(may_attend: Tensor, dtype: torch.dtype) -> Tensor:

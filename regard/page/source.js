@@ -32,6 +32,8 @@
  * @property {Side} outputs
  * @property {{ id: number, text: string, log_prob: number }[]} wanted
  * @property {Record<string, any>[]} interventions
+ * @property {string} engine What found the output; empty where it was given.
+ * @property {string} weights_hash Of the model folder; empty where there is none.
  * @property {string} dtype
  * @property {string} hash
  *
@@ -72,7 +74,7 @@
  *
  * @typedef {object} Alignment
  * @property {number[][]} heads
- * @property {boolean} measured
+ * @property {boolean} measured Whether its heads were chosen by measuring.
  * @property {Word[]} inputs
  * @property {Word[]} outputs
  * @property {number[][]} shares

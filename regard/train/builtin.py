@@ -14,7 +14,13 @@ SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 
 
 def numerals(
-    folder: Path, *, max_tokens: int, vocab_size: int | None, seed: int, data: DataConfig
+    folder: Path,
+    *,
+    max_tokens: int,
+    vocab_size: int | None,
+    seed: int,
+    data: DataConfig,
+    both_directions: bool = False,
 ) -> PairsSource:
     """Chinese to English numbers, dates, times and prices, written to a folder."""
     folder = folder / f"seed-{seed}"
@@ -33,6 +39,7 @@ def numerals(
         valid=files["valid"],
         test=files["test"],
         languages=("zh", "en"),
+        both_directions=both_directions,
         vocab_size=vocab_size,
         max_tokens=max_tokens,
         seed=seed,

@@ -21,10 +21,10 @@ from pathlib import Path
 from regard.config import DataConfig
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
-from regard.data.encoding import content_key, each_side, encode_in_threads
+from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads
 from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
-from regard.data.report import Report, report
+from regard.data.report import report
 from regard.data.store import Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
@@ -48,6 +48,8 @@ class PairsSource:
     valid: Corpus | None = None
     test: Corpus | None = None
     languages: tuple[str, str]
+    both_directions: bool = False
+    """Whether each pair is learned from there and back, with tags that say which language is wanted."""
     vocab_size: int | None = None
     """None: chosen from the data."""
     max_tokens: int
@@ -62,6 +64,7 @@ class PairsSource:
         given = [self.valid is not None, self.test is not None]
         columns = [part.columns for corpus in corpora for part in corpus.parts]
         settings = [self.vocab_size, self.max_tokens, self.seed, *given, *self.languages]
+        settings += ["both directions"] if self.both_directions else []
         paths = [path for corpus in corpora for path in corpus.paths]
         return content_key(paths, [*settings, columns, asdict(self.data)])
 
@@ -127,10 +130,12 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     valid = valid if source.valid is None else _validation(source.valid, source.test, left_out)
     test = test if source.test is None else list(source.test.rows())
     tell("learning subwords")
-    model = learn_subwords(cleaned.texts(), source.vocab_size, seed=source.seed)
+    tags = source.languages if source.both_directions else ()
+    model = learn_subwords(cleaned.texts(), source.vocab_size, tags=tags, seed=source.seed)
     subwords = Subwords(model)
     (folder / SUBWORDS).write_bytes(model)
-    room = source.max_tokens - 1  # one is for the token that ends a sequence, or starts it
+    # One is for the token that ends a sequence, or starts it; one for a tag.
+    room = source.max_tokens - (2 if tags else 1)
     valid, test = (
         _fitting(rows, name, subwords, room, tell) for rows, name in ((valid, "validation"), (test, "test"))
     )
@@ -144,7 +149,13 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     )
     tell("encoding")
     rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
-    _write_stores(folder, key, cleaned, rows, valid, subwords, room, facts)
+    encode = each_side(subwords.encode, subwords.encode)
+    threads = min(4, os.cpu_count() or 1)
+    train = facts.measure(encode_in_threads(rows, encode, threads=threads), cleaned, room)
+    for name, of, pairs in (("train", key, train), ("valid", f"{key}-valid", encode(valid))):
+        examples = both_ways(pairs, [subwords.tag_id(language) for language in tags]) if tags else pairs
+        write_store(folder / name, examples, sides=SIDES, key=of, vocab_size=subwords.vocab_size)
+    write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
@@ -180,25 +191,3 @@ def _fitting(rows: list[Row], name: str, subwords: Subwords, room: int, tell: Te
     if not fit:
         raise CorpusError(f"no line of the {name} set can be used: all are empty or too long")
     return fit
-
-
-def _write_stores(
-    folder: Path,
-    key: str,
-    cleaned: Cleaned,
-    rows: Iterator[Row],
-    valid: list[Row],
-    subwords: Subwords,
-    room: int,
-    facts: Report,
-) -> None:
-    """Encode what to train on and what to validate with; the report tells what became of the lines."""
-    encode = each_side(subwords.encode, subwords.encode)
-    threads = min(4, os.cpu_count() or 1)
-    encoded = encode_in_threads(rows, encode, threads=threads)
-    size = subwords.vocab_size
-    write_store(
-        folder / "train", facts.measure(encoded, cleaned, room), sides=SIDES, key=key, vocab_size=size
-    )
-    write_store(folder / "valid", encode(valid), sides=SIDES, key=f"{key}-valid", vocab_size=size)
-    write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))

@@ -15,9 +15,9 @@ BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 
 
 def translate(
-    model: Transformer, subwords: Subwords, texts: Sequence[str], decoding: DecodingConfig
+    model: Transformer, subwords: Subwords, inputs: Sequence[tuple[int, ...]], decoding: DecodingConfig
 ) -> list[str]:
-    """Translations in the order of the texts, made where the model is; an empty text gives an empty one."""
+    """Translations of inputs in tokens, in their order, made where the model is."""
     device = model.output_probabilities.weight.device
     engine = TorchEngine(
         [model],
@@ -31,6 +31,5 @@ def translate(
         length_penalty=decoding.length_penalty,
         extra_length=decoding.extra_length,
     )
-    encoded = [tuple(ids.tolist()) for ids in subwords.encode(list(texts))]
-    found = engine.decode([Request(ids=ids) for ids in encoded], search)
+    found = engine.decode([Request(ids=ids) for ids in inputs], search)
     return [subwords.decode(best.ids) for best, *_ in found]

@@ -15,6 +15,7 @@ from regard.bundle import load_bundle
 from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_whole
+from regard.engine.direction import Direction, Directions
 from regard.errors import CorpusError
 from regard.evaluate.translation import TranslationScore, score_translations
 from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
@@ -34,6 +35,7 @@ from regard.train.preparation import (
     prepare_pairs,
     prepared_pairs,
 )
+from regard.train.probing import Probing
 from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
@@ -46,8 +48,10 @@ Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tested:
-    """What the best model made of the test set."""
+    """What the best model made of the test set, in one direction."""
 
+    direction: str
+    """The languages, like zh-en."""
     score: TranslationScore
     sources: Sequence[str]
     outputs: Sequence[str]
@@ -76,8 +80,19 @@ class TranslatorRun:
         sample: Callable[[Transformer], dict[str, Any]] = lambda _: {}  # noqa: E731
         if world.is_main:
             subwords, valid = self.prepared.subwords, self.prepared.data.valid
-            sample = Trial(valid, subwords, config.task.target, config.decoding)
-        self.run = Run(folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample)
+            sample = Trial(valid, subwords, config.task, config.decoding)
+        probing = Probing(
+            folder,
+            self.prepared.data.valid,
+            self.prepared.subwords,
+            sentences=config.training.probe_sentences,
+            every=config.training.validate_every,
+        )
+        self.run = Run(
+            folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample, probe=probing
+        )
+        if world.is_main:
+            probing.go_on_from(self.run.progress.step)
 
     def train(self, watch: Watch) -> str:
         """Train until a limit is reached or somebody asks to stop; says which."""
@@ -85,17 +100,27 @@ class TranslatorRun:
             self.run.listeners += [*listeners, self._draw]
             return self.run.train()
 
-    def test(self) -> Tested:
-        """Translate the test set with the best model, as the configuration says, and keep the scores."""
-        config = self.config
+    def test(self) -> list[Tested]:
+        """Translate the test set with the best model, in each direction, and keep the scores."""
         best = load_bundle(self.folder / "best", self.world.device).model
         assert isinstance(best, Transformer)
-        sources, references = ([composed(row[side]) for row in self.prepared.test] for side in (0, 1))
-        outputs = translate(best, self.prepared.subwords, sources, config.decoding)
-        score = score_translations(outputs, references, config.task.target)
-        kept = {"decoding": asdict(config.decoding), **asdict(score)}
-        write_whole(self.folder / "scores.json", json.dumps(kept, indent=1))
-        return Tested(score=score, sources=sources, outputs=outputs)
+        directions = Directions(self.config.task, self.prepared.subwords).known
+        sides = ((0, 1), (1, 0))[: len(directions)]
+        tested = [self._test(best, *each) for each in zip(directions, sides, strict=True)]
+        scores = {each.direction: asdict(each.score) for each in tested}
+        kept = scores if len(scores) > 1 else asdict(tested[0].score)
+        described = {"decoding": asdict(self.config.decoding), **kept}
+        write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
+        return tested
+
+    def _test(self, model: Transformer, direction: Direction, sides: tuple[int, int]) -> Tested:
+        subwords = self.prepared.subwords
+        sources, references = ([composed(row[side]) for row in self.prepared.test] for side in sides)
+        inputs = [(*direction.tag, *ids.tolist()) for ids in subwords.encode(sources)]
+        outputs = translate(model, subwords, inputs, self.config.decoding)
+        score = score_translations(outputs, references, direction.target)
+        name = f"{direction.source}-{direction.target}"
+        return Tested(direction=name, score=score, sources=sources, outputs=outputs)
 
     def align(self) -> AligningHeads:
         """Measure which heads of the best model align words, on the validation set, and keep that with it.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, islice
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from regard.config import DecodingConfig
+from regard.config import DecodingConfig, TaskConfig
 from regard.data.store import Store
 from regard.evaluate.translation import score_translations
 from regard.model.transformer import Transformer
@@ -15,7 +17,7 @@ from regard.text.subwords import Subwords
 from regard.train.testing import translate
 
 SENTENCES = 100
-"""Enough for a BLEU that moves the right way; few enough that nobody waits for them."""
+"""Of each direction: enough for a BLEU that moves the right way; few enough that nobody waits for them."""
 SHOWN_LENGTH = 14
 """Tokens that the shown sentence has, about: long enough to be hard, short enough for a line."""
 
@@ -23,29 +25,38 @@ SHOWN_LENGTH = 14
 class Trial:
     """The same sentences of the validation set, each time."""
 
-    def __init__(
-        self, valid: Store, subwords: Subwords, language: str | None, decoding: DecodingConfig
-    ) -> None:
-        self.subwords, self.language = subwords, language
+    def __init__(self, valid: Store, subwords: Subwords, task: TaskConfig, decoding: DecodingConfig) -> None:
+        self.subwords = subwords
         self.decoding = replace(decoding, beam_size=1)
-        chosen = np.unique(np.linspace(0, len(valid) - 1, SENTENCES).astype(np.int64))
-        self.sources, self.references = (self._texts(valid, side, chosen) for side in (0, 1))
-        self.shown = int(np.argmin(np.abs(valid.lengths(0, chosen).astype(np.int64) - SHOWN_LENGTH)))
+        self.languages = [target for _, target in task.directions]
+        ways = len(self.languages)
+        # A pair is there once for each direction, one after the other.
+        pairs = np.unique(np.linspace(0, len(valid) // ways - 1, SENTENCES).astype(np.int64))
+        self.chosen = [pairs * ways + way for way in range(ways)]
+        self.inputs = [_ids(valid, 0, chosen) for chosen in self.chosen]
+        self.references = [[subwords.decode(ids) for ids in _ids(valid, 1, chosen)] for chosen in self.chosen]
+        lengths = valid.lengths(0, self.chosen[0]).astype(np.int64)
+        self.shown = int(np.argmin(np.abs(lengths - SHOWN_LENGTH)))
 
     def __call__(self, model: Transformer) -> dict[str, Any]:
-        """BLEU of quick, greedy translations, and one of them."""
+        """BLEU of quick, greedy translations, the mean of all directions and each; and one of them."""
         was_training = model.training
-        outputs = translate(model.eval(), self.subwords, self.sources, self.decoding)
+        outputs = translate(model.eval(), self.subwords, [*chain(*self.inputs)], self.decoding)
         model.train(was_training)
         sample = {
-            "source": self.sources[self.shown],
+            "source": self.subwords.decode(self.inputs[0][self.shown]),
             "output": outputs[self.shown],
-            "reference": self.references[self.shown],
+            "reference": self.references[0][self.shown],
         }
-        bleu = score_translations(outputs, self.references, self.language).bleu
-        return {"valid_bleu": bleu, "sample": sample}
+        each_output = iter(outputs)
+        scores = [
+            score_translations([*islice(each_output, len(references))], references, language).bleu
+            for references, language in zip(self.references, self.languages, strict=True)
+        ]
+        each = {f"valid_bleu_{language}": bleu for language, bleu in zip(self.languages, scores, strict=True)}
+        return {"valid_bleu": fmean(scores), **(each if len(each) > 1 else {}), "sample": sample}
 
-    def _texts(self, store: Store, side: int, chosen: np.ndarray) -> list[str]:
-        ids, lengths = store.gather(side, chosen)
-        parts = np.split(ids, np.cumsum(lengths)[:-1])
-        return [self.subwords.decode(part.tolist()) for part in parts]
+
+def _ids(store: Store, side: int, chosen: np.ndarray) -> list[tuple[int, ...]]:
+    ids, lengths = store.gather(side, chosen)
+    return [tuple(part.tolist()) for part in np.split(ids, np.cumsum(lengths)[:-1])]

@@ -1,47 +1,33 @@
 """A saved file, opened from disk in a real browser."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from regard.engine.engine import Search
 from regard.look.html import html
 from regard.look.looking import look
-from tests.look.traced import ARCHITECTURES, TARGET, model_of, subwords, trace_of
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
 SCREENS = ["map", "head", "walk", "steps", "beam", "alignment"]
 
 
-class Tree:
-    """A search of two steps: it weighed four candidates, gave up two, and one won."""
-
-    def to_json(self):
-        def node(i, parent, step, rank, text, fate):
-            numbers = {"token": i, "log_prob": -0.5, "total": -0.5 - step, "score": -0.4}
-            reason = {"en": f"why {text}", "zh": f"为何 {text}"}
-            place = {"id": i, "parent": parent, "step": step, "rank": rank}
-            return {**place, **numbers, "text": text, "fate": fate, "reason": reason}
-
-        nodes = [
-            node(0, None, 0, 0, "the", "expanded"),
-            node(1, None, 0, 1, "a", "pruned"),
-            node(2, 0, 1, 0, "cat", "winner"),
-            node(3, 0, 1, 1, "dog", "pruned"),
-        ]
-        return {"beam_size": 1, "steps": 2, "winner": 2, "nodes": nodes}
-
-
 @pytest.fixture(scope="session")
 def trace():
-    return trace_of(model_of(torch.float32))
+    """The usual pair, with the tree of a search for another output."""
+    model = model_of(torch.float32)
+    tree = look(model, subwords(), SOURCE, search=Search(beam_size=3, extra_length=0)).beam
+    return replace(trace_of(model), beam=tree)
 
 
 @pytest.fixture(scope="session")
 def saved(trace, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "cat sat.html"
-    path.write_text(html(trace, tree=Tree()), encoding="utf-8")
+    path.write_text(html(trace), encoding="utf-8")
     return path
 
 
@@ -150,13 +136,22 @@ def test_play_goes_on_by_itself_and_stops(opened, saved):
     assert tab.locator("#play").get_attribute("aria-pressed") == "false"
 
 
-def test_arrow_keys_walk_the_tree(opened, saved):
+def test_arrow_keys_walk_the_tree(opened, saved, trace):
+    tree = trace.beam
+    selected = tree.winner or tree.nodes[0]
     tab = opened(saved, "#screen=beam&lang=en")
-    assert tab.locator("aside h2").inner_text() == "cat"
-    for key, text in [("ArrowDown", "dog"), ("ArrowLeft", "the"), ("ArrowDown", "a")]:
-        drawn(tab, lambda key=key: tab.keyboard.press(key))
-        assert tab.locator("aside h2").inner_text() == text
-    assert "why a" in tab.locator("aside").inner_text()
+    assert tab.locator("svg [data-node]").count() == len(tree.nodes)
+    for key in ["", "ArrowLeft", "ArrowDown", "ArrowDown", "ArrowUp"]:
+        column = [node for node in tree.nodes if node.step == selected.step]
+        if key == "ArrowLeft":
+            selected = tree.nodes[selected.parent]
+        elif key:
+            by = {"ArrowDown": 1, "ArrowUp": -1}[key]
+            selected = next(node for node in column if node.rank == selected.rank + by)
+        if key:
+            drawn(tab, lambda key=key: tab.keyboard.press(key))
+        assert selected.reason.english in tab.locator("aside").inner_text()
+        assert f"{selected.log_prob:.3f}".replace("-", "−") in tab.locator("aside").inner_text()
 
 
 @pytest.mark.parametrize("screen", SCREENS)

@@ -234,7 +234,7 @@ def test_pieces_of_a_stream_break_no_character(subwords):
 @pytest.mark.parametrize(
     ("text", "options", "problem"),
     [
-        ("a", {"beam": 3}, r"'beam'; the options are beam_size, n_best,"),
+        ("a", {"beam": 3}, r"'beam'; the options are to, source, beam_size, n_best,"),
         ("a", {"beam_size": 0}, "beam_size = 0 is less than 1"),
         ("a", {"too_long": "cut"}, 'too_long is "split" or "error", not \'cut\''),
         ("a\ud800", {}, r"character 2 of a text is U\+D800, half a character"),

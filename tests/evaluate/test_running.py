@@ -13,7 +13,9 @@ from tests.evaluate.translators import SOURCES, translator
 
 def by_torch(folder, subwords, lines, beam_size):
     decoding = DecodingConfig(beam_size=beam_size, length_penalty=0.4, extra_length=2)
-    return translate(load_bundle(folder).model, Subwords(subwords), lines, decoding)
+    vocabulary = Subwords(subwords)
+    inputs = [tuple(ids.tolist()) for ids in vocabulary.encode(lines)]
+    return translate(load_bundle(folder).model, vocabulary, inputs, decoding)
 
 
 def test_lines_are_translated_as_the_folder_says_or_with_other_beams(tmp_path, subwords):

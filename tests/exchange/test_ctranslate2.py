@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
+from regard.bundle.arrays import float32_weights
 from regard.config import ModelConfig
 from regard.config.checking import types_of
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2 import EPSILON, export_ctranslate2, inexpressible
-from regard.exchange.weights import float32_weights
 from regard.model import add_and_norm
 from regard.model.build import build
 from regard.text import Subwords, learn_subwords

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from regard.bundle import save_bundle
+from regard.config import RunConfig
 from regard.data.store_writing import write_store
 from regard.text.subwords import Subwords, learn_subwords
 from regard.train.loop import PairsData, Run
@@ -40,18 +41,25 @@ def subwords() -> Subwords:
 
 def trained(folder: Path) -> Path:
     """The model folder."""
-    encoded = {
-        split: _store(folder / split, n, seed) for split, n, seed in (("train", 3000, 1), ("valid", 50, 2))
-    }
-    data = PairsData(**encoded, bos=subwords().bos_id, eos=subwords().eos_id)
+    run = Run(folder / "run", small(), data(folder))
+    run.train()
+    return save_bundle(folder / "model", run.model, subwords=subwords().model)
+
+
+def data(folder: Path) -> PairsData:
+    """Pairs to learn from, and to validate with."""
+    train, valid = _store(folder / "train", 3000, 1), _store(folder / "valid", 50, 2)
+    return PairsData(train, valid, bos=subwords().bos_id, eos=subwords().eos_id)
+
+
+def small(*more: str) -> RunConfig:
+    """A run that is long enough to learn it, unless told otherwise."""
     settings = (
         f"model.vocab_size={subwords().vocab_size}", "model.d_model=32", "model.n_heads=2", "model.d_ff=64",
         "model.encoder_layers=1", "model.decoder_layers=2", "training.max_steps=500",
         "training.batch_tokens=500", "training.validate_every=1000", "training.checkpoint_every=1000",
     )  # fmt: skip
-    run = Run(folder / "run", config(*settings), data)
-    run.train()
-    return save_bundle(folder / "model", run.model, subwords=subwords().model)
+    return config(*settings, *more)
 
 
 def _store(folder: Path, n: int, seed: int):

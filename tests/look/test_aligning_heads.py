@@ -43,7 +43,7 @@ def test_words_look_where_their_tokens_look_in_either_row():
     own, before = (shares_of_words(weights, inputs, outputs, rows) for rows in ("own", "predicting"))
     assert own.tolist() == [[(8 + 9 + 12 + 13) / 2, (10 + 14) / 2]]
     assert before.tolist() == [[(4 + 5 + 8 + 9) / 2, (6 + 10) / 2]]
-    several = shares_of_words(np.stack([weights, 2 * weights]), inputs, outputs)
+    several = shares_of_words(np.stack([weights, 2 * weights]), inputs, outputs, "own")
     assert several.tolist() == [own.tolist(), (2 * own).tolist()]
 
 
@@ -90,6 +90,7 @@ def test_a_choice_that_cannot_be_read_is_refused(tmp_path, spoilt):
 def test_without_a_measurement_the_later_layers_are_taken():
     usual = usual_heads(small_config(n_heads=2, decoder_layers=3, d_k=7, d_v=7))
     assert usual.heads == ((1, 0), (1, 1), (2, 0), (2, 1))
+    assert usual.rows == "predicting"
     assert not usual.measured
     assert CHOICE.measured
     assert usual_heads(small_config(decoder_layers=1)).heads[0] == (0, 0)

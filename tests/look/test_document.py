@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from regard.errors import RequestError
+from regard.look.aligning_heads import usual_heads
 from regard.look.alignment import align
 from regard.look.document import alignment, beam, describe, matrix, plain, steps, walk
 from regard.look.interventions import HeadOff, MaskSource
@@ -110,21 +111,22 @@ def test_a_walk_keeps_names_words_shapes_and_numbers():
     assert [value is None for value in masked] == (~trace.may_attend("decoder")[1]).tolist()
 
 
-def test_alignment_is_that_of_the_heads_given_or_of_the_last_layer_but_one():
+def test_alignment_is_that_of_the_heads_given():
     trace = trace_of(model_of())
-    told, real = through_json(alignment(trace, [(0, 1)])), align(trace, [(0, 1)])
+    told, real = through_json(alignment(trace, [(0, 1)], "predicting")), align(trace, [(0, 1)], "predicting")
     np.testing.assert_allclose(told["shares"], real.shares, atol=1e-4)
     np.testing.assert_allclose(told["coverage"], real.coverage, rtol=1e-6)
     assert told["links"] == [list(link) for link in real.links]
     assert [told["inputs"][i]["text"] for i in told["untouched"]] == [word.text for word in real.untouched]
     assert told["measured"]
-    layers, heads = trace.config.decoder_layers, trace.config.n_heads
-    usual = alignment(trace)
-    assert usual["heads"] == [[layers - 2, head] for head in range(heads)]
-    assert not usual["measured"]
-    np.testing.assert_allclose(
-        usual["shares"], align(trace, [(layers - 2, head) for head in range(heads)]).shares, atol=1e-4
-    )
+
+
+def test_alignment_is_by_the_usual_heads_where_none_are_given():
+    trace = trace_of(model_of())
+    told, usual = alignment(trace), usual_heads(trace.config).heads
+    assert told["heads"] == [list(head) for head in usual]
+    assert not told["measured"]
+    np.testing.assert_allclose(told["shares"], align(trace, usual).shares, atol=1e-4)
 
 
 def test_a_tree_says_itself():

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from regard import page
-from regard.look.document import describe, steps
+from regard.engine.engine import Search
+from regard.look.document import alignment, describe, steps
 from regard.look.html import LIMIT, html
 from regard.look.looking import look
-from tests.look.traced import ARCHITECTURES, model_of, subwords, trace_of
+from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
 
 HOSTILE = "</script><script>alert(1)</script><!-- & \"'"
 
@@ -78,14 +79,11 @@ def test_a_text_that_looks_like_a_script_stays_a_text():
     assert "script" in trace.inputs.text.lower()
 
 
-def test_a_tree_and_an_alignment_that_are_given_are_kept():
-    class Tree:
-        def to_json(self):
-            return {"beam_size": 3, "steps": 0, "winner": None, "nodes": []}
-
-    kept = held(html(trace_of(model_of()), tree=Tree(), aligned={"heads": [[0, 1]]}))
-    assert kept["beam"]["beam_size"] == 3
-    assert kept["alignment"] == {"heads": [[0, 1]]}
+def test_the_trace_s_tree_and_a_given_alignment_are_kept():
+    trace = look(model_of(), subwords(), SOURCE, search=Search(beam_size=2, extra_length=0))
+    kept = held(html(trace, aligned=alignment(trace, [(0, 1)])))
+    assert kept["beam"] == trace.beam.to_json()
+    assert kept["alignment"]["heads"] == [[0, 1]]
 
 
 @pytest.mark.slow

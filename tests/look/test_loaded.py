@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import regard
+from regard.config import TaskConfig
 from regard.errors import RequestError
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
@@ -130,3 +131,16 @@ def test_translating_does_not_wait_for_what_looking_needs(folders):
     )
     command = [sys.executable, "-c", program, str(folders["encoder-decoder"])]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_a_model_of_both_directions_is_told_which_one(tmp_path):
+    both = regard.save_bundle(
+        tmp_path / "both",
+        model_of(torch.float32),
+        subwords=subwords().model,
+        task=TaskConfig(source="zh", target="en", both_directions=True),
+    )
+    model = regard.load(both, engine="torch", threads=1)
+    assert [model.look(text, "a cat").inputs[0].text for text in ("猫", "the cat")] == ["<2en>", "<2zh>"]
+    asked = model.look("12", "a cat", to="zh")
+    assert (asked.inputs[0].text, asked.inputs[0].special) == ("<2zh>", True)

@@ -160,3 +160,34 @@ def test_the_key_knows_settings_and_columns(tmp_path, source):
         *(replace(source, train=table(tmp_path / "t.tsv", columns=[1, n])) for n in (2, 3)),
     ]
     assert len({each.key() for each in sources}) == len(sources)
+
+
+def test_both_directions_are_learned_from_with_the_tag_of_the_language_that_is_wanted(tmp_path, source):
+    one_way = prepare_pairs(tmp_path / "one", source)
+    both = replace(source, both_directions=True)
+    assert both.key() != source.key()
+    prepared = prepare_pairs(tmp_path / "both", both)
+    assert one_way.subwords.languages == []
+    assert prepared.subwords.languages == ["zh", "en"]
+    zh, en = map(prepared.subwords.tag_id, ("zh", "en"))
+    decode = prepared.subwords.decode
+    for name in ("train", "valid"):
+        once, twice = getattr(one_way.data, name), getattr(prepared.data, name)
+        assert len(twice) == 2 * len(once)
+        for i in range(len(once)):
+            pair = tuple(map(one_way.subwords.decode, once[i]))
+            (there, output), (back, output_back) = twice[2 * i], twice[2 * i + 1]
+            assert (there[0], back[0]) == (en, zh)
+            assert (decode(there), decode(output)) == pair
+            assert (decode(back), decode(output_back)) == pair[::-1]
+    assert prepared.test == one_way.test
+    report = json.loads((tmp_path / "both" / "report.json").read_text(encoding="utf-8"))
+    assert 2 * report["training"] == len(prepared.data.train)
+
+
+def test_with_its_tag_an_input_must_still_fit(tmp_path, source):
+    def longest(name, **changes):
+        train = prepare_pairs(tmp_path / name, replace(source, max_tokens=17, **changes)).data.train
+        return max(side.longest for side in train.facts.sides)
+
+    assert longest("one") == longest("both", both_directions=True) == 16

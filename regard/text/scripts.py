@@ -1,0 +1,59 @@
+"""Which of two languages a text is in, told by its letters, where the languages are written differently."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from regard.text.languages import LANGUAGES
+
+# Scripts, by the first word of the Unicode names of their letters, and the languages written in them.
+_TABLE = """
+CJK zh yue ja|HIRAGANA ja|KATAKANA ja|HANGUL ko|CYRILLIC be bg kk ky mk mn ru sr tg tt uk|GREEK el
+ARABIC ar fa ps sd ug ur|HEBREW he yi|DEVANAGARI hi mr ne sa|BENGALI as bn|GURMUKHI pa|GUJARATI gu|ORIYA or
+TAMIL ta|TELUGU te|KANNADA kn|MALAYALAM ml|SINHALA si|THAI th|LAO lo|KHMER km|MYANMAR my|TIBETAN bo
+ETHIOPIC am ti|GEORGIAN ka|ARMENIAN hy
+"""
+_WRITTEN_IN = {
+    script: frozenset(languages)
+    for script, *languages in (entry.split(" ") for entry in _TABLE.replace("\n", "|").split("|") if entry)
+}
+_LATIN = frozenset(code.split("-")[0] for code in LANGUAGES) - frozenset[str]().union(*_WRITTEN_IN.values())
+
+# Letters of scripts without spaces that make up a word, about; in others a run of letters is one.
+_LETTERS_A_WORD = dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA"), 1.5) | dict.fromkeys(
+    ("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), 4.0
+)
+
+
+def language_among(text: str, languages: Sequence[str]) -> str | None:
+    """The language that most words of a text are written in; None where its letters do not tell.
+
+    Words of a script that several of the languages share tell nothing.
+    """
+    found: dict[str, float] = {}
+    for script, words in words_by_script(text).items():
+        written = _LATIN if script == "LATIN" else _WRITTEN_IN.get(script, frozenset())
+        ours = [language for language in languages if language.split("-")[0] in written]
+        if len(ours) == 1:
+            found[ours[0]] = found.get(ours[0], 0.0) + words
+    return max(found, key=found.__getitem__) if found else None
+
+
+def words_by_script(text: str) -> dict[str, float]:
+    """How many words of each script a text has, about; empty where it has no letters."""
+    words: dict[str, float] = {}
+    for script, run in groupby(text, _script):
+        if script:
+            size = len([*run]) / _LETTERS_A_WORD[script] if script in _LETTERS_A_WORD else 1.0
+            words[script] = words.get(script, 0.0) + size
+    return words
+
+
+@lru_cache(maxsize=1 << 14)
+def _script(letter: str) -> str:
+    """The script of a letter; empty for anything else."""
+    name = unicodedata.name(letter, "") if letter.isalpha() else ""
+    return name.removeprefix("FULLWIDTH ").removeprefix("HALFWIDTH ").partition(" ")[0]

@@ -1,0 +1,64 @@
+"""One model for both directions, from `regard train` on."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from regard.cli import main
+
+
+@pytest.fixture
+def regard(monkeypatch, capsys, tmp_path):
+    """Type `regard` and some words in `tmp_path`."""
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+
+    def regard(*words, stdin=""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            main([*words])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return regard
+
+
+@pytest.mark.usefixtures("files")
+def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train, regard):
+    trained = train("train.zh", "train.en", "--both-directions", "--out", "both")
+    assert trained.status == 0, trained.err
+    assert trained.out.index("zh-en: BLEU") < trained.out.index("en-zh: BLEU")
+
+    lines = "三月\nПривет\n\nMarch\n"
+    status, out, err = regard("translate", "--model", "both", "--json", stdin=lines)
+    assert status == 2
+    assert "standard input:2: 'Привет' does not tell whether it is zh or en" in err
+    assert "say which language is wanted with --to" in err
+    first, second, empty, last = map(json.loads, out.splitlines())
+    assert second["error"]
+    assert not {"error"} & {*first, *empty, *last}
+    assert regard("translate", "--model", "both", "--to", "en", stdin=lines)[0] == 0
+    for wrong in (["--to", "fr"], ["--from", "zh", "--to", "zh"]):
+        status, _, err = regard("translate", "--model", "both", *wrong, stdin=lines)
+        assert (status, "from zh into en and from en into zh, not" in err) == (2, True)
+
+    likelier = [
+        regard("score", "train.zh", "train.en", "--model", "both", *to) for to in ([], ["--to", "en"])
+    ]
+    assert likelier[0] == likelier[1]
+    assert regard("score", "train.zh", "train.en", "--model", "both", "--to", "zh")[1] != likelier[0][1]
+
+    into_english = regard("evaluate", "train.zh", "train.en", "--model", "both")
+    assert "tok:13a" in into_english[1]
+    into_chinese = regard("evaluate", "train.en", "train.zh", "--model", "both")
+    assert "tok:zh" in into_chinese[1]
+    assert "note: both" not in into_english[1] + into_chinese[1]
+
+
+@pytest.mark.usefixtures("files")
+def test_a_reference_that_does_not_tell_its_language_needs_to_be_told(train, regard, tmp_path):
+    assert train("train.zh", "train.en", "--set", "task.both_directions=true", "--out", "both").status == 0
+    (tmp_path / "reference").write_text((tmp_path / "train.en").read_text())
+    status, _, err = regard("evaluate", "train.zh", "reference", "--model", "both")
+    assert (status, "say the language of REF, as in --to en" in err) == (2, True)
+    assert regard("evaluate", "train.zh", "reference", "--model", "both", "--to", "en")[0] == 0

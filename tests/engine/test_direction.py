@@ -1,0 +1,111 @@
+"""Which way a text goes is asked for, or told by its letters; the model is told by a tag."""
+
+import pytest
+
+from regard.config import TaskConfig
+from regard.engine.direction import Direction, Directions
+from regard.engine.engines import Engines
+from regard.engine.model import Model
+from regard.errors import ConfigError, RequestError
+from regard.text.subwords import Subwords, learn_subwords
+from tests.engine.echo import Echo
+from tests.engine.talking import PAIRS
+
+BOTH = TaskConfig(source="zh", target="en", both_directions=True)
+
+
+@pytest.fixture(scope="module")
+def tagged():
+    texts = (text for pair in PAIRS["train"] for text in pair)
+    return Subwords(learn_subwords(texts, vocab_size=600, tags=("zh", "en")))
+
+
+@pytest.fixture
+def engine():
+    return Echo()
+
+
+@pytest.fixture
+def model(tagged, engine):
+    return Model(Engines([lambda: engine]), tagged, max_length=21, task=BOTH)
+
+
+def wanted(tagged, engine):
+    """The languages that the engine was asked for, by the tags before its inputs."""
+    tags = {tagged.tag_id(language): language for language in ("zh", "en")}
+    return [tags[request.ids[0]] for request in engine.asked]
+
+
+def test_both_directions_are_told_apart_by_tags(tagged):
+    there, back = Directions(BOTH, tagged).known
+    assert there == Direction("zh", "en", (tagged.tag_id("en"),))
+    assert back == Direction("en", "zh", (tagged.tag_id("zh"),))
+    (only,) = Directions(TaskConfig(source="zh", target="en"), tagged).known
+    assert only.tag == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "languages"),
+    [
+        ({}, ["en", "zh", "en"]),
+        ({"to": "zh"}, ["zh", "zh", "zh"]),
+        ({"to": "eng"}, ["en", "en", "en"]),
+        ({"source": "en"}, ["zh", "zh", "zh"]),
+        ({"source": "zh", "to": "en"}, ["en", "en", "en"]),
+    ],
+)
+def test_a_tag_stands_before_each_sentence(model, tagged, engine, options, languages):
+    texts = ["三月五日", "two hundred", "7 + 8"]
+    assert [result.text for result in model.translate(texts, **options)] == texts
+    assert wanted(tagged, engine) == languages
+    assert ["".join(model.stream(text, **options)) for text in texts] == texts
+
+
+def test_a_document_goes_one_way_and_each_of_its_parts_has_the_tag(model, tagged, engine):
+    digits = "7" * 19  # 20 tokens, as many as the model reads; and a tag
+    result = model.translate(f"# 三月。四月！\n\nMay\n{digits}")
+    first, rest = result.text.rsplit("\n", 1)
+    assert first == "# 三月。 四月！\n\nMay"
+    assert (rest.replace(" ", ""), result.split) == (digits, 2)
+    assert set(wanted(tagged, engine)) == {"en"}
+    assert max(len(request.ids) for request in engine.asked) <= 20
+    assert model.translate("One. Two.").text == "One.Two."
+
+
+def test_a_phrase_is_required_as_the_language_of_its_output_is_written(model, engine):
+    model.translate("三月", glossary={"三月": "one"})
+    model.translate("March", glossary={"March": "one"})
+    english, chinese = (request.phrases[0] for request in engine.asked[:2])
+    assert english != chinese
+
+
+def test_what_does_not_tell_its_language_is_refused(model):
+    with pytest.raises(RequestError, match="'Привет' does not tell whether it is zh or en; say which"):
+        model.translate(["一", "Привет"])
+    assert model.translate("Привет", to="en").text == "Привет"
+    for asked in ({"to": "fr"}, {"source": "zh", "to": "zh"}):
+        with pytest.raises(RequestError, match="translates from zh into en and from en into zh, not"):
+            model.translate("一", **asked)
+
+
+def test_a_source_is_scored_with_its_tag(model, tagged):
+    read = []
+
+    class Scorer(Echo):
+        def score(self, sources, targets):
+            read.extend(sources)
+            return super().score(sources, targets)
+
+    scorer = Model(Engines([Scorer]), tagged, max_length=21, task=BOTH)
+    scorer.score(["一", "one"], ["one", "一"])
+    scorer.score(["一"], ["一"], to="zh")
+    tags = [tagged.tag_id(language) for language in ("en", "zh", "zh")]
+    assert [ids[0] for ids in read] == tags
+    assert read[0] == model.read("一") == (tags[0], *tagged.encode_one("一").tolist())
+    with pytest.raises(RequestError, match="pair 1: a text has 21 tokens"):
+        scorer.score(["7" * 19], ["one"])
+
+
+def test_two_directions_are_of_two_languages():
+    with pytest.raises(ConfigError, match="both_directions needs two languages, and both are en"):
+        TaskConfig(source="en", target="en", both_directions=True)
