@@ -19,6 +19,9 @@ WARM_UP = 0.3
 GROWTH = 0.05
 """… but for this share of it."""
 LOOK_S = 2.0
+OTHER = "another answer than offline"
+TIPPED = 0.01
+"""Share of answers that rounding in batches of other shapes may change at int8."""
 
 
 async def soak(port: int, texts: Sequence[str], expected: Sequence[str], seconds: float) -> int:
@@ -60,7 +63,8 @@ def _report(done: Counter[str], wrong: list[str], memory: list[tuple[float, floa
     later = [size for moment, size in memory if moment >= warm]
     growth = max(later[-3:]) / later[0] - 1
     print(f"memory: {later[0] / 1e6:.0f} MB when warm, {later[-1] / 1e6:.0f} MB at the end: {growth:+.1%}")
-    return int(bool(wrong) or growth > GROWTH)
+    tipped = sum(problem.endswith(OTHER) for problem in wrong)
+    return int(len(wrong) > tipped or tipped > TIPPED * done["good"] or growth > GROWTH)
 
 
 # --- what clients do: each returns what was wrong with the answer -------------------------------------------
@@ -70,7 +74,7 @@ async def good(connection: Client, text: str, expected: str) -> str | None:
     status, content = await connection.post("/api/v1/translate", _body(text=text))
     if status != 200:
         return str(status)
-    return None if json.loads(content)["items"][0]["text"] == expected else "another answer"
+    return None if json.loads(content)["items"][0]["text"] == expected else OTHER
 
 
 async def like_libretranslate(connection: Client, text: str, expected: str) -> str | None:
@@ -79,7 +83,7 @@ async def like_libretranslate(connection: Client, text: str, expected: str) -> s
     if status == 400:
         return None  # a text that does not tell its language
     answers = json.loads(content)["translatedText"]
-    return None if answers in ([expected] * 2, [text] * 2) else "another answer"
+    return None if answers in ([expected] * 2, [text] * 2) else OTHER
 
 
 async def no_json(connection: Client, text: str, _expected: str) -> str | None:
