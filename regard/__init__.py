@@ -21,10 +21,10 @@ if TYPE_CHECKING:
         read_config,
         to_toml,
     )
-    from regard.engine.loading import load
     from regard.engine.model import Model
     from regard.engine.result import Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
+    from regard.loaded import LoadedModel, load
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
     from regard.model.decoder import Decoder, DecoderLayer
@@ -58,8 +58,9 @@ _HOMES = {
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
     "LanguageModel": "regard.model.language_model",
-    "load": "regard.engine.loading",
+    "load": "regard.loaded",
     "load_bundle": "regard.bundle",
+    "LoadedModel": "regard.loaded",
     "Model": "regard.engine.model",
     "ModelConfig": "regard.config",
     "MultiHeadAttention": "regard.model.multi_head_attention",
@@ -105,6 +106,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "LanguageModel",
     "load",
     "load_bundle",
+    "LoadedModel",
     "Model",
     "ModelConfig",
     "MultiHeadAttention",

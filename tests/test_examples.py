@@ -32,6 +32,7 @@ def test_the_demo(tmp_path):
         tmp_path, str(ROOT / "examples" / "demo.py"), "run", *quick, "--set", "training.warmup_steps=2"
     )
     assert "exact matches:" in output
-    assert "where its last decoder layer looks" in output
+    assert "where the head looks" in output
     assert str(Path("run", "attention.svg")) in output
+    assert (tmp_path / "run" / "look.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert ElementTree.parse(tmp_path / "run" / "attention.svg").getroot().tag.endswith("svg")

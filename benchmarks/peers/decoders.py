@@ -122,14 +122,16 @@ class OursOnTorch:
 class HuggingFace:
     """`MarianMTModel.generate` of transformers, on the same weights."""
 
-    def __init__(self, folder: Path, setting: str, threads: int, extra_length: int) -> None:
+    def __init__(
+        self, folder: Path, setting: str, threads: int, extra_length: int, device: str = "cpu"
+    ) -> None:
         import torch
 
         from benchmarks.peers.marian_weights import as_marian
 
         torch.set_num_threads(threads)
-        self._model = as_marian(folder, getattr(torch, setting))
-        self._extra_length = extra_length
+        self._model = as_marian(folder, getattr(torch, setting)).to(device)
+        self._device, self._extra_length = device, extra_length
 
     def decode(self, sources: list[Ids], beam_size: int, batch: int) -> list[Ids]:
         slices = (sources[i : i + batch] for i in range(0, len(sources), batch))
@@ -144,8 +146,8 @@ class HuggingFace:
         beams = {"num_beams": beam_size, "length_penalty": 0.0} if beam_size > 1 else {}
         with torch.inference_mode():
             outputs_BT = self._model.generate(
-                input_ids=padded_BS,
-                attention_mask=is_real_BS,
+                input_ids=padded_BS.to(self._device),
+                attention_mask=is_real_BS.to(self._device),
                 do_sample=False,
                 max_new_tokens=longest - 1 + self._extra_length,
                 **beams,

@@ -5,6 +5,7 @@
     config.toml         the sections [model], [decoding] and [task], as `--config` reads them
     subwords.model      the subword model, where there is one
     metrics.json        what was measured, where anything was
+    alignment.json      which heads of cross-attention align words, where that was measured
     card.md             what the model is, for people
     manifest.json       the number of this format, and size and sha256 of every other file
 

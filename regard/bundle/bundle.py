@@ -120,6 +120,23 @@ def save_bundle(
     return folder
 
 
+def add_file(folder: Path | str, name: str, content: bytes) -> None:
+    """Put one more file into a model folder, or in the place of that one; the folder is replaced as a whole.
+
+    Raises:
+        BundleError: the folder is damaged, holds what is no part of it, or the system refuses.
+    """
+    folder = Path(folder).resolve()
+    manifest = read_manifest(folder)
+    problems: list[str] = []
+    files = dict(intact_files(folder, manifest, problems))
+    if problems:
+        raise BundleError(problems, _where(folder, manifest))
+    files[name] = content
+    files[MANIFEST] = manifest_of(files, manifest.weights_hash)
+    write_folder(folder, files, overwrite=True)
+
+
 def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundle:
     """Read a model folder and check all of it.
 

@@ -14,8 +14,10 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
 from regard.cli.info import info
+from regard.cli.look import look
 from regard.cli.options import settings_help
 from regard.cli.score import score
+from regard.cli.serve import serve
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.errors import RegardError
@@ -33,7 +35,9 @@ app.command("average")(average)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("info")(info)
+app.command("look")(look)
 app.command("score")(score)
+app.command("serve")(serve)
 app.command("translate")(translate)
 app.command("train", cls=SetsCommand, epilog=settings_help())(train)
 

@@ -14,10 +14,11 @@ import typer
 from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.options import ConfigOption, PresetOption, SetOption
 from regard.config import RunConfig, read_config
-from regard.errors import ConfigError
+from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.data.corpus import Corpus, Row
+    from regard.look.aligning_heads import AligningHeads
     from regard.train.loop import Listener, Run
     from regard.train.preparation import PairsSource
     from regard.train.translation import Tested
@@ -216,6 +217,7 @@ def _run(
         if stopped:
             _say("the same command goes on from here")
         else:
+            _tell_alignment(training.align)
             _tell_score(run, training.test())
     if stopped:
         raise typer.Exit(INTERRUPTED)
@@ -240,6 +242,16 @@ def _watched(run: "Run", log_to: list[str]) -> "Iterator[list[Listener]]":
             for event in Journal(run.folder / "journal.jsonl"):
                 display(event)
         yield [display, *trackers]
+
+
+def _tell_alignment(align: "Callable[[], AligningHeads]") -> None:
+    try:
+        found = align()
+    except RequestError as error:  # a model that cannot be measured is a model all the same
+        _say(f"which heads align words could not be measured: {error}")
+        return
+    names = ", ".join(f"{layer}.{head}" for layer, head in found.heads)
+    _say(f"words are aligned by heads {names} (layer.head): {found.accuracy:.0%} of links in held-out pairs")
 
 
 def _tell_score(run: Path, tested: "list[Tested]") -> None:

@@ -13,7 +13,7 @@ import typer
 
 from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
 from regard.cli.telling import SPOILT, Telling
-from regard.errors import RequestError
+from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
     from regard.cli.arriving import Line
@@ -44,6 +44,17 @@ def translate(
     prefix: Annotated[
         str | None, typer.Option(metavar="TEXT", help="How each translation must begin.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What must stay as it is, wherever it stands; may be repeated."),
+    ] = None,
+    too_long: Annotated[
+        str,
+        typer.Option(metavar="WAY", help="What to do about sentences that are too long: split, or error."),
+    ] = "split",
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Tell where each word comes from; with --json.")
+    ] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put its score and a tab before each translation.")
     ] = False,
@@ -62,8 +73,10 @@ def translate(
     A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
     """
     from regard.cli.arriving import Line, arriving
-    from regard.engine.loading import load
+    from regard.loaded import load
 
+    if alignment and not as_json:
+        raise ConfigError("--alignment is told as JSON: add --json")
     loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
     translator = loaded.translator(
         source=source,
@@ -72,13 +85,17 @@ def translate(
         n_best=n_best,
         glossary=glossary,
         prefix=prefix,
+        keep=keep or (),
+        too_long=too_long,
+        alignment=alignment,
         token_scores=scores and as_json,
         whole_lines=not sentences,
     )
     blocks: Iterator[list[Line]]
     blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
     telling = Telling(progress=texts is None, engines=verbose)
-    for block in ([_told(line, translator) for line in block] for block in blocks):
+    strictly = too_long == "error"
+    for block in ([_told(line, translator, strictly=strictly) for line in block] for block in blocks):
         results = iter(translator([line.text for line in block if line.problem is None]))
         for line in block:
             result = None if line.problem else next(results)
@@ -91,15 +108,21 @@ def translate(
         raise typer.Exit(SPOILT)
 
 
-def _told(line: Line, translator: Translator) -> Line:
-    """A line as it came; one that does not tell which way to translate it cannot be read."""
+def _told(line: Line, translator: Translator, *, strictly: bool) -> Line:
+    """A line as it came; one that does not tell which way to translate it, or is too long, cannot be read."""
     from regard.cli.arriving import NAME
 
+    if line.problem is not None:
+        return line
+    advice = " with --to"
     try:
         translator.direction(line.text)
+        if strictly:
+            advice = ""
+            translator.check(line.text)
     except RequestError as error:
         where = f"{NAME}:{line.number}: " if line.number else ""
-        return line._replace(text="", problem=f"{where}{error} with --to")
+        return line._replace(text="", problem=f"{where}{error}{advice}")
     return line
 
 

@@ -73,6 +73,9 @@ class TrainingConfig:
     validate_every: int = 1000
     """Steps between two validations."""
 
+    probe_sentences: int = 2
+    """Held-out sentences whose attention is stored at each validation, to be played back; 0 for none."""
+
     checkpoint_every: int = 1000
     """Steps between two checkpoints."""
 
@@ -90,7 +93,8 @@ class TrainingConfig:
         counts = ("batch_tokens", "max_steps", "max_epochs", "warmup_steps", "average_checkpoints")
         every = ("validate_every", "checkpoint_every")
         least = dict.fromkeys(counts + every, 1) | dict.fromkeys(
-            ("seed", "accumulate", "patience", "weight_decay", "clip_norm", "max_minutes"), 0
+            ("seed", "accumulate", "patience", "probe_sentences", "weight_decay", "clip_norm", "max_minutes"),
+            0,
         )
         return [
             *too_small(self, least),

@@ -19,7 +19,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.decode.beams import Beams, Candidates, Ended
+from regard.decode.beams import Beams, Candidates, Ended, History
 from regard.decode.hypothesis import Hypothesis, length_penalty
 from regard.decode.step import S, Step
 from regard.decode.terms import Terms
@@ -29,8 +29,18 @@ from regard.decode.top import top
 class Guide(Protocol):
     """Has a say in where a search goes, as `phrases.py` does."""
 
-    def expand(self, beams: Beams, log_probs_RV: Tensor) -> Candidates:
+    def expand(self, beams: Beams, so_far_RT: Tensor, log_probs_RV: Tensor) -> Candidates:
         """At least 2 W candidates of each source, in the order in which they should go on."""
+
+
+class Observer(Protocol):
+    """Hears of every step of a search, and has no say in it."""
+
+    def begin(self, terms: Terms, width: int, alpha: float, n_best: int) -> None:
+        """A search starts; what was heard of another before is over."""
+
+    def step(self, candidates: Candidates, going: Candidates, ending: Candidates) -> None:
+        """What there was to choose from, what goes on, and what has ended."""
 
 
 def beam_search(
@@ -43,32 +53,44 @@ def beam_search(
     n_best: int = 1,
     patience: float | None = None,
     guide: Guide | None = None,
+    observer: Observer | None = None,
 ) -> list[tuple[Hypothesis, ...]]:
     """At most `n_best` hypotheses of each source, the best first. `state` has `width` rows for each."""
-    beams, ended = Beams.start(terms, width), Ended.none(terms, n_best)
+    if observer is not None:
+        observer.begin(terms, width, alpha, n_best)
+    beams, ended = Beams.start(terms, width), Ended.none(terms.n_sources, n_best, terms.device)
+    history = History.none(terms.n_sources, width, max(terms.limits), terms.device)
     penalties = torch.tensor([length_penalty(limit, alpha) for limit in terms.limits], device=terms.device)
     found: dict[int, tuple[Hypothesis, ...]] = {}
     for t in range(max(terms.limits)):
-        log_probs_RV, state = step(beams.last_R, state)
+        log_probs_RV, state = step(beams.last_BW.flatten(), state)
         if terms.bind_at(t):
-            log_probs_RV = terms.apply(log_probs_RV, beams.ids_RT, beams.sources_R)
-        candidates = (expand if guide is None else guide.expand)(beams, log_probs_RV)
+            log_probs_RV = terms.apply(log_probs_RV, history.tokens_so_far(t), beams.sources_R)
+        if guide is None:
+            candidates = expand(beams, log_probs_RV)
+        else:
+            candidates = guide.expand(beams, history.tokens_so_far(t), log_probs_RV)
         last_chance_B = terms.limits_B[beams.sources_B] == t + 1
         going, ending = select(candidates, width, terms.eos, last_chance_B)
-        ended = ended.joined_by(ending, beams, alpha)
+        if observer is not None:
+            observer.step(candidates, going, ending)
+        step_1 = torch.tensor([t], device=terms.device)
+        ended = ended.joined_by(ending, step_1, length_penalty(t + 1, alpha), width)
+        history.write(step_1, going)
         beams = beams.followed_by(going)
         settled_B = last_chance_B | retire(beams, ended, penalties[beams.sources_B], patience)
         settled = settled_B.tolist()  # the one time a step that the host waits for the device
         if any(settled):
             leaving = settled_B.nonzero()[:, 0]
-            best = ended.keep(leaving).hypotheses(terms.eos, alpha)
+            best = ended.keep(leaving).hypotheses(history.keep(leaving), terms.eos, alpha)
             found |= dict(zip(beams.sources_B[leaving].tolist(), best, strict=True))
         if all(settled):
             break
         state = state.reorder(going.rows_BC.flatten())
         if any(settled):
             staying = (~settled_B).nonzero()[:, 0]
-            state, beams, ended = state.keep(staying), beams.keep(staying), ended.keep(staying)
+            state, history = state.keep(staying), history.keep(staying)
+            beams, ended = beams.keep(staying), ended.keep(staying)
     return [found[source] for source in range(terms.n_sources)]
 
 

@@ -1,18 +1,23 @@
 """What a beam search holds: hypotheses that go on, candidates to follow them, and the best that have ended.
 
+Every shape is fixed from the first step to the last, so that a step can be captured and run again. Hypotheses
+are not carried along: each step writes down which one went on by which token, and whoever wants to read them
+goes back through that.
+
 Letters: `B` sources, `W` hypotheses of each (the beam's width), `R` = B · W rows, `C` candidates of a source,
-`N` ended hypotheses of a source that are kept, `T` tokens so far, `V` vocabulary.
+`N` ended hypotheses of a source that are kept, `T` steps, `V` vocabulary.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.decode.hypothesis import Hypothesis, length_penalty
+from regard.decode.hypothesis import Hypothesis
 from regard.decode.terms import NEVER, Terms
 
 
@@ -46,43 +51,68 @@ class Beams:
 
     scores_BW: Tensor
     """Log-probabilities; minus infinity where a source has fewer hypotheses."""
-    last_R: Tensor
-    ids_RT: Tensor
-    token_log_probs_RT: Tensor
+    last_BW: Tensor
+    """Their last tokens."""
     sources_B: Tensor
     """Which source of the search each one is."""
 
     @staticmethod
     def start(terms: Terms, width: int) -> Beams:
         """One empty hypothesis for each source."""
-        B, R, device = terms.n_sources, terms.n_sources * width, terms.device
+        B, device = terms.n_sources, terms.device
         scores_BW = torch.full((B, width), NEVER, device=device)
         scores_BW[:, 0] = 0.0
-        last_R = torch.full((R,), terms.bos, dtype=torch.int64, device=device)
-        log_probs_RT = torch.empty(R, 0, device=device)
-        return Beams(scores_BW, last_R, last_R.new_empty(R, 0), log_probs_RT, torch.arange(B, device=device))
+        last_BW = torch.full((B, width), terms.bos, dtype=torch.int64, device=device)
+        return Beams(scores_BW, last_BW, torch.arange(B, device=device))
 
     @property
     def sources_R(self) -> Tensor:
         """Which source of the search each row belongs to."""
         return self.sources_B.repeat_interleave(self.scores_BW.shape[1])
 
-    def tokens_of(self, chosen: Candidates) -> tuple[Tensor, Tensor]:
-        """Tokens that these candidates are made of, and their log-probabilities, a candidate each."""
-        rows, ids, log_probs = (x.flatten() for x in (chosen.rows_BC, chosen.ids_BC, chosen.log_probs_BC))
-        all_ids = torch.cat([self.ids_RT[rows], ids[:, None]], dim=1)
-        return all_ids, torch.cat([self.token_log_probs_RT[rows], log_probs[:, None]], dim=1)
-
     def followed_by(self, chosen: Candidates) -> Beams:
         """The hypotheses that these candidates are, when they go on."""
-        return Beams(chosen.scores_BC, chosen.ids_BC.flatten(), *self.tokens_of(chosen), self.sources_B)
+        return Beams(chosen.scores_BC, chosen.ids_BC, self.sources_B)
 
     def keep(self, places_B: Tensor) -> Beams:
         """Only the sources in these places."""
-        in_rows = (self.last_R, self.ids_RT, self.token_log_probs_RT)
-        by_source = (x.unflatten(0, self.scores_BW.shape) for x in in_rows)
-        last_R, ids_RT, log_probs_RT = (x.index_select(0, places_B).flatten(0, 1) for x in by_source)
-        return Beams(self.scores_BW[places_B], last_R, ids_RT, log_probs_RT, self.sources_B[places_B])
+        return Beams(*(field.index_select(0, places_B) for field in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Which beam of its source each hypothesis went on from at each step, and by which token."""
+
+    beams_BWT: Tensor
+    ids_BWT: Tensor
+    log_probs_BWT: Tensor
+
+    @staticmethod
+    def none(n_sources: int, width: int, n_steps: int, device: torch.device | str) -> History:
+        """Room for so many steps."""
+        ids_BWT = torch.zeros(n_sources, width, n_steps, dtype=torch.int64, device=device)
+        return History(ids_BWT, ids_BWT.clone(), torch.zeros_like(ids_BWT, dtype=torch.float64))
+
+    def write(self, step_1: Tensor, going: Candidates) -> None:
+        """Put down, where it stands, what goes on at a step."""
+        self.beams_BWT.index_copy_(2, step_1, (going.rows_BC % self.beams_BWT.shape[1])[:, :, None])
+        self.ids_BWT.index_copy_(2, step_1, going.ids_BC[:, :, None])
+        log_probs_BW1 = going.log_probs_BC[:, :, None].to(self.log_probs_BWT.dtype)
+        self.log_probs_BWT.index_copy_(2, step_1, log_probs_BW1)
+
+    def keep(self, places_B: Tensor) -> History:
+        """Only the sources in these places."""
+        return History(*(field.index_select(0, places_B) for field in vars(self).values()))
+
+    def tokens_so_far(self, n_steps: int) -> Tensor:
+        """What every row consists of after so many steps, (R, n_steps)."""
+        B, W, _ = self.ids_BWT.shape
+        beams_BW = torch.arange(W, device=self.ids_BWT.device).expand(B, -1)
+        ids = []
+        for step in reversed(range(n_steps)):
+            ids.append(self.ids_BWT[:, :, step].gather(1, beams_BW))
+            beams_BW = self.beams_BWT[:, :, step].gather(1, beams_BW)
+        return torch.stack(ids[::-1], dim=-1).flatten(0, 1) if ids else beams_BW.new_empty(B * W, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,50 +122,80 @@ class Ended:
     scores_BN: Tensor
     """What they are ranked by; minus infinity where there are fewer."""
     lengths_BN: Tensor
-    ids_BNT: Tensor
-    token_log_probs_BNT: Tensor
+    """Their tokens, the last one counted."""
+    beams_BN: Tensor
+    """Which beam of its source each one went on from at its last step, …"""
+    ids_BN: Tensor
+    """… by which token, …"""
+    log_probs_BN: Tensor
+    """… and how likely that was."""
     counts_B: Tensor
     """Hypotheses that have ended, the best and the rest."""
 
     @staticmethod
-    def none(terms: Terms, n_best: int) -> Ended:
+    def none(n_sources: int, n_best: int, device: torch.device | str) -> Ended:
         """Before the first step."""
-        scores_BN = torch.full((terms.n_sources, n_best), NEVER, device=terms.device)
-        lengths_BN = torch.zeros_like(scores_BN, dtype=torch.int64)
-        no_ids, no_log_probs = lengths_BN[:, :, None][:, :, :0], scores_BN[:, :, None][:, :, :0]
-        return Ended(scores_BN, lengths_BN, no_ids, no_log_probs, lengths_BN[:, 0])
+        scores_BN = torch.full((n_sources, n_best), NEVER, device=device)
+        ids_BN = torch.zeros_like(scores_BN, dtype=torch.int64)
+        counts_B = torch.zeros(n_sources, dtype=torch.int64, device=device)
+        others = (ids_BN, ids_BN.clone(), ids_BN.clone(), torch.zeros_like(scores_BN))
+        return Ended(scores_BN, *others, counts_B)
 
-    def joined_by(self, ending: Candidates, beams: Beams, alpha: float) -> Ended:
-        """The best of these and of the candidates, which end now."""
-        shape = ending.scores_BC.shape
-        ids, log_probs = (x.unflatten(0, shape) for x in beams.tokens_of(ending))
-        length = ids.shape[-1]
-        ranked = torch.cat([self.scores_BN, ending.scores_BC / length_penalty(length, alpha)], dim=1)
+    def joined_by(self, ending: Candidates, step_1: Tensor, penalty: Tensor | float, width: int) -> Ended:
+        """The best of these and of the candidates, which end at a step; their length has a penalty."""
+        ranked = torch.cat([self.scores_BN, ending.scores_BC / penalty], dim=1)
         # Stable, so that of equals the first to end comes first.
         places_BN = ranked.argsort(dim=1, descending=True, stable=True)[:, : self.scores_BN.shape[1]]
-        lengths = torch.cat([self.lengths_BN, torch.full_like(ending.ids_BC, length)], dim=1)
-        places = places_BN[:, :, None].expand(-1, -1, length)
-        return Ended(
-            ranked.gather(1, places_BN),
-            lengths.gather(1, places_BN),
-            torch.cat([F.pad(self.ids_BNT, (0, 1)), ids], dim=1).gather(1, places),
-            torch.cat([F.pad(self.token_log_probs_BNT, (0, 1)), log_probs], dim=1).gather(1, places),
-            self.counts_B + (ending.scores_BC > NEVER).sum(dim=1),
+        lengths_BC = (step_1 + 1).expand_as(ending.ids_BC)
+        mine = (self.lengths_BN, self.beams_BN, self.ids_BN, self.log_probs_BN)
+        theirs = (lengths_BC, ending.rows_BC % width, ending.ids_BC, ending.log_probs_BC)
+        lengths, beams, ids, log_probs = (
+            torch.cat(pair, dim=1).gather(1, places_BN) for pair in zip(mine, theirs, strict=True)
         )
+        counts_B = self.counts_B + (ending.scores_BC > NEVER).sum(dim=1)
+        return Ended(ranked.gather(1, places_BN), lengths, beams, ids, log_probs, counts_B)
 
     def keep(self, places_B: Tensor) -> Ended:
         """Only the sources in these places."""
-        fields = (self.scores_BN, self.lengths_BN, self.ids_BNT, self.token_log_probs_BNT, self.counts_B)
-        return Ended(*(field.index_select(0, places_B) for field in fields))
+        return Ended(*(field.index_select(0, places_B) for field in vars(self).values()))
 
-    def hypotheses(self, eos: int, alpha: float) -> list[tuple[Hypothesis, ...]]:
+    def hypotheses(self, history: History, eos: int, alpha: float) -> list[tuple[Hypothesis, ...]]:
         """As values, for each source."""
-        columns = (self.scores_BN, self.lengths_BN, self.ids_BNT, self.token_log_probs_BNT)
+        ids, log_probs = self._read_back(history)
+        lengths, exists = self.lengths_BN.tolist(), (self.scores_BN > NEVER).tolist()
         return [
             tuple(
-                Hypothesis.of_tokens(ids[:length], log_probs[:length], eos=eos, alpha=alpha)
-                for score, length, ids, log_probs in zip(*source, strict=True)
-                if score > NEVER
+                Hypothesis.of_tokens(
+                    ids[b, n, :length].tolist(), log_probs[b, n, :length].tolist(), eos=eos, alpha=alpha
+                )
+                for n, length in enumerate(lengths[b])
+                if exists[b][n]
             )
-            for source in zip(*(column.tolist() for column in columns), strict=True)
+            for b in range(len(lengths))
         ]
+
+    def _read_back(self, history: History) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Tokens of each hypothesis and their log-probabilities, (B, N, length of the longest)."""
+        longest = max(1, int(self.lengths_BN.max()))
+        steps = (field[:, :, : longest - 1].cpu().numpy() for field in vars(history).values())
+        beams_BWT, ids_BWT, log_probs_BWT = steps
+        last_BN, beams_BN, last_ids, last_log_probs = (
+            field.cpu().numpy()
+            for field in (self.lengths_BN - 1, self.beams_BN, self.ids_BN, self.log_probs_BN)
+        )
+        ids = np.zeros((*last_BN.shape, longest), dtype=np.int64)
+        log_probs = np.zeros((*last_BN.shape, longest))
+        for step in reversed(range(longest)):
+            here, before = last_BN == step, last_BN > step
+            ids[..., step] = np.where(here, last_ids, 0)
+            log_probs[..., step] = np.where(here, last_log_probs, 0)
+            if before.any():
+                went_on = (
+                    np.take_along_axis(x[:, :, step], beams_BN, axis=1) for x in (ids_BWT, log_probs_BWT)
+                )
+                ids[..., step], log_probs[..., step] = (
+                    np.where(before, x, y[..., step]) for x, y in zip(went_on, (ids, log_probs), strict=True)
+                )
+                earlier = np.take_along_axis(beams_BWT[:, :, step], beams_BN, axis=1)
+                beams_BN = np.where(before, earlier, beams_BN)
+        return ids, log_probs

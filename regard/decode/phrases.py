@@ -117,10 +117,10 @@ class PhraseGuide:
             problem = f"phrases and prefix make an output of at least {needed} tokens, its end counted"
             raise RequestError(f"{problem}, and its limit is {limit}: leave some out, or raise extra_length")
 
-    def expand(self, beams: Beams, log_probs_RV: Tensor) -> Candidates:
+    def expand(self, beams: Beams, so_far_RT: Tensor, log_probs_RV: Tensor) -> Candidates:
         """The best of every bank, then the second best of every bank, and so on."""
-        progress = self._progress(beams)
-        log_probs_RV = self._allowed(beams, log_probs_RV, progress)
+        progress = self._progress(beams, so_far_RT)
+        log_probs_RV = self._allowed(so_far_RT.shape[1], log_probs_RV, progress)
         pairs = self._pairs(beams, log_probs_RV, progress)
         C = max(map(len, pairs))
         # Sources with fewer fill up with their first, and those do not count.
@@ -136,9 +136,8 @@ class PhraseGuide:
         places = [_in_turns(of_one, bank) for of_one, bank in zip(scores, banks, strict=True)]
         return candidates.take(torch.tensor(places, device=rows_BC.device))
 
-    def _allowed(self, beams: Beams, log_probs_RV: Tensor, progress: list[tuple[int, Progress]]) -> Tensor:
+    def _allowed(self, t: int, log_probs_RV: Tensor, progress: list[tuple[int, Progress]]) -> Tensor:
         """No end before all phrases are there, and no detour that there is no room for."""
-        t = beams.ids_RT.shape[1]
         allowed_RV = log_probs_RV.clone()
         for row, (source, so_far) in enumerate(progress):
             phrases = self._phrases[source]
@@ -179,9 +178,9 @@ class PhraseGuide:
         missing = phrases.missing(phrases.after(progress, token))
         return missing * min(width, phrases.n_tokens + 1) // (phrases.n_tokens + 1)
 
-    def _progress(self, beams: Beams) -> list[tuple[int, Progress]]:
+    def _progress(self, beams: Beams, so_far_RT: Tensor) -> list[tuple[int, Progress]]:
         """Source and progress of each row."""
-        rows = zip(beams.sources_R.tolist(), beams.ids_RT.tolist(), strict=True)
+        rows = zip(beams.sources_R.tolist(), so_far_RT.tolist(), strict=True)
         return [(source, self._of_tokens(source, tuple(ids))) for source, ids in rows]
 
     def _of_tokens(self, source: int, ids: tuple[int, ...]) -> Progress:

@@ -21,6 +21,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,6 +94,21 @@ class CTranslate2Engine:
             intra_threads=1,
             max_queued_batches=-1,
         )
+
+    @property
+    def lanes(self) -> int:
+        """Batches that it runs side by side: one a replica."""
+        return self._n_replicas
+
+    def room(self, _search: Search) -> int:
+        """Input tokens that it likes to run as one batch, padding counted."""
+        return self._batch_tokens
+
+    def lane(self) -> CTranslate2Engine:
+        """The same engine for one of several threads that each bring a batch."""
+        one = copy(self)
+        one._n_replicas = 1
+        return one
 
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot do this, as a sentence; None if it can."""

@@ -60,6 +60,19 @@ class Engine(Protocol):
     name: str
     """As people choose it: torch, ctranslate2."""
 
+    @property
+    def lanes(self) -> int:
+        """Batches that it runs side by side."""
+
+    def room(self, search: Search) -> int:
+        """Input tokens that it likes to run as one batch, padding counted."""
+
+    def lane(self) -> Engine:
+        """The same engine for one of several threads that each bring a batch: it is not parted among them.
+
+        To be called in the thread that will use it.
+        """
+
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot do this, as a sentence; None if it can."""
 

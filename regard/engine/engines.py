@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from regard.decode.hypothesis import Hypothesis
@@ -23,6 +25,7 @@ class Engines:
     def __init__(self, loaders: Sequence[Callable[[], Engine]]) -> None:
         self._loaders = loaders
         self._loaded: list[Engine] = []
+        self._loading = threading.Lock()
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[Decoded]:
         """For each request, in order, what the first engine that can do it found.
@@ -58,8 +61,18 @@ class Engines:
         """The most wanted, which scores."""
         return next(self._each())
 
+    def lane(self) -> Engines:
+        """The same engines for one of several threads that bring a batch each; call it in that thread."""
+        return Engines([partial(self._lane, i) for i in range(len(self._loaders))])
+
+    def _lane(self, place: int) -> Engine:
+        return self._engine(place).lane()
+
     def _each(self) -> Iterator[Engine]:
-        for i, load in enumerate(self._loaders):
-            if i == len(self._loaded):
-                self._loaded.append(load())
-            yield self._loaded[i]
+        yield from map(self._engine, range(len(self._loaders)))
+
+    def _engine(self, place: int) -> Engine:
+        with self._loading:
+            while len(self._loaded) <= place:
+                self._loaded.append(self._loaders[len(self._loaded)]())
+        return self._loaded[place]

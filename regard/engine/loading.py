@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
-from regard.bundle.bundle import Description, describe_bundle
+from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.engine.engine import Engine
 from regard.engine.engines import Engines
@@ -18,6 +18,8 @@ from regard.exchange.ctranslate2_file import Quantisation
 from regard.text.subwords import Subwords
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
+TORCH_KNOWS = ("float32", "bfloat16")
+M = TypeVar("M", bound=Model)
 BEST = "best"
 """The model folder of a run that is meant when the run is named."""
 
@@ -40,30 +42,46 @@ def load(
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
             `auto` takes torch where `cuda` is asked for.
         threads: CPU cores to use; by default all that there are.
-        quantisation: how CTranslate2 keeps the weights; by default int8, or float32 where the CPU lacks it.
+        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
+            it; torch knows float32 and bfloat16, which is its default on GPUs.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
         ConfigError: the engine does not exist, or cannot run the model; the model is for another task.
     """
+    return open_as(Model, folder, engine=engine, device=device, threads=threads, quantisation=quantisation)
+
+
+def open_as(
+    kind: type[M],
+    folder: Path | str | Sequence[Path | str],
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    quantisation: Quantisation | None = None,
+) -> M:
+    """Open a model as `load` does, as one that can do more."""
     folders = [model_folder(each) for each in ([folder] if isinstance(folder, Path | str) else folder)]
     if not folders:
         raise ConfigError("there is no model to load: name at least one folder")
     described = [describe_bundle(each) for each in folders]
     subwords = _shared_subwords(described)
     names = _names(described, engine, device)
-    if quantisation is not None and "ctranslate2" not in names:
+    if quantisation not in (None, *TORCH_KNOWS) and "ctranslate2" not in names:
         raise ConfigError(f"quantisation = {quantisation!r} is for CTranslate2, and torch is to run here")
     loaders: dict[str, Callable[[], Engine]] = {
         "ctranslate2": partial(_ctranslate2, folders[0], subwords, quantisation, threads),
-        "torch": partial(_torch, folders, subwords, device, threads),
+        "torch": partial(_torch, folders, subwords, quantisation, device, threads),
     }
-    return Model(
+    return kind(
         Engines([loaders[name] for name in names]),
         subwords,
         max_length=min(each.config.max_length for each in described),
         decoding=described[0].decoding,
         task=described[0].task,
+        folders=folders,
+        device=device,
     )
 
 
@@ -92,11 +110,8 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
 def _shared_subwords(described: list[Description]) -> Subwords:
     for each in described:
         if each.config.architecture != "encoder-decoder":
-            what = f"is a model of the {each.config.architecture} alone, which does not translate"
-            raise ConfigError(f"{each.folder}: {what}; an encoder-decoder model does")
-        if SUBWORDS not in each.files:
-            raise BundleError(f"has no {SUBWORDS}, without which it cannot read text", str(each.folder))
-    models = [(each.folder / SUBWORDS).read_bytes() for each in described]
+            raise of_another_task(each)
+    models = [subword_model(each) for each in described]
     for each, model in zip(described, models, strict=True):
         if model != models[0]:
             raise BundleError(
@@ -104,6 +119,23 @@ def _shared_subwords(described: list[Description]) -> Subwords:
                 str(each.folder),
             )
     return Subwords(models[0])
+
+
+def of_another_task(described: Description) -> ConfigError:
+    """Why a model of one stack alone is not asked for translations."""
+    what = f"is a model of the {described.config.architecture} alone, which does not translate"
+    return ConfigError(f"{described.folder}: {what}; an encoder-decoder model does")
+
+
+def subword_model(described: Description) -> bytes:
+    """What a model folder reads text with.
+
+    Raises:
+        BundleError: it has nothing to.
+    """
+    if SUBWORDS not in described.files:
+        raise BundleError(f"has no {SUBWORDS}, without which it cannot read text", str(described.folder))
+    return (described.folder / SUBWORDS).read_bytes()
 
 
 def _ctranslate2(
@@ -120,20 +152,44 @@ def _ctranslate2(
     )
 
 
-def _torch(folders: list[Path], subwords: Subwords, device: str, threads: int | None) -> Engine:
+def _torch(
+    folders: list[Path],
+    subwords: Subwords,
+    quantisation: Quantisation | None,
+    device: str,
+    threads: int | None,
+) -> Engine:
     import torch
 
-    from regard.bundle.bundle import load_bundle
     from regard.engine.torch_engine import TorchEngine
     from regard.model.transformer import Transformer
 
     if threads is not None:
         torch.set_num_threads(threads)
+    bundles = [load_onto(folder, device) for folder in folders]
+    transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
+    device = str(transformers[0].output_probabilities.weight.device)
+    if quantisation not in TORCH_KNOWS:
+        quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
+    for model in transformers:
+        model.compute_dtype = getattr(torch, quantisation)
+    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)
+
+
+def load_onto(folder: Path, device: str) -> Bundle:
+    """A model folder with its weights on a device; `auto` is a GPU if there is one.
+
+    Raises:
+        BundleError: it is missing or damaged.
+        ConfigError: the device cannot be used.
+    """
+    import torch
+
+    from regard.bundle.bundle import load_bundle
+
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        models = [load_bundle(folder, device).model for folder in folders]
+        return load_bundle(folder, device)
     except (RuntimeError, AssertionError) as error:  # torch's own words for a device that it lacks
         raise ConfigError(f"device = {device!r} cannot be used: {error}") from error
-    transformers = [model for model in models if isinstance(model, Transformer)]
-    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from pathlib import Path
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
+from regard.engine.aligner import Aligner
 from regard.engine.direction import Directions
 from regard.engine.engines import Engines
 from regard.engine.options import Options
@@ -31,12 +34,16 @@ class Model:
         max_length: int,
         decoding: DecodingConfig | None = None,
         task: TaskConfig | None = None,
+        folders: Sequence[Path] = (),
+        device: str = "auto",
     ) -> None:
         self.subwords = subwords
         self.max_length = max_length
         """Tokens that the model reads or writes, one for the end among them."""
         self.decoding, self.task = decoding or DecodingConfig(), task or TaskConfig()
         self.directions = Directions(self.task, subwords)
+        self.folders, self.device = tuple(folders), device
+        """Where it came from, and what torch is to run it on."""
         self._engines = engines
 
     @overload
@@ -109,12 +116,24 @@ class Model:
         direction = self.directions.asked(None, to) or self.directions.of(text)
         return (*direction.tag, *self.subwords.encode_one(text).tolist())
 
+    @property
+    def engines(self) -> Engines:
+        """What runs it."""
+        return self._engines
+
+    def run_by(self, engines: Engines) -> Model:
+        """The same model, run by others."""
+        other = copy(self)
+        other._engines = engines
+        return other
+
     def translator(self, **options: Any) -> Translator:
         """What translates lists of texts in one way: for those who call it many times."""
         try:
             asked = Options(**options)
         except TypeError as error:
             raise RequestError(f"{error}; the options are {', '.join(Options.__slots__)}") from None
+        aligner = self._aligner() if asked.alignment else None
         return Translator(
             self._engines,
             self.subwords,
@@ -122,7 +141,16 @@ class Model:
             max_length=self.max_length,
             decoding=self.decoding,
             directions=self.directions,
+            aligner=aligner,
         )
+
+    def _aligner(self) -> Aligner:
+        """Who aligns words.
+
+        Raises:
+            RequestError: nobody can.
+        """
+        raise RequestError("words are aligned by looking inside: open the model with regard.load")
 
 
 def _windows(texts: Iterable[str]) -> Iterator[list[str]]:

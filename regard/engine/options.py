@@ -39,6 +39,8 @@ class Options:
     """What to do about a sentence that is too long for the model: cut it, and say so, or refuse the text."""
     token_scores: bool = False
     """Whether each token's log-probability is wanted, which takes one engine a second run."""
+    alignment: bool = False
+    """Whether it is wanted where each word comes from: the model reads every translation once more for it."""
     min_length: int = 0
     """Fewest tokens of the translation of a sentence."""
     extra_length: int | None = None

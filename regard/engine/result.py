@@ -3,7 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordLink:
+    """A word of a translation and the word of the text that it comes from, most of all.
+
+    Places count characters of the text, with accents composed (NFC), and of the translation.
+    """
+
+    source: str
+    target: str
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    strength: float
+    """How much of its attention the target's word gave to the source's, from 0 to 1."""
+
+    def moved(self, source: int, target: int) -> WordLink:
+        """The same link, so many characters further on in the text and in the translation."""
+        return replace(
+            self,
+            source_start=self.source_start + source,
+            source_end=self.source_end + source,
+            target_start=self.target_start + target,
+            target_end=self.target_end + target,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +57,10 @@ class Result:
     """In how many pieces it was translated because it was too long in one; 1 where nothing was too long."""
     missing: tuple[str, ...] = ()
     """Phrases that a glossary or `keep` asks for, and that the text does not contain."""
+    alignment: tuple[WordLink, ...] = ()
+    """Where each word of the translation comes from; where asked for."""
+    aligned_by: str = ""
+    """What the alignment goes by: which heads, and whether they were chosen by measuring."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,4 +87,6 @@ def together(text: str, results: Sequence[Result], split: int) -> Result:
         unfinished=any(each.unfinished for each in results),
         split=split,
         missing=tuple(dict.fromkeys(phrase for each in results for phrase in each.missing)),
+        alignment=tuple(link for each in results for link in each.alignment),
+        aligned_by=next((each.aligned_by for each in results if each.aligned_by), ""),
     )

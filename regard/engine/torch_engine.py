@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam_search
+from regard.decode.beam import Observer, beam_search
 from regard.decode.ensemble import States, ensemble, log_mean_exp
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
@@ -19,16 +21,20 @@ from regard.decode.sampling import Sampling, drawing
 from regard.decode.step import Step
 from regard.decode.terms import Terms
 from regard.decode.walk import Choose, stream, walk
+from regard.engine.captured import CapturedSearches
 from regard.engine.engine import NOTHING, Request, Search
 from regard.engine.readiness import ready_to_run
 from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.engine.side_by_side import cores, each
 from regard.errors import RequestError
+from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
-from regard.packing import pack, unpack
+from regard.packing import Packed, pack, unpack
 
 MOST_BANKS = 12
 """Hypotheses by which phrases widen the beam, at most."""
+BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 65_536
+"""Tokens of a batch, with its beams: where caches are small and fast, and where many make a GPU busy."""
 LOGITS = 8 * 1024 * 1024
 """Numbers in one slice of an output layer's results, when many tokens are scored."""
 
@@ -48,7 +54,7 @@ class TorchEngine:
         bos: int,
         eos: int,
         device: torch.device | str = "cpu",
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
     ) -> None:
         if not models:
             raise RequestError("an engine needs at least one model")
@@ -57,10 +63,29 @@ class TorchEngine:
             raise RequestError(
                 f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
             )
-        self._models = [ready_to_run(model.to(device).eval()) for model in models]
-        self._bos, self._eos, self._device, self._batch_tokens = bos, eos, device, batch_tokens
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: copies, mostly, that share what weights they can. Who records must record these."""
+        self._bos, self._eos, self._device = bos, eos, device
+        self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
         self._max_length = min(model.config.max_length for model in models)
+        self._captured = CapturedSearches(self.models[0], eos) if self._can_capture() else None
+        self._one_search = Lock()
+
+    @property
+    def lanes(self) -> int:
+        """Batches that it runs side by side: one a core, or one on another device."""
+        return cores(self._device)
+
+    def room(self, search: Search) -> int:
+        """Input tokens that it likes to run as one batch, padding counted."""
+        return max(1, self._batch_tokens // _width(Request(ids=()), search))
+
+    def lane(self) -> TorchEngine:
+        """The same engine for one of several threads that each bring a batch."""
+        if torch.device(self._device).type == "cpu":
+            torch.set_num_threads(1)  # of this thread
+        return self
 
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot do this, as a sentence; None if it can."""
@@ -78,12 +103,20 @@ class TorchEngine:
         return None
 
     @torch.inference_mode()
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
         if problem := self.refusal(search, requests):
             raise RequestError(problem)
-        again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
-        return with_second_try(requests, self._decode(requests, search), again)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
+        with self._one_search if self._captured else nullcontext():
+            return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
@@ -141,7 +174,11 @@ class TorchEngine:
                     raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
 
     def _decode(
-        self, requests: Sequence[Request], search: Search, no_repeat: int = 0
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Requests that need equally wide beams together, in batches of like length."""
         found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
@@ -154,7 +191,7 @@ class TorchEngine:
 
         def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
             width, places = job
-            return self._search([requests[i] for i in places], search, width, no_repeat)
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         for (_, places), bests in zip(jobs, each(searched, jobs, self._device), strict=True):
             for i, best in zip(places, bests, strict=True):
@@ -178,11 +215,20 @@ class TorchEngine:
             yield batch
 
     def _search(
-        self, requests: list[Request], search: Search, width: int, no_repeat: int
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, which has `width` rows for each request."""
         alpha, n = search.length_penalty, search.n_best
-        if search.sample or width == 1:
+        watched = observer is not None or is_recording()
+        if self._captured is not None and not (watched or no_repeat or _is_led(requests, search)):
+            memory, terms = self.models[0].encode(self._inputs(requests)), self._terms(requests, search, 0)
+            return self._captured.search(memory, terms, width=width, alpha=alpha, n_best=n)
+        if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
             terms = self._terms(rows, search, no_repeat)
             step, state = self._start(rows, terms, beams=1)
@@ -194,7 +240,9 @@ class TorchEngine:
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
         step, state = self._start(requests, terms, beams=width)
-        return beam_search(step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
 
     def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
         # One place is for the token that starts an output; and a prefix always has room.
@@ -213,12 +261,19 @@ class TorchEngine:
 
     def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
         """The step of all models, and their state before the first."""
-        inputs = pack([[*request.ids, self._eos] for request in requests], self._device)
-        capacity = max(terms.limits)
-        states = [model.start(model.encode(inputs), capacity, beams) for model in self._models]
+        inputs, capacity = self._inputs(requests), max(terms.limits)
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
-            return self._models[0].step, states[0]
-        return ensemble([model.step for model in self._models]), States(tuple(states))
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
+
+    def _can_capture(self) -> bool:
+        """One model on a GPU, whose attention is fused."""
+        fused = self.models[0].config.similarity != "additive"
+        return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
+
+    def _inputs(self, requests: Sequence[Request]) -> Packed:
+        return pack([[*request.ids, self._eos] for request in requests], self._device)
 
     def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
         """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
@@ -238,7 +293,7 @@ class TorchEngine:
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
         rows = max(1, LOGITS // self._vocab_size)
         by_model = []
-        for model in self._models:
+        for model in self.models:
             states_TD = model.decode(outputs, model.encode(inputs))
             slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
             log_probs = [
@@ -247,6 +302,25 @@ class TorchEngine:
             ]
             by_model.append(torch.cat(log_probs))
         return unpack(log_mean_exp(by_model), outputs.boundaries)
+
+
+def _is_led(requests: Sequence[Request], search: Search) -> bool:
+    """Whether anything but the model has a say in what comes next."""
+    return search.sample or search.min_length > 0 or any(one.prefix or one.phrases for one in requests)
+
+
+def default_batch_tokens(models: Sequence[Transformer], device: torch.device) -> int:
+    """On a GPU, as many tokens as a quarter of its free memory holds with room to spare."""
+    if device.type != "cuda":
+        return BATCH_TOKENS
+    a_token = 0.0
+    for model in models:
+        config, itemsize = model.config, model.compute_dtype.itemsize
+        keys_and_values = 2 * config.decoder_layers * config.d_model * itemsize
+        log_probs = 3 * 4 * config.vocab_size / 16  # of a row, and a row has some 16 tokens or more
+        a_token += 4 * keys_and_values + log_probs
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free / 4 / a_token)))
 
 
 def _width(request: Request, search: Search) -> int:

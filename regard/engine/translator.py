@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.config import DecodingConfig
+from regard.engine.aligner import Aligner
 from regard.engine.characters import characters
 from regard.engine.direction import Direction, Directions
 from regard.engine.engine import Request
@@ -19,6 +20,7 @@ from regard.engine.result import Result, together
 from regard.engine.sentences import cut
 from regard.engine.spelling import Speller
 from regard.errors import RequestError
+from regard.text.normalisation import composed
 from regard.text.subwords import Subwords
 
 
@@ -30,6 +32,8 @@ class _Piece(NamedTuple):
     """What the model reads; None where it stays as it is."""
     direction: Direction
     prefix: tuple[int, ...] = ()
+    start: int = 0
+    """Where a sentence begins in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,14 @@ class Translator:
         max_length: int,
         decoding: DecodingConfig,
         directions: Directions,
+        aligner: Aligner | None = None,
     ) -> None:
         given = options.glossary
         self._glossary = Glossary(
             read_glossary(given) if isinstance(given, str | Path) else given, options.keep
         )
         self._engines, self._subwords, self._options = engines, subwords, options
+        self._aligner = aligner
         self._search = options.search(decoding)
         self._directions, self._direction = directions, directions.asked(options.source, options.to)
         # One place is for the token that begins or ends it, one for a tag.
@@ -97,6 +103,14 @@ class Translator:
             for some in characters(self._subwords, tokens):
                 yield without_breaks(some)
 
+    def check(self, text: str) -> None:
+        """Refuse what cannot be translated.
+
+        Raises:
+            RequestError: the text cannot be read, or is too long and must not be cut.
+        """
+        self._passages([text])
+
     def direction(self, text: str) -> Direction:
         """Which way a text is translated.
 
@@ -124,7 +138,7 @@ class Translator:
     def _passage(
         self, document: list[Part], direction: Direction, encoded: Iterator[tuple[int, ...]]
     ) -> _Passage:
-        pieces, split, prefix = [], 1, self._prefix
+        pieces, split, prefix, start = [], 1, self._prefix, 0
         for part in document:
             ids = next(encoded) if part.translated else None
             if ids is None or len(ids) <= self._most:
@@ -133,8 +147,9 @@ class Translator:
                 found = self._cut(part.text, len(ids), direction)
                 split += sum(piece.ids is not None for piece in found) - 1
             for piece in found:
-                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix))
+                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix, start=start))
                 prefix = prefix if piece.ids is None else ()
+                start += len(composed(piece.text))
         return _Passage(_respaced(pieces, direction), split)
 
     def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[_Piece]:
@@ -171,7 +186,18 @@ class Translator:
         pairs = list(zip(sentences, phrases, strict=True))
         requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
         decoded = self._engines.decode(requests, self._search)
-        return [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
+        found = [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
+        return found if self._aligner is None else self._aligned(requests, decoded, found)
+
+    def _aligned(
+        self, requests: list[Request], decoded: list[Decoded], results: list[list[Result]]
+    ) -> list[list[Result]]:
+        """The results with links between words, all found together."""
+        assert self._aligner is not None, "nobody asked for links"
+        written = zip(requests, decoded, strict=True)
+        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
+        links, about = iter(self._aligner(pairs)), self._aligner.about
+        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in results]
 
     def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
         assert sentence.ids is not None, "what stays as it is has no request"
@@ -216,9 +242,16 @@ class Translator:
     def _together(self, passage: _Passage, results: list[Result]) -> Result:
         if len(passage.pieces) == len(results) == 1:
             return results[0]
-        outputs = iter(results)
-        texts = [piece.text if piece.ids is None else next(outputs).text for piece in passage.pieces]
-        return together("".join(texts), results, passage.split)
+        outputs, text, placed = iter(results), "", []
+        for piece in passage.pieces:
+            if piece.ids is None:
+                text += piece.text
+                continue
+            one = next(outputs)
+            links = tuple(link.moved(piece.start, len(text)) for link in one.alignment)
+            placed.append(replace(one, alignment=links))
+            text += one.text
+        return together(text, placed, passage.split)
 
 
 def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> _Piece:

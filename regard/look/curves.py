@@ -10,11 +10,11 @@ import numpy as np
 
 from regard.look.axes import Scale, covering, line_path, round_ticks, smoothed, spread, tick_label
 from regard.look.record import Record, Series, read_record
-from regard.look.svg import Markup, document, element, folded, text_width
+from regard.look.sheet import MARGIN, TEXT, Box, heading
+from regard.look.svg import Markup, document, element, text_width
 
 WIDTH = 880.0
-MARGIN = 20.0
-TITLE, TEXT, SMALL = 18.0, 12.0, 11.0
+SMALL = 11.0
 LOSS_HEIGHT, SMALL_HEIGHT = 270.0, 96.0
 LINE = 15.0
 """From one label to the next below it."""
@@ -29,10 +29,10 @@ def curves_svg(events: Iterable[dict[str, Any]], title: str = "training") -> str
         title: the run's name.
     """
     record = read_record(events)
-    children, top = _heading(title, record)
+    children, top = heading(title, " · ".join(_facts(record)), WIDTH - 2 * MARGIN)
     if record.last_step == 0:
-        return document(WIDTH, top + MARGIN, children, title=title)
-    drawn, top = _loss_panel(record, top + 14)
+        return document(WIDTH, top - 10 + MARGIN, children, title=title)
+    drawn, top = _loss_panel(record, top + 4)
     children += drawn
     small = [
         _Small("learning rate", "purple", record.rate, tick_label),
@@ -42,26 +42,10 @@ def curves_svg(events: Iterable[dict[str, Any]], title: str = "training") -> str
     small = [panel for panel in small if len(panel.series.finite)]
     width = (WIDTH - 2 * MARGIN - 28 * (len(small) - 1)) / max(1, len(small))
     for place, panel in enumerate(small):
-        box = _Box(MARGIN + place * (width + 28), top + 30, width, SMALL_HEIGHT)
+        box = Box(MARGIN + place * (width + 28), top + 30, width, SMALL_HEIGHT)
         children += _small_panel(panel, box, record.last_step)
     bottom = top + 30 + SMALL_HEIGHT + 24 if small else top
     return document(WIDTH, bottom + MARGIN, children, title=title)
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    left: float
-    top: float
-    width: float
-    height: float
-
-    @property
-    def right(self) -> float:
-        return self.left + self.width
-
-    @property
-    def bottom(self) -> float:
-        return self.top + self.height
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +59,6 @@ class _Small:
 
 def _text(x: float, y: float, words: str, colour: str, size: float = TEXT, **attributes: object) -> Markup:
     return element("text", words, x=x, y=y, class_=colour, font_size=size, **attributes)
-
-
-def _heading(title: str, record: Record) -> tuple[list[Markup], float]:
-    """The title, the facts below it, and where they end."""
-    drawn, top = [], MARGIN
-    for line in folded(title, WIDTH - 2 * MARGIN, 1.1 * TITLE):  # bold letters are wider
-        top += TITLE + 4
-        drawn.append(_text(MARGIN, top - 4, line, "ink", TITLE, font_weight=600))
-    for line in folded(list(_facts(record)), WIDTH - 2 * MARGIN, TEXT, between=" · "):
-        top += TEXT + 4
-        drawn.append(_text(MARGIN, top, line, "soft"))
-    return drawn, top
 
 
 def _facts(record: Record) -> Iterator[str]:
@@ -113,13 +85,13 @@ def _loss_panel(record: Record, top: float) -> tuple[list[Markup], float]:
     values = np.r_[record.loss.values, record.valid_loss.values]
     if record.averaged:
         values = np.r_[values, record.averaged[1]]
-    outer = _Box(MARGIN, top + 18, WIDTH - 2 * MARGIN, LOSS_HEIGHT)
+    outer = Box(MARGIN, top + 18, WIDTH - 2 * MARGIN, LOSS_HEIGHT)
     y = covering(values, outer.bottom, outer.top, log=_spans(values))
     labels = list(_end_labels(record))
     beside = max((text_width(words, TEXT) + 12 for _, words, _ in labels), default=0.0)
     box, x = _inside(outer, y.ticks(7), record.last_step, beside)
-    heading = "loss, nats a token" + (" (logarithmic)" if y.log else "")
-    drawn = [_text(MARGIN, top + 8, heading, "soft", SMALL)]
+    name = "loss, nats a token" + (" (logarithmic)" if y.log else "")
+    drawn = [_text(MARGIN, top + 8, name, "soft", SMALL)]
     drawn += _axes(box, x, y, y.ticks(7))
     drawn += _training(record.loss, x, y)
     drawn += _not_finite(record.loss, x, box)
@@ -206,21 +178,21 @@ def _validation(valid: Series, x: Scale, y: Scale) -> Iterator[Markup]:
     )
 
 
-def _not_finite(loss: Series, x: Scale, box: _Box) -> Iterator[Markup]:
+def _not_finite(loss: Series, x: Scale, box: Box) -> Iterator[Markup]:
     """A cross at the top for each column of pixels in which a step had no finite loss."""
     for place in np.unique(np.floor(x(loss.steps[np.isnan(loss.values)]))):
         d = f"M{place - 3:.0f} {box.top + 3:.0f}l6 6m0-6l-6 6"
         yield element("path", d=d, class_="ink-line", stroke_width=1.5)
 
 
-def _small_panel(panel: _Small, outer: _Box, last_step: int) -> Iterator[Markup]:
+def _small_panel(panel: _Small, outer: Box, last_step: int) -> Iterator[Markup]:
     """One quantity: its name and last value above, one line below."""
     series = panel.series.finite
     y = covering(series.values, outer.bottom, outer.top)
     ticks = y.ticks(4)
     box, x = _inside(outer, ticks, last_step)
-    heading = f"{panel.name} {panel.write(_shortened(float(series.values[-1])))}"
-    yield _text(outer.left, outer.top - 10, heading, panel.colour)
+    name = f"{panel.name} {panel.write(_shortened(float(series.values[-1])))}"
+    yield _text(outer.left, outer.top - 10, name, panel.colour)
     yield from _axes(box, x, y, ticks)
     yield from _line(x(series.steps), y(series.values), panel.colour, 1.75)
 
@@ -230,11 +202,11 @@ def _shortened(value: float) -> float:
     return float(f"{value:.3g}") if abs(value) < 1000 else value
 
 
-def _inside(outer: _Box, ticks: list[float], last_step: int, beside: float = 0.0) -> tuple[_Box, Scale]:
+def _inside(outer: Box, ticks: list[float], last_step: int, beside: float = 0.0) -> tuple[Box, Scale]:
     """What numbers at the left, half a number at the right and labels leave for the lines; and their x."""
     left = outer.left + max(text_width(tick_label(tick), SMALL) for tick in ticks) + 8
     right = outer.right - max(beside, text_width(tick_label(last_step), SMALL) / 2)
-    return _Box(left, outer.top, right - left, outer.height), Scale(0, last_step, left, right)
+    return Box(left, outer.top, right - left, outer.height), Scale(0, last_step, left, right)
 
 
 def _diamond(x: float, y: float) -> Markup:
@@ -242,7 +214,7 @@ def _diamond(x: float, y: float) -> Markup:
     return element("path", d=d, class_="purple-line", stroke_width=2)
 
 
-def _axes(box: _Box, x: Scale, y: Scale, ticks: list[float]) -> Iterator[Markup]:
+def _axes(box: Box, x: Scale, y: Scale, ticks: list[float]) -> Iterator[Markup]:
     """A light grid, and round numbers at its lines."""
     for tick in ticks:
         at = y.at(tick)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
@@ -14,11 +14,12 @@ from torch import Tensor
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
+from regard.look.beam_recording import BeamRecording
 from regard.look.contents import recorded_of, similarity_weights_of
 from regard.look.intervening import intervened, replacing
 from regard.look.interventions import Intervention, check
 from regard.look.saying import said
-from regard.look.tokens import read_tokens
+from regard.look.tokens import read_tokens, shown
 from regard.look.trace import Trace
 from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
@@ -61,8 +62,8 @@ def look(
         model: out of training, on any device. It is not changed.
         subwords: its vocabulary.
         source: what it reads. The decoder alone reads this and then the target; the encoder alone, only this.
-        target: what it is to have written, whole or in part; if an encoder-decoder model is given none, it
-            is searched for.
+        target: what it is to have written, whole or in part, as a text or as token ids, such as those of a
+            node of a beam tree; if an encoder-decoder model is given none, it is searched for.
         search: how; by default as `Search` has it.
         interventions: what to change inside of the model, in the search too.
         bos: the token that starts an output; by default the vocabulary's.
@@ -75,12 +76,16 @@ def look(
     bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
     interventions = tuple(interventions)
     ids, answer = _ids(subwords, source), None if target is None else _ids(subwords, target)
+    observer = BeamRecording(lambda tokens: [*map(shown, subwords.pieces(tokens))])
     if isinstance(model, Transformer) and answer is None:
         check(interventions, model.config, len(ids) + 1, None)
-        answer = _found(model, ids, search or Search(), interventions, bos, eos)
+        answer = _found(model, ids, search or Search(), interventions, observer, bos, eos)
+    elif answer and answer[-1] == eos:  # a hypothesis that ended
+        answer = answer[:-1]
     read = _read(model, subwords, ids, answer or (), bos, eos)
     check(interventions, model.config, len(read.inputs), len(read.outputs))
-    return _traced(model, subwords, read, interventions)
+    trace = _traced(model, subwords, read, interventions)
+    return replace(trace, beam=tree, engine=TorchEngine.name) if (tree := observer.tree()) else trace
 
 
 def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | None) -> Tensor:
@@ -120,6 +125,7 @@ def _found(
     ids: tuple[int, ...],
     search: Search,
     interventions: Sequence[Intervention],
+    observer: BeamRecording,
     bos: int,
     eos: int,
 ) -> tuple[int, ...]:
@@ -127,9 +133,10 @@ def _found(
     watched = intervened(model, interventions)
     assert isinstance(watched, Transformer), "an intervention keeps the architecture"
     engine = TorchEngine([watched], bos=bos, eos=eos, device=_device(watched))
-    replace = replacing(interventions, watched.config)
-    with nullcontext() if replace is None else recording(watched, replace, keep=lambda _: False):
-        ((best, *_),) = engine.decode([Request(ids=ids)], search)
+    change = replacing(interventions, watched.config)
+    (running,) = engine.models
+    with nullcontext() if change is None else recording(running, change, keep=lambda _: False):
+        ((best, *_),) = engine.decode([Request(ids=ids)], search, observer)
     return best.ids
 
 

@@ -31,6 +31,10 @@ _WIDTHS = {
 }
 
 
+_CLOSING = "，。；：、！？”’）》」』…"
+"""What must not open a line."""
+
+
 class Markup(str):
     """A piece of SVG that is ready: it is not escaped again."""
 
@@ -69,6 +73,8 @@ def folded(words: str | list[str], width: float, size: float, between: str = " "
         line += between + word if line else word
         while text_width(line, size) > width:
             fits = next(n for n in range(len(line), 0, -1) if n == 1 or text_width(line[:n], size) <= width)
+            if fits > 1 and line[fits] in _CLOSING:
+                fits -= 1
             yield line[:fits]
             line = line[fits:]
     yield line
@@ -107,6 +113,10 @@ _PAINT = {
         f"{name}-line": (f"stroke:{day};fill:none", f"stroke:{night};fill:none")
         for name, (day, night) in PALETTE.items()
     },
+    # An image has one set of colours, so there are two of each: one is shown.
+    "day": ("display:inline", "display:none"),
+    "night": ("display:none", "display:inline"),
+    "cells": ("image-rendering:pixelated", "image-rendering:pixelated"),
 }
 
 

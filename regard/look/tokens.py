@@ -117,6 +117,11 @@ def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
     return Tokens(text, tuple(tokens))
 
 
+def shown(piece: str) -> str:
+    """A piece by itself as one shows it: without its space."""
+    return piece.replace(SPACE, " ").strip() or piece
+
+
 def _plain(pieces: Iterator[str], *, at_start: bool) -> Iterator[tuple[str, int]]:
     """What each piece spells. SentencePiece puts a space before every text: the first one is left out."""
     for piece in pieces:

@@ -6,7 +6,7 @@ are worked out when they are asked for, so that a trace grows with the length of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,10 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError, RequestError
+from regard.look.aligning_heads import AligningHeads
+from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
+from regard.look.choice import choose
 from regard.look.contents import contents_of
 from regard.look.interventions import (
     Intervention,
@@ -24,7 +27,8 @@ from regard.look.interventions import (
     masked_source,
     to_json,
 )
-from regard.look.tokens import SPACE, Tokens
+from regard.look.notebook import HEIGHT, Frame
+from regard.look.tokens import Tokens, shown
 from regard.look.trace_file import read_file, write_file
 from regard.look.walk import Step, walk
 
@@ -43,7 +47,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """As one shows it: without its space."""
-        return self.piece.replace(SPACE, " ").strip() or self.piece
+        return shown(self.piece)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,6 +67,12 @@ class Trace:
     """What was changed inside of the model."""
     arrays: Mapping[str, np.ndarray]
     """Activations by address, as `regard.recording` names them; under `said`, what each layer would say."""
+    beam: BeamTree | None = None
+    """The search that found the outputs, where one was run for it and could be observed."""
+    engine: str = ""
+    """What found the outputs; none where they were given."""
+    weights_hash: str = ""
+    """Of the weights that were looked at, as the model folder names it; none where there is no folder."""
 
     def __repr__(self) -> str:
         sides = [str(len(side)) for side in (self.inputs, self.outputs) if side is not None]
@@ -203,9 +213,52 @@ class Trace:
             raise RequestError(f"no query {query}; the tokens go from 0 to {n - 1}")
         return walk(self, kind, layer, head, query)
 
-    def save(self, path: Path | str) -> None:
-        """Write one safetensors file; `Trace.load` reads it."""
-        write_file(Path(path), self._header(), self.arrays)
+    def save(
+        self,
+        path: Path | str,
+        view: str = "heads",
+        *,
+        kind: str | None = None,
+        layer: int | None = None,
+        head: int | Sequence[int] | None = None,
+        query: int | None = None,
+        aligning: AligningHeads | None = None,
+    ) -> None:
+        """Write the trace, or a view of it.
+
+        Args:
+            path: what is written follows from its end. `.safetensors` holds everything, and `Trace.load`
+                reads it; `.html` is a page that shows all of it; `.svg` and `.png` are pictures of a view,
+                `.csv` and `.npz` its numbers.
+            view: heads, matrix, lines, alignment, beam, positions, walk or steps.
+            kind: of attention; by default cross-attention, or the only one that there is.
+            layer: by default the last.
+            head: one or several; by default all of the layer.
+            query: the token of a walk; by default the first that is a word.
+            aligning: the heads that words are aligned by, such as those that a model folder keeps.
+
+        Raises:
+            RequestError: there is no such view or place, or the file cannot be written.
+        """
+        from regard.look.saving import WHOLE, save_view
+
+        if (path := Path(path)).suffix.lower() == WHOLE:
+            write_file(path, self._header(), self.arrays)
+        else:
+            where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+            save_view(self, path, choose(self, view, **where, aligning=aligning))
+
+    def show(self, height: int = HEIGHT) -> Frame:
+        """The whole page inside of a notebook, so many pixels high: the last line of a cell shows it."""
+        from regard.look.html import html
+
+        return Frame(html(self, tree=self.beam), height)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
+        """What a notebook shows: all heads as one picture, which runs nothing."""
+        from regard.look.views import picture
+
+        return {"text/plain": repr(self), "image/svg+xml": picture(self, choose(self))}
 
     @staticmethod
     def load(path: Path | str) -> Trace:
@@ -225,6 +278,9 @@ class Trace:
                 pieces=dict(header["pieces"]),
                 interventions=from_json(header["interventions"]),
                 arrays=arrays,
+                beam=None if (beam := header.get("beam")) is None else BeamTree.from_json(beam),
+                engine=header.get("engine", ""),
+                weights_hash=header.get("weights_hash", ""),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
             raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
@@ -240,6 +296,9 @@ class Trace:
             "wanted": list(self.wanted),
             "pieces": sorted([i, piece] for i, piece in self.pieces.items()),
             "interventions": to_json(self.interventions),
+            "beam": None if self.beam is None else self.beam.to_json(),
+            "engine": self.engine,
+            "weights_hash": self.weights_hash,
         }
 
     def _projected(self, which: str, kind: Kind, layer: int, head: int) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""One file for one trace: arrays as safetensors, the rest as JSON in its header, nothing that can execute."""
+"""One file for one trace, or for probes: arrays as safetensors, the rest as JSON in its header, no code."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import safetensors
@@ -14,40 +14,42 @@ from safetensors.numpy import save_file
 from regard.errors import RequestError
 
 FORMAT = 1
-KEY = "regard_trace"
+What = Literal["trace", "probes"]
 
 
-def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_file(
+    path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: What = "trace"
+) -> None:
     """Write the file beside its place, and rename it into it."""
     told = json.dumps({"format": FORMAT, **header}, ensure_ascii=False)
     partial = path.with_name(f".{path.name}.partial")
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
-        save_file(whole, partial, metadata={KEY: told})
+        save_file(whole, partial, metadata={f"regard_{what}": told})
         partial.replace(path)
     except (OSError, safetensors.SafetensorError) as error:
         partial.unlink(missing_ok=True)
         raise RequestError(f"{path} cannot be written: {error}") from error
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_file(path: Path, what: What = "trace") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays.
 
     Raises:
-        RequestError: there is no such file, or it holds no trace that this version reads.
+        RequestError: there is no such file, or it holds nothing of the kind that this version reads.
     """
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            told = (file.metadata() or {}).get(KEY)
+            told = (file.metadata() or {}).get(f"regard_{what}")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except (OSError, safetensors.SafetensorError) as error:
-        raise RequestError(f"{path} cannot be read as a trace: {error}") from error
+        raise RequestError(f"{path} cannot be read as a file of regard's: {error}") from error
     if told is None:
-        raise RequestError(f"{path} holds arrays, but no trace; `Trace.save` writes one")
+        raise RequestError(f"{path} holds arrays, but no {what}: it was written for something else")
     try:
         header = json.loads(told)
     except ValueError as error:
         raise RequestError(f"{path} is damaged: its header is no JSON ({error})") from error
     if not isinstance(header, dict) or header.pop("format", None) != FORMAT:
-        raise RequestError(f"{path} is a trace of another version of regard; look again, and save anew")
+        raise RequestError(f"{path} is of another version of regard; look again, and save anew")
     return header, arrays

@@ -7,7 +7,7 @@ model's weights where the formula names some, and the model's own numbers come o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,9 +38,27 @@ class Step:
     chinese: str
 
 
-def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[Step]:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What the sentences of a walk call its token, that token's place, and whatever had the most."""
+
+    token: str
+    place: str
+    most: str
+    share: str
+    best: str = ""
+    chance: str = ""
+
+
+GAPS = Called(*(f"{{{name}}}" for name in ("token", "place", "most", "share", "best", "chance")))
+"""Gaps to be filled in later: with them, the sentences of a walk are those of all its like."""
+
+
+def walk(
+    trace: Trace, kind: Kind, layer: int, head: int, query: int, called: Called | None = None
+) -> list[Step]:
     """All the steps, from what goes into the layer to what comes out of it, or of the model."""
-    walker = _Walker(trace, kind, layer, head, query)
+    walker = _Walker(trace, kind, layer, head, query, called or _called(trace, kind, layer, head, query))
     steps = [*walker.below(), *walker.attention(), *walker.add_and_norm(kind)]
     sublayers = sublayers_of(trace.config, stack_of(kind))
     for block in sublayers[sublayers.index(kind) + 1 :]:
@@ -50,6 +68,17 @@ def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[St
     return steps
 
 
+def _called(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Called:
+    weights_M = trace.attention(kind, layer, head)[query]
+    most = int(weights_M.argmax())
+    token, favourite = trace.queries(kind)[query].text, trace.keys(kind)[most].text
+    called = Called(token, str(query), favourite, f"{weights_M[most]:.3f}")
+    if query >= len(trace.arrays["said.normaliser"][-1]):
+        return called  # a classifier says nothing but its label
+    best = trace.candidates(query)[0]
+    return replace(called, best=best.text, chance=f"{best.probability:.3f}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Walker:
     trace: Trace
@@ -57,10 +86,11 @@ class _Walker:
     layer: int
     head: int
     query: int
+    called: Called
 
     @property
     def token(self) -> str:
-        return self.trace.queries(self.kind)[self.query].text
+        return self.called.token
 
     def step(self, name: str, said: Words, values: np.ndarray, rows: tuple[str, ...] = ()) -> Step:
         return Step(name, said.formula, said.latex, np.asarray(values), rows, said.english, said.chinese)
@@ -76,7 +106,7 @@ class _Walker:
             yield self.step("embedding", words.embedding(self.token, config), embedded)
             if f"{side}.positions" in trace.arrays:
                 position = trace.arrays[f"{side}.positions"][self.query]
-                yield self.step("position", words.position(self.query, config), position)
+                yield self.step("position", words.position(self.called.place, config), position)
                 yield self.step("x", words.placed(self.token), self.stream_into(self.kind))
             else:
                 yield self.step("x", words.unplaced(config), self.stream_into(self.kind))
@@ -102,8 +132,7 @@ class _Walker:
             "masked", words.masked(self.token, self.kind, bool(may_attend_M.all())), masked_M, keys
         )
         weights_M = trace.attention(*at)[self.query]
-        most = int(weights_M.argmax())
-        yield self.step("weights", words.weights(keys[most], float(weights_M[most])), weights_M, keys)
+        yield self.step("weights", words.weights(self.called.most, self.called.share), weights_M, keys)
         yield self.step("v", words.values(config, self.kind), trace.v(*at), keys)
         yield self.step("head", words.head(self.token), weights_M @ trace.v(*at))
         yield from self.joined()
@@ -164,7 +193,7 @@ class _Walker:
         )
         yield self.step("logits", words.logits(len(rows), is_label=is_label), logits, rows)
         yield self.step("normaliser", words.NORMALISER, normaliser)
-        said = words.probabilities(candidates[0].text, candidates[0].probability, is_label=is_label)
+        said = words.probabilities(self.called.best, self.called.chance, is_label=is_label)
         yield self.step("probabilities", said, np.exp(logits - normaliser), rows)
 
     def add_and_norm_at(self, block: BlockName) -> str:

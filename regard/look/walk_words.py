@@ -55,7 +55,7 @@ def embedding(token: str, config: ModelConfig) -> Words:
     )
 
 
-def position(place: int, config: ModelConfig) -> Words:
+def position(place: str, config: ModelConfig) -> Words:
     """What tells where a token stands."""
     if config.positions == "learned":
         return Words(
@@ -181,13 +181,13 @@ def masked(token: str, kind: Kind, sees_all: bool) -> Words:
     )
 
 
-def weights(most: str, share: float) -> Words:
+def weights(most: str, share: str) -> Words:
     """The shares of attention."""
     return Words(
         "softmax(scores)",
         r"\mathrm{softmax}(\mathrm{scores})",
-        f"The softmax turns scores into shares that sum to 1; the largest, {share:.3f}, goes to “{most}”.",
-        f"softmax 把分数变成总和为 1 的份额；最大的一份 {share:.3f} 归“{most}”。",
+        f"The softmax turns scores into shares that sum to 1; the largest, {share}, goes to “{most}”.",
+        f"softmax 把分数变成总和为 1 的份额；最大的一份 {share} 归“{most}”。",
     )
 
 
@@ -285,14 +285,14 @@ def logits(n: int, *, is_label: bool) -> Words:
     )
 
 
-def probabilities(best: str, share: float, *, is_label: bool) -> Words:
+def probabilities(best: str, share: str, *, is_label: bool) -> Words:
     """What the model says."""
     what, chinese_what = ("is the label", "是正确标签") if is_label else ("comes next", "紧接着出现")
     return Words(
         "exp(logit − z)",
         r"\exp(\mathrm{logit} - z)",
-        f"The softmax makes probabilities of them: “{best}” {what} with {share:.3f}.",
-        f"softmax 把它们变成概率：“{best}”{chinese_what}的概率是 {share:.3f}。",
+        f"The softmax makes probabilities of them: “{best}” {what} with {share}.",
+        f"softmax 把它们变成概率：“{best}”{chinese_what}的概率是 {share}。",
     )
 
 

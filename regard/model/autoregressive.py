@@ -10,11 +10,12 @@ from torch import Tensor
 
 from regard.errors import ShapeError
 from regard.model.assembly import Assembly
-from regard.model.cache import Cache, room_for
+from regard.model.cache import Cache, KeysValues, room_for
 from regard.model.decoder import Decoder
 from regard.model.embedding import Embedding
 from regard.model.output_probabilities import OutputProbabilities
 from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions
+from regard.model.slots import SlotKeysValues, Slots
 from regard.packing import Packed
 
 
@@ -43,6 +44,34 @@ class Autoregressive(Assembly):
         x_ND = self.embed(new, self.output_embedding, self.output_positions)
         states_ND, cache = self.decoder.extend(x_ND, cache, new.boundaries)
         return self.output_probabilities.log_probs(states_ND), cache
+
+    def step_in_slots(self, ids_R: Tensor, parents_BW: Tensor, slots: Slots) -> Tensor:
+        """One more token in every row, row w of a source going on from `parents_BW[:, w]`: log-probabilities.
+
+        The host learns and decides nothing here, so the step can be captured once and run again. The next
+        tokens go to `slots.place_1`, which is for the caller to move on.
+        """
+        recall = slots.follow(parents_BW)
+        x_RD = self.embed(Packed(ids_R, recall.new), self.output_embedding, self.output_positions)
+        states_RD = self.decoder.look_back(x_RD, slots.own, slots.memory, recall)
+        return self.output_probabilities.log_probs(states_RD)
+
+    def empty_slots(self, n_sources: int, beams: int, room: int, source_room: int, like: Tensor) -> Slots:
+        """Room for `room` tokens of each beam of each source; dtype and device as of `like`."""
+        own, memory = [], []
+        for layer in self.decoder.layers:
+            masked, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
+            places = (n_sources, beams, room, masked.n_heads)
+            k, v = like.new_zeros(*places, masked.d_k), like.new_zeros(*places, masked.d_v)
+            own.append(SlotKeysValues(k, v))
+            if of_memory is not None:
+                shape = (n_sources, of_memory.n_heads, source_room)
+                k, v = like.new_zeros(*shape, of_memory.d_k), like.new_zeros(*shape, of_memory.d_v)
+                memory.append(KeysValues(k, v))
+        ancestry = torch.zeros(n_sources, beams, beams, room, dtype=torch.bool, device=like.device)
+        exists = torch.ones(n_sources, source_room, dtype=torch.bool, device=like.device)
+        place_1 = torch.zeros(1, dtype=torch.int64, device=like.device)
+        return Slots(tuple(own), ancestry, place_1, tuple(memory), exists)
 
     def empty_cache(self, n_rows: int, capacity: int, like: Tensor) -> Cache:
         """Room for `capacity` tokens in each of `n_rows` rows; dtype and device as of `like`."""

@@ -6,6 +6,8 @@ The decoder alone (`memory=False`) is the same stack without the attention to an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
@@ -15,6 +17,7 @@ from regard.model.cache import Cache, KeysValues, Recall
 from regard.model.feed_forward import FeedForward
 from regard.model.masks import SameSequence
 from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.slots import SlotKeysValues
 from regard.model.taps import tap
 from regard.packing import Boundaries
 
@@ -43,7 +46,9 @@ class DecoderLayer(nn.Module):
             x = self.add_and_norm[1](x, lambda y: of_memory(y, memory, may_attend_memory))
         return self.add_and_norm[-1](x, self.feed_forward)
 
-    def extend(self, x_ND: Tensor, own: KeysValues, memory: KeysValues | None, recall: Recall) -> Tensor:
+    def extend(
+        self, x_ND: Tensor, own: KeysValues | SlotKeysValues, memory: KeysValues | None, recall: Recall
+    ) -> Tensor:
         """New tokens only, looking back through the cache."""
         of_self, of_memory = self.masked_multi_head_attention, self.multi_head_attention
         x_ND = self.add_and_norm[0](x_ND, lambda y: of_self.extend(y, own, recall))
@@ -72,11 +77,19 @@ class Decoder(nn.Module):
 
     def extend(self, x_ND: Tensor, cache: Cache, new: Boundaries) -> tuple[Tensor, Cache]:
         """The same for new tokens alone, and the cache with them in it."""
-        recall = cache.recall(new)
+        return self.look_back(x_ND, cache.own, cache.memory, cache.recall(new)), cache.advanced(new)
+
+    def look_back(
+        self,
+        x_ND: Tensor,
+        own: Sequence[KeysValues | SlotKeysValues],
+        memory: Sequence[KeysValues],
+        recall: Recall,
+    ) -> Tensor:
+        """States of new tokens, from what is remembered of those before them and of the memory."""
         for i, layer in enumerate(self.layers):
-            memory = cache.memory[i] if cache.memory else None
-            x_ND = layer.extend(x_ND, cache.own[i], memory, recall)
-        return tap(self, "output", self.norm(x_ND)), cache.advanced(new)
+            x_ND = layer.extend(x_ND, own[i], memory[i] if memory else None, recall)
+        return tap(self, "output", self.norm(x_ND))
 
     def remember(self, memory_BSD: Tensor) -> tuple[KeysValues, ...]:
         """Keys and values of a padded memory, for every layer."""

@@ -28,8 +28,8 @@ def dense_attention(
     q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None, scale: float
 ) -> Tensor:
     """Fused attention on ordinary tensors; zeros, never NaN, for a query that may attend to nothing."""
-    if may_attend is None:
-        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, scale=scale)
+    if may_attend is None or may_attend.dtype != torch.bool:  # nothing to hide, or a bias made by `Slots`
+        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=may_attend, scale=scale)
     # The fused kernels divide 0 by 0 in an empty row: let it attend to everything, then take the result away.
     may_attend = torch.atleast_2d(may_attend)
     sees_something = may_attend.any(dim=-1, keepdim=True)

@@ -21,6 +21,7 @@ from regard.model.masks import SameSequence
 from regard.model.positional_encoding import rotate
 from regard.model.scaled_dot_product_attention import check_may_attend, masked_softmax
 from regard.model.similarity import make_similarity
+from regard.model.slots import SlotKeysValues
 from regard.model.taps import is_recording, tap
 
 
@@ -88,7 +89,7 @@ class MultiHeadAttention(nn.Module):
         _, k_BSHK = self.similarity.prepare(k_BSHK, k_BSHK)
         return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
 
-    def extend(self, x_ND: Tensor, past: KeysValues, recall: Recall) -> Tensor:
+    def extend(self, x_ND: Tensor, past: KeysValues | SlotKeysValues, recall: Recall) -> Tensor:
         """Attention of new tokens on themselves and on what came before, where their keys and values go."""
         q, k, v = self.w_q(x_ND), self.w_k(x_ND), self.w_v(x_ND)  # few tokens: to join the weights costs more
         q, k = self._turn(q, recall.new.positions_N), self._turn(k, recall.new.positions_N)

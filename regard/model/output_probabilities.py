@@ -19,4 +19,4 @@ class OutputProbabilities(Linear):
     def log_probs(self, x: Tensor) -> Tensor:
         """Log softmax(x W), in float32 at least."""
         logits = self(x)
-        return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+        return torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))

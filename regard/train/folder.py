@@ -4,6 +4,7 @@ RUN/data/           what it learns from, when that was made from files (`prepara
 RUN/config.toml     the whole configuration, which may not change when the run is resumed
 RUN/journal.jsonl   what happened
 RUN/curves.svg      the same as a picture
+RUN/probes/         where every head looked in a few sentences, at each validation
 RUN/checkpoints/    the newest checkpoints
 RUN/best/           the model folder with the lowest validation loss
 RUN/last/           the model folder at the end

@@ -84,11 +84,15 @@ class Run:
         sharded: bool = False,
         listeners: Sequence[Listener] = (),
         sample: Callable[[Transformer], dict[str, Any]] = lambda _: {},
+        probe: Callable[[Transformer, int], None] = lambda *_: None,
     ) -> None:
-        """`sample(model)` is asked at each validation for more to tell: a score of outputs, an example."""
+        """`sample(model)` is asked at each validation for more to tell: a score of outputs, an example.
+
+        `probe(model, step)` is shown the model at each validation, and before the first step.
+        """
         self.folder, self.config, self.data = folder, config, data
         self.world = World(torch.device("cpu")) if world is None else world
-        self.listeners, self.sample = list(listeners), sample
+        self.listeners, self.sample, self.probe = list(listeners), sample, probe
         refuse_clash(config.training, sharded=sharded)
         if self.world.is_main:
             claim(folder, config)
@@ -114,6 +118,8 @@ class Run:
     def train(self) -> str:
         """Train until a limit is reached or somebody asks to stop; says which."""
         training = self.config.training
+        if self.progress.step == 0 and self._is_whole:
+            self.probe(self.model, 0)
         with self.stream, asked_to_stop() as asked:
             reason = self.reason_to_stop()
             # Several processes must do the same: who is asked says so in the next step, and all learn it.
@@ -129,6 +135,11 @@ class Run:
                 if reason is None and self.progress.step % training.checkpoint_every == 0:
                     self._checkpoint()
             return self._leave(reason)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether this process has the whole model, and speaks for all."""
+        return self.world.is_main and not self.learner.sharded
 
     def reason_to_stop(self) -> str | None:
         """The limit that is reached, in words; None while there is none."""
@@ -243,7 +254,9 @@ class Run:
         progress.validated = progress.step
         with self.learner.published():
             facts = self._measure()
-            more = self.sample(self.model) if self.world.is_main and not self.learner.sharded else {}
+            more = self.sample(self.model) if self._is_whole else {}
+            if self._is_whole:
+                self.probe(self.model, progress.step)
             better = facts["valid_loss"] < progress.best_loss
             if better:
                 progress.best_loss, progress.best_step = facts["valid_loss"], progress.step

@@ -9,13 +9,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regard.bundle import load_bundle
 from regard.config import RunConfig
+from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.direction import Direction, Directions
 from regard.errors import CorpusError
 from regard.evaluate.translation import TranslationScore, score_translations
+from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
 from regard.look.curves import curves_svg
+from regard.look.measuring_heads import MEASURED, measure_heads
 from regard.model.transformer import Transformer
 from regard.text.normalisation import composed
 from regard.train.folder import DATA, has_begun
@@ -30,10 +35,13 @@ from regard.train.preparation import (
     prepare_pairs,
     prepared_pairs,
 )
+from regard.train.probing import Probing
 from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
 
+LINKED = 3000
+"""Pairs of the training set that help to learn the links by which heads are measured."""
 Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
 """Who hears of a run for as long as it lasts."""
 
@@ -73,7 +81,18 @@ class TranslatorRun:
         if world.is_main:
             subwords, valid = self.prepared.subwords, self.prepared.data.valid
             sample = Trial(valid, subwords, config.task, config.decoding)
-        self.run = Run(folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample)
+        probing = Probing(
+            folder,
+            self.prepared.data.valid,
+            self.prepared.subwords,
+            sentences=config.training.probe_sentences,
+            every=config.training.validate_every,
+        )
+        self.run = Run(
+            folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample, probe=probing
+        )
+        if world.is_main:
+            probing.go_on_from(self.run.progress.step)
 
     def train(self, watch: Watch) -> str:
         """Train until a limit is reached or somebody asks to stop; says which."""
@@ -103,6 +122,20 @@ class TranslatorRun:
         name = f"{direction.source}-{direction.target}"
         return Tested(direction=name, score=score, sources=sources, outputs=outputs)
 
+    def align(self) -> AligningHeads:
+        """Measure which heads of the best model align words, on the validation set, and keep that with it.
+
+        Raises:
+            RequestError: the pairs are too few.
+        """
+        best = self.folder / "best"
+        model, data = load_bundle(best, self.world.device).model, self.prepared.data
+        assert isinstance(model, Transformer)
+        held_out, others = _some(data.valid, MEASURED), _some(data.train, LINKED)
+        heads = measure_heads(model, self.prepared.subwords, held_out, others)
+        keep_aligning_heads(best, heads)
+        return heads
+
     def _prepare(self, source: Callable[[], PairsSource], tell: Tell, follow: Follow) -> Prepared:
         data = self.folder / DATA
         if self.world.is_main:
@@ -119,3 +152,8 @@ class TranslatorRun:
         if "valid_loss" in event:
             title = self.folder.resolve().name
             write_whole(self.folder / "curves.svg", curves_svg(Journal(self.folder / "journal.jsonl"), title))
+
+
+def _some(store: Store, n: int) -> list[tuple[np.ndarray, ...]]:
+    """At most so many pairs of a store, from all over it."""
+    return [store[int(i)] for i in np.unique(np.linspace(0, len(store) - 1, n).astype(np.int64))]

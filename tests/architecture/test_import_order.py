@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
-    {"errors", "version", "allocator", "durable"},
+    {"errors", "version", "allocator", "durable", "page"},
     {"config"},
     {"packing", "text"},
     {"model", "loss"},
@@ -17,6 +17,7 @@ LADDER = [
     {"exchange"},
     {"engine"},
     {"look", "evaluate"},
+    {"loaded"},
     {"train", "serve", "scale"},
     {"cli"},
 ]

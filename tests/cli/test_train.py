@@ -9,6 +9,7 @@ import time
 import pytest
 
 from regard.data.numerals import sample
+from regard.look.probes import probes
 
 QUICK = [
     *("--preset", "numerals", "--set", "training.max_steps=6", "--set", "training.validate_every=3"),
@@ -47,6 +48,11 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
     assert "800 lines" in first.stderr
     run = files / "runs" / "zh-en"
     assert {path.name for path in run.iterdir()} >= {"best", "last", "journal.jsonl", "config.toml", "data"}
+    assert [step for step, _ in probes(run)] == [0, 3, 6]
+    assert "words are aligned by heads" in first.stderr
+    kept = json.loads((run / "best" / "alignment.json").read_text())
+    assert 0 <= kept["accuracy"] <= 1
+    assert kept["n_pairs"] > 0
     scores = json.loads((run / "scores.json").read_text())
     assert f"BLEU {scores['bleu']:.2f}" in first.stdout
     assert "tok:13a" in scores["bleu_signature"]

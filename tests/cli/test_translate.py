@@ -232,3 +232,34 @@ def test_lines_come_in_blocks_as_they_arrive():
     assert [line.number for line in found] == [1, 2, 3, 4, 5]
     assert [line.text for line in found] == ["三", "四", "", "", "z"]
     assert [line.problem is None for line in found] == [True, True, True, False, True]
+
+
+def test_words_are_aligned_when_asked_for(translate):
+    found = json.loads(translate("三月四日", "--json", "--alignment").out)
+    assert found["aligned_by"].startswith("heads 0.0, 0.1, 0.2 (layer.head), unmeasured")
+    assert found["alignment"]
+    for link in found["alignment"]:
+        assert "三月四日"[link["source_start"] : link["source_end"]] == link["source"]
+        assert found["text"][link["target_start"] : link["target_end"]] == link["target"]
+    assert json.loads(translate("三月四日", "--json").out)["alignment"] == []
+    refused = translate("三月四日", "--alignment")
+    assert (refused.status, "add --json" in refused.err) == (2, True)
+
+
+def test_what_must_stay_stays(translate):
+    assert "四月" not in translate("三月四月").out
+    assert "四月" in translate("三月四月", "--keep", "四月", "--keep", "六月").out
+
+
+def test_what_is_too_long_is_cut_or_refused_line_by_line(translate):
+    stdin = "三月\n" + "三" * 700 + "\n五月\n"
+    found = translate("--too-long", "error", stdin=stdin)
+    assert found.status == 2
+    out = lines(found.out)
+    assert out[1] == ""
+    assert [out[0], out[2]] == [lines(translate("三月").out)[0], lines(translate("五月").out)[0]]
+    assert "standard input:2: " in found.err
+    assert "tokens, and the model reads 60 at most" in found.err
+    assert translate("--too-long", "split", stdin=stdin).status == 0
+    wrong = translate("三月", "--too-long", "shrink")
+    assert (wrong.status, 'too_long is "split" or "error"' in wrong.err) == (2, True)

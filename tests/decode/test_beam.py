@@ -102,9 +102,7 @@ class TestTheMoves:
 
     beams = Beams(
         scores_BW=torch.tensor([[log(0.5), log(0.4)]]),
-        last_R=torch.tensor([1, 2]),
-        ids_RT=torch.tensor([[1], [2]]),
-        token_log_probs_RT=torch.tensor([[log(0.5)], [log(0.4)]]),
+        last_BW=torch.tensor([[1, 2]]),
         sources_B=torch.tensor([0]),
     )
     log_probs = torch.tensor([[log(0.6), log(0.3), log(0.1)], [log(0.5), log(0.05), log(0.45)]])
@@ -135,6 +133,6 @@ class TestTheMoves:
     @pytest.mark.parametrize(("best", "settled"), [(-0.5, True), (-0.6, False)])
     def test_retire_weighs_the_best_that_can_still_come(self, best, settled):
         """The best that goes on has log-probability -1; at the limit it would be divided by 2."""
-        beams = Beams(torch.tensor([[-1.0, -3.0]]), *[torch.empty(2, 0)] * 3, torch.tensor([0]))
-        ended = Ended(torch.tensor([[0.0, best]]), *[torch.empty(0)] * 3, torch.tensor([2]))
+        beams = Beams(torch.tensor([[-1.0, -3.0]]), torch.tensor([[1, 2]]), torch.tensor([0]))
+        ended = Ended(torch.tensor([[0.0, best]]), *[torch.empty(0)] * 4, torch.tensor([2]))
         assert retire(beams, ended, torch.tensor([2.0]), None).tolist() == [settled]

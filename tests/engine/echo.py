@@ -4,10 +4,16 @@ from regard.decode.hypothesis import Hypothesis
 
 
 class Echo:
-    name = "echo"
+    name, lanes = "echo", 1
 
     def __init__(self):
         self.asked = []
+
+    def room(self, _search):
+        return 100
+
+    def lane(self):
+        return self
 
     def refusal(self, _search, _requests):
         return None

@@ -63,8 +63,19 @@ def test_what_cannot_be_loaded_is_refused(talkers, tmp_path, subwords):
     refused(ConfigError, "device = 'cuda' was asked for", one, engine="ctranslate2", device="cuda")
     refused(ConfigError, "quantisation = 'int8' is for CTranslate2", one, engine="torch", quantisation="int8")
     for architecture in ("decoder", "encoder"):
-        folder = save_bundle(tmp_path / architecture, small_model(architecture=architecture))
-        refused(ConfigError, f"a model of the {architecture} alone, which does not translate", folder)
+        alone = small_model(architecture=architecture)
+        refused(BundleError, "has no subwords.model", save_bundle(tmp_path / f"mute-{architecture}", alone))
+        folder = save_bundle(tmp_path / architecture, alone, subwords=subwords.model)
+        words = f"a model of the {architecture} alone, which does not translate"
+        refused(ConfigError, words, [folder])
+        model = regard.load(folder)  # it can be looked at
+        for ask, texts in (
+            (model.translate, ("三",)),
+            (model.stream, ("三",)),
+            (model.score, (["三"], ["3"])),
+        ):
+            with pytest.raises(ConfigError, match=words):
+                ask(*texts)
     mute = save_bundle(tmp_path / "mute", small_model())
     refused(BundleError, "has no subwords.model", mute)
     other = save_bundle(tmp_path / "other", small_model(), subwords=subwords.model + b"\x00")

@@ -28,7 +28,7 @@ def words_of(words):
 
 
 def test_words_are_aligned_by_the_rows_of_their_own_tokens():
-    aligned = align(pinned(2), [(1, 2)])
+    aligned = align(pinned(2), [(1, 2)], "own")
     assert words_of(aligned.inputs) == ["猫", "坐", "在", "垫", "子", "上", "。"]
     assert words_of(aligned.outputs) == ["the", "cat", "sat"]
     np.testing.assert_array_equal(aligned.shares[1], np.eye(7)[0])
@@ -42,7 +42,7 @@ def test_words_are_aligned_by_the_rows_of_their_own_tokens():
 def test_several_heads_are_averaged_and_pieces_joined():
     model = model_of()
     trace = look(model, subwords(), "a 龘 cat", "two 龘")
-    aligned = align(trace, [(0, 1), (2, 0)])
+    aligned = align(trace, [(0, 1), (2, 0)], "own")
     mean = (trace.attention("cross", 0, 1) + trace.attention("cross", 2, 0)) / 2
     assert words_of(aligned.inputs) == ["a", "龘", "cat"]
     columns = next(word for word in trace.inputs.words if word.text == "龘")
@@ -55,7 +55,7 @@ def test_several_heads_are_averaged_and_pieces_joined():
 
 def test_the_heads_that_align_best_are_found_by_measuring():
     traces, links = [pinned(2), pinned(2)], [[(0, 1), (1, 2)], [(0, 1)]]
-    accuracy = accuracy_of_each_head(traces, links)
+    accuracy = accuracy_of_each_head(traces, links, "own")
     assert accuracy.shape == (3, 3)
     assert accuracy[1, 2] == 1.0
     assert best_heads(accuracy, 1) == ((1, 2),)

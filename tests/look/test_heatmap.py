@@ -5,7 +5,7 @@ import pytest
 
 from regard.errors import ShapeError
 from regard.look.heatmap import heatmap_svg, heatmaps_svg
-from regard.look.shades import LEVELS, level, shades_style
+from regard.look.shades import ONE_WAY
 from tests.look.pictures import all_of, outside, overlapping, size, texts
 
 ENGLISH = ["the", "meeting", "starts", "at", "three", "end"]
@@ -73,7 +73,10 @@ def test_short_words_stand_upright_and_long_ones_lean():
 
 def test_heads_share_one_scale():
     picture = heatmaps_svg([[[0.1]], [[0.4]]], ["a"], ["b"], "x")
-    assert [cell.get("class") for cell in cells(picture)] == [f"s{level(0.1, 0.5)}", f"s{level(0.4, 0.5)}"]
+    assert [cell.get("class") for cell in cells(picture)] == [
+        f"s{ONE_WAY.level(0.1, 0.5)}",
+        f"s{ONE_WAY.level(0.4, 0.5)}",
+    ]
     assert "0.5" in texts(picture)
     assert {"head 1", "head 2"} <= set(texts(picture))
 
@@ -90,9 +93,9 @@ def test_heads_have_the_names_they_are_given():
     )
 
 
-@pytest.mark.parametrize(("value", "shade"), [(0.0, 0), (1.0, LEVELS - 1), (0.5, 32)])
+@pytest.mark.parametrize(("value", "shade"), [(0.0, 0), (1.0, ONE_WAY.levels - 1), (0.5, 32)])
 def test_shades_by_hand(value, shade):
-    assert level(value, 1.0) == shade
+    assert ONE_WAY.level(value, 1.0) == shade
 
 
 def test_weights_that_are_all_zero_are_drawn():
@@ -111,9 +114,9 @@ def lightness(colour):
 
 @pytest.mark.parametrize("part", [0, 1], ids=["day", "night"])
 def test_shades_change_evenly_to_the_eye(part):
-    rules = shades_style().split("@media")[part]
+    rules = ONE_WAY.style.split("@media")[part]
     light = [lightness(colour) for colour in re.findall(r"\.s\d+\{fill:#(\w{6})\}", rules)]
-    assert len(light) == LEVELS
+    assert len(light) == ONE_WAY.levels
     steps = np.diff(light) * (1 if part else -1)
     assert steps.min() > 0
     assert steps.max() < 2 * steps.mean()

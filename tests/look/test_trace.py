@@ -144,7 +144,9 @@ def test_without_a_target_the_best_hypothesis_is_traced():
     trace = look(model, subwords(), SOURCE, search=search)
     assert trace.wanted[:-1] == best.ids == trace.outputs.ids[1:]
     close(trace.log_probs[: len(best.token_log_probs)], best.token_log_probs, torch.float32)
-    assert look(model, subwords(), ids, best.ids) == trace
+    assert trace.engine == "torch"
+    assert trace.beam.ids(trace.beam.winner.id)[: len(best.ids)] == best.ids
+    assert look(model, subwords(), ids, best.ids) == replace(trace, beam=None, engine="")
 
 
 def test_the_decoder_alone_reads_the_source_and_then_the_target():
@@ -195,8 +197,8 @@ def test_traces_differ_when_a_text_a_number_or_an_intervention_does(tmp_path):
     assert trace != look(model, subwords(), SOURCE, "the cat")
     changed = trace_of(model, interventions=[HeadOff(kind="cross", layer=1, head=2), MaskSource(token=1)])
     assert trace != changed
-    changed.save(tmp_path / "changed")
-    assert Trace.load(tmp_path / "changed").interventions == changed.interventions
+    changed.save(tmp_path / "changed.safetensors")
+    assert Trace.load(tmp_path / "changed.safetensors").interventions == changed.interventions
     arrays = {name: array.copy() for name, array in trace.arrays.items()}
     arrays["encoder.output"][0, 0] += 1e-9
     assert trace != replace(trace, arrays=arrays)
@@ -280,11 +282,11 @@ def test_what_cannot_be_looked_at_is_refused():
 
 
 def test_a_file_that_is_no_trace_is_refused(tmp_path):
-    path = tmp_path / "file"
-    with pytest.raises(RequestError, match="cannot be read as a trace"):
+    path = tmp_path / "file.safetensors"
+    with pytest.raises(RequestError, match="cannot be read as a file"):
         Trace.load(path)
     path.write_bytes(b"not a safetensors file at all")
-    with pytest.raises(RequestError, match="cannot be read as a trace"):
+    with pytest.raises(RequestError, match="cannot be read as a file"):
         Trace.load(path)
     arrays = {"x": np.zeros(3)}
     safetensors.numpy.save_file(arrays, path)
@@ -305,11 +307,11 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path):
     with pytest.raises(RequestError, match=r"lacks 1 arrays, such as encoder\.output"):
         Trace.load(path)
     with pytest.raises(RequestError, match="cannot be written"):
-        trace.save(tmp_path / "no" / "such" / "folder")
-    (tmp_path / "taken").mkdir()
+        trace.save(tmp_path / "no" / "such" / "folder.safetensors")
+    (tmp_path / "taken.safetensors").mkdir()
     with pytest.raises(RequestError, match="cannot be written"):
-        trace.save(tmp_path / "taken")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "taken"]
+        trace.save(tmp_path / "taken.safetensors")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file.safetensors", "taken.safetensors"]
 
 
 def test_numbers_are_those_of_a_float32_model_too():
@@ -330,10 +332,10 @@ def test_the_names_of_shapes_are_true():
 
 
 def test_a_saved_trace_is_read_and_walked_through_without_torch(tmp_path):
-    trace_of(model_of(torch.float32)).save(tmp_path / "trace")
+    trace_of(model_of(torch.float32)).save(tmp_path / "trace.safetensors")
     script = (
         "import sys; from regard.look.trace import Trace\n"
         "trace = Trace.load(sys.argv[1]); trace.walk('cross', 2, 1, 1)\n"
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "trace"], check=True)
+    subprocess.run([sys.executable, "-c", script, tmp_path / "trace.safetensors"], check=True)

@@ -1,0 +1,77 @@
+"""`regard look`: what a model did with one text, on the terminal or in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.cli.options import DeviceOption
+
+
+def look(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text that the model reads.")],
+    *,
+    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run's.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What the model is to have written; by default, what it finds."),
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="heads, matrix, lines, alignment, beam, positions, walk or steps."),
+    ] = "heads",
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of attention: encoder, decoder, or cross, where there is one."),
+    ] = None,
+    layer: Annotated[int | None, typer.Option(help="Counts from 0; by default the last.")] = None,
+    head: Annotated[
+        list[int] | None, typer.Option(help="Counts from 0; may be repeated; by default all of the layer.")
+    ] = None,
+    query: Annotated[
+        int | None, typer.Option(help="The token of a walk, from 0; by default the first word.")
+    ] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses that the search keeps at each step; 1 is greedy.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Where to write: .html for a page, .svg or .png for a picture, .csv or .npz for its numbers,"
+            " .safetensors for everything; by default the terminal.",
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Show what a model did with a text: where each head looked, what was said, how the search went.
+
+    Of a translator the text is translated; a language model reads it, and a classifier labels it.
+    """
+    from regard.loaded import load
+    from regard.look.choice import choose
+    from regard.look.saving import check_suffix
+
+    if out is not None:
+        check_suffix(out)  # before minutes go into it
+    loaded = load(model, device=device)
+    searches = target is None and loaded.description.config.architecture == "encoder-decoder"
+    shows_search = view == "beam" or (out is not None and out.suffix.lower() == ".html")
+    if beam is None and searches and shows_search:
+        beam = loaded.decoding.beam_size  # named, so that the search is observed
+    trace = loaded.look(source, target, beam_size=beam)
+    where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+    where["aligning"] = loaded.aligning_heads
+    if out is None:
+        from rich.console import Console
+
+        from regard.look.terminal.views import printed
+
+        Console().print(printed(trace, choose(trace, view, **where)))
+    else:
+        trace.save(out, view, **where)
+        typer.echo(out)

@@ -1,0 +1,243 @@
+"""What `regard.load` opens: a model that works as fast as it can, and shows how when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from regard.bundle.bundle import Description, describe_bundle
+from regard.engine.aligner import Aligner
+from regard.engine.engine import Request
+from regard.engine.engines import Engines
+from regard.engine.loading import (
+    EngineName,
+    load_onto,
+    model_folder,
+    of_another_task,
+    open_as,
+    subword_model,
+)
+from regard.engine.model import Model
+from regard.engine.options import Options
+from regard.engine.translator import Translator
+from regard.errors import RequestError
+from regard.exchange.ctranslate2_file import Quantisation
+from regard.look.aligning_heads import (
+    AligningHeads,
+    keep_aligning_heads,
+    read_aligning_heads,
+    usual_heads,
+)
+from regard.text.subwords import Subwords
+
+if TYPE_CHECKING:  # torch is not imported before somebody looks
+    import numpy as np
+
+    from regard.bundle import Bundle
+    from regard.look.blocks import Kind
+    from regard.look.interventions import Intervention
+    from regard.look.looking import Text
+    from regard.look.trace import Trace
+    from regard.model.transformer import Transformer
+
+
+def load(
+    folder: Path | str | Sequence[Path | str],
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    quantisation: Quantisation | None = None,
+) -> LoadedModel:
+    """Open a model: one that translates, or one for another task, which can be looked at.
+
+    Args:
+        folder: a model folder, or a run's, whose best model is meant; several are an ensemble, which takes
+            torch.
+        engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
+            tell what ran.
+        device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
+            `auto` takes torch where `cuda` is asked for.
+        threads: CPU cores to use; by default all that there are.
+        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
+            it; torch knows float32 and bfloat16, which is its default on GPUs.
+
+    Raises:
+        BundleError: a model folder is missing, damaged or without subwords.
+        ConfigError: the engine does not exist, or cannot run the model.
+    """
+    if isinstance(folder, Path | str):
+        described = describe_bundle(model_folder(folder))
+        if described.config.architecture != "encoder-decoder":
+            return _to_be_looked_at(described, device)
+    return open_as(
+        LoadedModel, folder, engine=engine, device=device, threads=threads, quantisation=quantisation
+    )
+
+
+class LoadedModel(Model):
+    """A loaded model: text in, text out, and everything between."""
+
+    def look(
+        self,
+        source: Text,
+        target: Text | None = None,
+        *,
+        to: str | None = None,
+        interventions: Sequence[Intervention] = (),
+        beam_size: int | None = None,
+    ) -> Trace:
+        """Trace what the model does with a text.
+
+        A translation is found as fast as usual, by the engine that translates. Where torch does it, the trace
+        has the tree of the search; with a beam size, or with interventions, torch always does it. The weights
+        that are looked at are read when one looks for the first time.
+
+        Args:
+            source: what it reads, in one piece: a text, or token ids.
+            target: what it is to have written, whole or in part: a text, or token ids, such as those of a
+                node of a beam tree. Without one, a translation is searched for.
+            to: the language to translate into; where a model knows both directions, else the source tells.
+            interventions: what to change inside of the model, in the search too.
+            beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
+
+        Raises:
+            RequestError: a text is too long, interventions do not fit it, or several models were loaded.
+        """
+        from regard.look.looking import look
+
+        bundle = self._watched
+        ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
+        answer = None if target is None else self._fitting(self._encoded(target))
+        searching = answer is None and bundle.config.architecture == "encoder-decoder"
+        if beam_size is not None and not searching:
+            raise RequestError("beam_size is for a search, and here there is nothing to search for")
+        search, engine = Options(beam_size=beam_size).search(self.decoding), ""
+        if searching and beam_size is None and not interventions:
+            chosen = self._engines.choose(request := Request(ids=ids), search)
+            if chosen.name != "torch":  # which is observed below
+                ((best, *_),) = chosen.decode([request], search)
+                answer, engine = best.ids, chosen.name
+        trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
+        return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
+
+    def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
+        """For each kind (layers, heads): how much likelier what was written becomes without this head.
+
+        Raises:
+            RequestError: the trace cannot have come from this model.
+        """
+        from regard.look.head_effects import effect_of_each_head
+
+        return effect_of_each_head(self._watched.model, trace)
+
+    def positions(self, length: int) -> np.ndarray | None:
+        """What is added to the embeddings at the first places, (length, d_model); None where nothing is.
+
+        Raises:
+            ShapeError: fewer positions were learned.
+        """
+        from regard.packing import pack
+
+        model = self._watched.model
+        side = "input_positions" if hasattr(model, "input_positions") else "output_positions"
+        positions = getattr(model, side)
+        if positions is None:
+            return None
+        device = next(model.parameters()).device
+        found: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
+        return found
+
+    def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
+        """Measure which heads align words best, on pairs not trained on, and keep that in the folder.
+
+        Args:
+            sources: texts, such as the lines of a file; a few hundred are enough, a thousand are used.
+            targets: their translations.
+
+        Raises:
+            RequestError: the pairs are too few, or the model has no cross-attention.
+        """
+        from regard.look.measuring_heads import measure_heads
+
+        model = self._translator_to_watch
+        lines = (
+            (source.rstrip("\n"), target.rstrip("\n"))
+            for source, target in zip(sources, targets, strict=True)
+        )
+        pairs = [(self.read(source), self._encoded(target)) for source, target in lines]
+        heads = measure_heads(model, self.subwords, pairs)
+        keep_aligning_heads(self.folders[0], heads)
+        self.__dict__.pop("aligning_heads", None)  # to be read anew
+        return heads
+
+    @cached_property
+    def aligning_heads(self) -> AligningHeads:
+        """The heads that words are aligned by: as measured, or else those that are taken unmeasured."""
+        return read_aligning_heads(self.folders[0]) or usual_heads(self.description.config)
+
+    def translator(self, **options: Any) -> Translator:
+        """What translates lists of texts in one way: for those who call it many times.
+
+        Raises:
+            ConfigError: the model is for another task.
+        """
+        if self.description.config.architecture != "encoder-decoder":
+            raise of_another_task(self.description)
+        return super().translator(**options)
+
+    def _aligner(self) -> Aligner:
+        from regard.look.word_aligner import WordAligner
+
+        return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
+
+    @property
+    def _translator_to_watch(self) -> Transformer:
+        from regard.model.transformer import Transformer
+
+        if not isinstance(model := self._watched.model, Transformer):
+            raise RequestError("only an encoder-decoder model aligns outputs with inputs")
+        return model
+
+    @cached_property
+    def description(self) -> Description:
+        """What can be told of the folder, the first where there are several."""
+        return describe_bundle(self.folders[0])
+
+    @cached_property
+    def _watched(self) -> Bundle:
+        """The model that is looked at."""
+        if len(self.folders) != 1:
+            raise RequestError(
+                f"{len(self.folders)} models were loaded together: load one alone to look inside"
+            )
+        return load_onto(self.folders[0], self.device)
+
+    def _encoded(self, text: Text) -> Sequence[int]:
+        return self.subwords.encode_one(text).tolist() if isinstance(text, str) else text
+
+    def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
+        if len(ids) >= self.max_length:
+            most = f"the model reads {self.max_length - 1:,} at most"
+            raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
+        return tuple(int(i) for i in ids)
+
+
+def _to_be_looked_at(described: Description, device: str) -> LoadedModel:
+    """A model for another task; whoever wants a translation of it is told why there is none."""
+
+    def refuse() -> NoReturn:
+        raise of_another_task(described)
+
+    return LoadedModel(
+        Engines([refuse]),
+        Subwords(subword_model(described)),
+        max_length=described.config.max_length,
+        decoding=described.decoding,
+        task=described.task,
+        folders=[described.folder],
+        device=device,
+    )

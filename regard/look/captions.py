@@ -1,0 +1,45 @@
+"""How pictures and tables call what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regard.look.blocks import Kind
+
+if TYPE_CHECKING:
+    from regard.look.trace import Trace
+
+KIND_NAMES: dict[Kind, str] = {
+    "encoder": "encoder self-attention",
+    "decoder": "masked decoder self-attention",
+    "cross": "cross-attention",
+}
+LOOKS: dict[Kind, str] = {
+    "encoder": "a row: a token that looks · a column: a token that it looks at",
+    "decoder": "a row: a token that looks · a column: a token that it looks at",
+    "cross": "a row: a token written · a column: a token read",
+}
+
+
+def title_of(trace: Trace) -> str:
+    """What was read, and what was written or decided."""
+    read = trace.inputs.text if trace.inputs is not None else ""
+    if trace.config.architecture == "encoder":
+        return f"{read} → {trace.candidates(0)[0].text}"
+    assert trace.outputs is not None, "a decoder without outputs"
+    return f"{read} → {trace.outputs.text}" if read else trace.outputs.text
+
+
+def place_name(kind: Kind, layer: int, heads: Sequence[int] = ()) -> str:
+    """Where one looks: a kind, a layer and its heads."""
+    named = f"{KIND_NAMES[kind]}, layer {layer}"
+    if not heads:
+        return named
+    return f"{named}, head{'s' if len(heads) > 1 else ''} {', '.join(map(str, heads))}"
+
+
+def changes_of(trace: Trace) -> str:
+    """That something was changed inside of the model, for the note of a picture."""
+    n = len(trace.interventions)
+    return f" · {n} intervention{'s' if n > 1 else ''}" if n else ""

@@ -1,0 +1,354 @@
+// One head, drawn: as a matrix, as lines between tokens, as arcs over a text.
+
+import { css, on, shade } from "./colour.js";
+import { s } from "./dom.js";
+import { figure, hatching, label } from "./figure.js";
+import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
+import { fixed, short } from "./number.js";
+import { furthest } from "./tensor.js";
+
+/**
+ * @typedef {object} Shown What is drawn, and what happens when a reader points at it.
+ * @property {import("./tensor.js").Tensor} matrix
+ * @property {string[]} rows
+ * @property {string[]} columns
+ * @property {(row: number, column: number) => boolean} may
+ * @property {number} row The selected row; -1: none.
+ * @property {number} column The selected column; -1: none.
+ * @property {(row: number, column: number) => void} pick
+ * @property {(row: number, column: number) => string} say
+ * @property {string} told
+ * @property {number} [threshold]
+ */
+/** @typedef {import("./frame.js").Context} Context */
+
+const LABEL = 110;
+const DRAWN_ONE_BY_ONE = 2500;
+const MANY = 160; // tokens between which no eye could follow lines
+const FEW = 24;
+
+/** @param {string[]} labels */
+const widest = (labels) => Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
+
+/**
+ * @param {Context} context
+ * @param {Shown} shown
+ */
+export function matrixFigure({ theme, palette, tip }, shown) {
+  const { matrix, rows, columns } = shown;
+  const cell = cellSize(rows.length, columns.length);
+  const left = widest(rows);
+  const top = widest(columns) * 0.8 + 8;
+  const [width, height] = [cell * columns.length, cell * rows.length];
+  const most = furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
+  const hatch = hatching(palette.line);
+  const hidden = s("path", { d: hiddenPath(shown, cell), fill: hatch.fill });
+  const every = labelEvery(cell);
+  const names = (/** @type {string[]} */ labels, /** @type {number} */ selected) =>
+    labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0 || i === selected);
+  const rowLabels = names(rows, shown.row).map(({ text, i }) =>
+    label(shortened(text, LABEL, 12), left - 6, top + (i + 0.5) * cell, {
+      "text-anchor": "end",
+      fill: i === shown.row ? palette.orange : palette.ink,
+      "font-weight": i === shown.row ? 700 : 400,
+    }),
+  );
+  const columnLabels = names(columns, shown.column).map(({ text, i }) => {
+    const x = left + (i + 0.5) * cell;
+    return label(shortened(text, LABEL, 12), x, top - 6, {
+      transform: `rotate(-50 ${x} ${top - 6})`,
+      fill: i === shown.column ? palette.orange : palette.ink,
+      "font-weight": i === shown.column ? 700 : 400,
+    });
+  });
+  const outline = (/** @type {Record<string, number>} */ box, /** @type {number} */ line) =>
+    s("rect", {
+      ...box,
+      fill: "none",
+      stroke: palette.orange,
+      "stroke-width": line,
+      rx: 2,
+      "pointer-events": "none",
+    });
+  const frame = s("rect", { x: left, y: top, width, height, fill: "transparent", stroke: palette.grid });
+  const at = (/** @type {MouseEvent} */ event) => {
+    const box = frame.getBoundingClientRect();
+    return /** @type {[number, number]} */ ([
+      Math.min(
+        rows.length - 1,
+        Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows.length)),
+      ),
+      Math.min(
+        columns.length - 1,
+        Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns.length)),
+      ),
+    ]);
+  };
+  frame.addEventListener("mousemove", (event) => tip.show(shown.say(...at(event)), event));
+  frame.addEventListener("mouseleave", () => tip.hide());
+  frame.addEventListener("click", (event) => shown.pick(...at(event)));
+  const legend = legendOf(
+    most,
+    matrix.data.some((value) => value < 0),
+    theme,
+    palette,
+  );
+  return figure(left + width + 60, top + height + 44, shown.told, [
+    hatch.definition,
+    s("g", { transform: `translate(${left} ${top})` }, cells(shown, cell, most, theme), hidden),
+    ...rowLabels,
+    ...columnLabels,
+    frame,
+    shown.row >= 0 && outline({ x: left, y: top + shown.row * cell, width, height: cell }, 2),
+    shown.column >= 0 && outline({ x: left + shown.column * cell, y: top, width: cell, height }, 1),
+    s("g", { transform: `translate(${left} ${top + height + 18})` }, legend),
+  ]);
+}
+
+/**
+ * Every cell by itself where they are few, so that a saved figure can be edited; otherwise one image.
+ * @param {Shown} shown
+ * @param {number} cell
+ * @param {number} most
+ * @param {"light" | "dark"} theme
+ */
+function cells({ matrix, rows, columns, may }, cell, most, theme) {
+  if (rows.length * columns.length > DRAWN_ONE_BY_ONE) {
+    return s("image", {
+      href: thumbnail(matrix, most, theme).toDataURL(),
+      width: cell * columns.length,
+      height: cell * rows.length,
+      preserveAspectRatio: "none",
+      "image-rendering": "pixelated",
+    });
+  }
+  const written = cell >= 30;
+  const drawn = [];
+  for (let row = 0; row < rows.length; row++) {
+    for (let column = 0; column < columns.length; column++) {
+      if (!may(row, column)) continue;
+      const value = matrix.data[row * columns.length + column];
+      const colour = shade(value, most, theme);
+      drawn.push(
+        s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }),
+      );
+      if (written && Math.abs(value) >= 0.005) {
+        drawn.push(
+          label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
+            "text-anchor": "middle",
+            "font-size": 10.5,
+            fill: on(colour),
+            "pointer-events": "none",
+          }),
+        );
+      }
+    }
+  }
+  return s("g", {}, drawn);
+}
+
+/** @param {number} value */
+const short2 = (value) =>
+  Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
+
+/**
+ * The staircase of what may not be looked at.
+ * @param {Shown} shown
+ * @param {number} cell
+ */
+function hiddenPath({ rows, columns, may }, cell) {
+  let path = "";
+  for (let row = 0; row < rows.length; row++) {
+    let start = -1;
+    for (let column = 0; column <= columns.length; column++) {
+      const is = column < columns.length && !may(row, column);
+      if (is && start < 0) start = column;
+      if (!is && start >= 0) {
+        const width = (column - start) * cell;
+        path += `M${start * cell} ${row * cell}h${width}v${cell}h${-width}z`;
+        start = -1;
+      }
+    }
+  }
+  return path;
+}
+
+/**
+ * @param {number} most
+ * @param {boolean} signed
+ * @param {"light" | "dark"} theme
+ * @param {Record<string, string>} palette
+ */
+function legendOf(most, signed, theme, palette) {
+  const steps = 40;
+  const least = signed ? -most : 0;
+  const bars = Array.from({ length: steps }, (_, i) =>
+    s("rect", {
+      x: i * 4,
+      y: 0,
+      width: 4.2,
+      height: 9,
+      fill: css(shade(least + ((most - least) * i) / (steps - 1), most, theme)),
+    }),
+  );
+  const small = { "font-size": 11, fill: palette.soft };
+  return [
+    ...bars,
+    label(signed ? short(-most) : "0", 0, 18, small),
+    label(short(most), steps * 4, 18, { ...small, "text-anchor": "end" }),
+  ];
+}
+
+/**
+ * A matrix as an image, a pixel a cell.
+ * @param {import("./tensor.js").Tensor} matrix
+ * @param {number} most
+ * @param {"light" | "dark"} theme
+ */
+export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [columns, rows];
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const image = context.createImageData(columns, rows);
+  for (let i = 0; i < data.length; i++) image.data.set([...shade(data[i], most, theme), 255], 4 * i);
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/**
+ * Two columns of tokens, a line for each weight.
+ * @param {Context} context
+ * @param {Shown} shown
+ */
+export function linesFigure(context, shown) {
+  if (Math.max(shown.rows.length, shown.columns.length) > MANY && shown.row >= 0)
+    return fewLines(context, shown);
+  const { palette, tip } = context;
+  const { rows, columns } = shown;
+  const step = Math.max(18, Math.min(30, 620 / Math.max(rows.length, columns.length)));
+  const [left, right] = [widest(rows), widest(columns)];
+  const span = 360;
+  const height = step * Math.max(rows.length, columns.length);
+  const middle = (/** @type {number} */ i, /** @type {number} */ count) =>
+    10 + (height - count * step) / 2 + (i + 0.5) * step;
+  const lines = lineWeights(shown).map(({ row, column, weight }) => {
+    const [y1, y2] = [middle(row, rows.length), middle(column, columns.length)];
+    const strong = shown.row < 0 || row === shown.row;
+    const path = s("path", {
+      d: `M${left} ${y1}C${left + span / 2} ${y1} ${left + span / 2} ${y2} ${left + span} ${y2}`,
+      fill: "none",
+      stroke: strong ? palette.blue : palette.soft,
+      "stroke-width": (0.6 + 5 * weight).toFixed(2),
+      opacity: (strong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
+      "stroke-linecap": "round",
+    });
+    path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
+    path.addEventListener("mouseleave", () => tip.hide());
+    return { path, strong };
+  });
+  const token = (/** @type {string} */ text, /** @type {number} */ y, isRow = true, i = 0) => {
+    const selected = i === (isRow ? shown.row : shown.column);
+    const written = label(shortened(text, LABEL, 13), isRow ? left - 8 : left + span + 8, y, {
+      "font-size": 13,
+      "text-anchor": isRow ? "end" : "start",
+      cursor: "pointer",
+      fill: selected ? palette.orange : palette.ink,
+      "font-weight": selected ? 700 : 400,
+    });
+    written.addEventListener("click", () => (isRow ? shown.pick(i, -1) : shown.pick(shown.row, i)));
+    return written;
+  };
+  return figure(left + span + right, height + 20, shown.told, [
+    ...lines.filter((line) => !line.strong).map((line) => line.path),
+    ...lines.filter((line) => line.strong).map((line) => line.path),
+    ...rows.map((text, i) => token(text, middle(i, rows.length), true, i)),
+    ...columns.map((text, i) => token(text, middle(i, columns.length), false, i)),
+  ]);
+}
+
+/**
+ * Of a long text the selected token alone, with what it looks at most, in the order of the text.
+ * @param {Context} context
+ * @param {Shown} shown
+ * @returns {SVGElement}
+ */
+function fewLines(context, shown) {
+  const width = shown.columns.length;
+  const row = Array.from(shown.matrix.data.subarray(shown.row * width, (shown.row + 1) * width));
+  const best = row
+    .map((_, key) => key)
+    .sort((a, b) => row[b] - row[a])
+    .slice(0, FEW)
+    .sort((a, b) => a - b);
+  return linesFigure(context, {
+    ...shown,
+    matrix: { data: Float32Array.from(best, (key) => row[key]), shape: [1, best.length] },
+    rows: [shown.rows[shown.row]],
+    columns: best.map((key) => shown.columns[key]),
+    row: 0,
+    column: best.indexOf(shown.column),
+    may: (_, key) => shown.may(shown.row, best[key]),
+    say: (_, key) => shown.say(shown.row, best[key]),
+    pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
+  });
+}
+
+/**
+ * Tokens in a row, arcs from those that look to those that are looked at.
+ * @param {Context} context
+ * @param {Shown} shown
+ */
+export function arcsFigure({ palette, tip }, shown) {
+  const size = 13;
+  const widths = shown.rows.map((text) => Math.min(LABEL, textWidth(text, size)) + 14);
+  const starts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, 10));
+  const width = starts[starts.length - 1] + widths[widths.length - 1] + 10;
+  const centre = (/** @type {number} */ i) => starts[i] + widths[i] / 2;
+  const tall = Math.min(260, 40 + width / 3);
+  const arcs = lineWeights(shown).map(({ row, column, weight }) => {
+    const [x1, x2] = [centre(row), centre(column)];
+    const strong = shown.row < 0 || row === shown.row;
+    const rise = row === column ? 26 : Math.min(tall, 14 + Math.abs(x2 - x1) * 0.5);
+    const bend = row === column ? 14 : 0;
+    const path = s("path", {
+      d: `M${x1} ${tall}C${x1 - bend} ${tall - rise * 1.3} ${x2 + bend} ${tall - rise * 1.3} ${x2} ${tall}`,
+      fill: "none",
+      stroke: strong ? palette.blue : palette.soft,
+      "stroke-width": (0.6 + 5 * weight).toFixed(2),
+      opacity: (strong ? 0.3 + 0.7 * weight : 0.07 + 0.2 * weight).toFixed(3),
+    });
+    path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
+    path.addEventListener("mouseleave", () => tip.hide());
+    return { path, strong };
+  });
+  const tokens = shown.rows.map((text, i) => {
+    const selected = i === shown.row;
+    const written = label(shortened(text, LABEL, size), centre(i), tall + 16, {
+      "font-size": size,
+      "text-anchor": "middle",
+      cursor: "pointer",
+      fill: selected ? palette.orange : palette.ink,
+      "font-weight": selected ? 700 : 400,
+    });
+    written.addEventListener("click", () => shown.pick(i, -1));
+    return written;
+  });
+  const ordered = [...arcs.filter((arc) => !arc.strong), ...arcs.filter((arc) => arc.strong)];
+  return figure(Math.max(240, width), tall + 36, shown.told, [...ordered.map((arc) => arc.path), ...tokens]);
+}
+
+/**
+ * The weights that are worth a line: of a long text those of the selected row alone.
+ * @param {Shown} shown
+ */
+function lineWeights({ matrix, rows, columns, row: selected, threshold = 0.1, may }) {
+  const found = [];
+  for (let row = 0; row < rows.length; row++) {
+    if (rows.length > MANY && row !== selected) continue;
+    for (let column = 0; column < columns.length; column++) {
+      const weight = matrix.data[row * columns.length + column];
+      if (may(row, column) && weight >= Math.max(threshold, 0.01)) found.push({ row, column, weight });
+    }
+  }
+  return found;
+}

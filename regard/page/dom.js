@@ -1,0 +1,65 @@
+// The one way in which the page makes elements. Text is always text: nothing here reads markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const MATH = "http://www.w3.org/1998/Math/MathML";
+
+/**
+ * @typedef {Record<string, unknown>} Attributes `class`, `onclick` and other listeners, `dataset`, attributes.
+ * @typedef {Node | string | number | null | undefined | false} Child
+ */
+
+/**
+ * @param {Element} element
+ * @param {Attributes} attributes
+ * @param {(Child | Child[])[]} children
+ */
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else if (name === "dataset") Object.assign(/** @type {HTMLElement} */ (element).dataset, value);
+    else if (name === "style")
+      Object.entries(/** @type {object} */ (value)).forEach(([property, set]) =>
+        /** @type {HTMLElement} */ (element).style.setProperty(property, String(set)),
+      );
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}
+
+/**
+ * An HTML element: `h("button", { onclick }, "Next")`.
+ * @param {string} name
+ * @param {Attributes} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElement}
+ */
+export function h(name, attributes = {}, ...children) {
+  return /** @type {HTMLElement} */ (fill(document.createElement(name), attributes, children));
+}
+
+/**
+ * An SVG element. Colours are attributes rather than classes: a saved figure has no style sheet.
+ * @param {string} name
+ * @param {Attributes} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElement}
+ */
+export function s(name, attributes = {}, ...children) {
+  return /** @type {SVGElement} */ (fill(document.createElementNS(SVG, name), attributes, children));
+}
+
+/**
+ * A MathML element.
+ * @param {string} name
+ * @param {Attributes} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {Element}
+ */
+export function m(name, attributes = {}, ...children) {
+  return fill(document.createElementNS(MATH, name), attributes, children);
+}

@@ -1,0 +1,229 @@
+// The frame around every screen: the rail, the bar, the two texts as chips, the tip that follows the pointer.
+
+import { css, on, shade } from "./colour.js";
+import { h } from "./dom.js";
+import { KEYS } from "./keys.js";
+import { percent } from "./number.js";
+
+/**
+ * @typedef {object} Context What a screen is drawn from.
+ * @property {import("./source.js").Source} source
+ * @property {import("./source.js").About} about
+ * @property {import("./store.js").Store} store
+ * @property {import("./store.js").State} state
+ * @property {import("./i18n.js").Say} t
+ * @property {"light" | "dark"} theme
+ * @property {Record<string, string>} palette
+ * @property {import("./source.js").Kind} kind
+ * @property {import("./source.js").Token[]} queries
+ * @property {import("./source.js").Token[]} keys
+ * @property {Tip} tip
+ *
+ * @typedef {object} View What a screen gives back.
+ * @property {(Node | false | null)[]} [controls]
+ * @property {Node} body
+ * @property {SVGElement} [figure] What is saved.
+ * @property {{ caption: string, head: string[], rows: (string | number)[][] }} [table]
+ *
+ * @typedef {object} Screen
+ * @property {string} id Also the key of its words.
+ * @property {string} sign
+ * @property {(context: Context) => Promise<View>} render
+ * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.
+ */
+
+/** Words beside the pointer. */
+export class Tip {
+  constructor() {
+    this.node = h("div", { class: "tip", role: "status", hidden: true });
+  }
+
+  /** @param {string} text @param {MouseEvent} event */
+  show(text, event) {
+    this.node.textContent = text;
+    this.node.hidden = false;
+    const { offsetWidth: width, offsetHeight: height } = this.node;
+    this.node.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
+    const above = event.clientY + 18 + height > innerHeight;
+    this.node.style.top = `${Math.max(4, above ? event.clientY - height - 10 : event.clientY + 18)}px`;
+  }
+
+  hide() {
+    this.node.hidden = true;
+  }
+}
+
+/**
+ * @param {Context} context
+ * @param {Screen[]} screens
+ */
+export function rail({ state, store, t }, screens) {
+  return screens.map((screen, i) =>
+    h(
+      "button",
+      {
+        id: `screen-${screen.id}`,
+        type: "button",
+        "aria-current": screen.id === state.screen && "page",
+        title: `${t(screen.id)} (${i + 1})`,
+        onclick: () => store.set({ screen: screen.id }),
+      },
+      h("span", { class: "sign", "aria-hidden": "true" }, screen.sign),
+      h("span", { class: "name" }, t(screen.id)),
+    ),
+  );
+}
+
+/**
+ * @param {Context} context
+ * @param {object} doings
+ * @param {(kind: "svg" | "png") => void} doings.save
+ * @param {() => void} doings.help
+ * @param {boolean} doings.canSave
+ * @param {boolean} doings.hasTable
+ */
+export function bar({ about, state, store, t }, { save, help, canSave, hasTable }) {
+  const button = (
+    /** @type {string} */ id,
+    /** @type {string} */ text,
+    /** @type {string} */ title,
+    /** @type {() => void} */ onclick,
+    more = {},
+  ) => h("button", { id, type: "button", title, onclick, ...more }, text);
+  const { sizes } = about;
+  const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
+  const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[
+    state.theme
+  ];
+  return [
+    h("strong", { class: "brand" }, "regard"),
+    h(
+      "span",
+      { class: "model soft", title: t("model.title", { hash: about.hash }) },
+      t(`model.${about.architecture}`),
+      " · ",
+      t("model.sizes", {
+        layers,
+        heads: sizes.n_heads,
+        d_model: sizes.d_model,
+        d_k: sizes.d_k,
+        d_ff: sizes.d_ff,
+      }),
+    ),
+    h("span", { class: "gap" }),
+    button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
+      "aria-pressed": String(Boolean(state.table)),
+      disabled: !hasTable,
+    }),
+    button("save-svg", "SVG", t("save.svg"), () => save("svg"), { disabled: !canSave }),
+    button("save-png", "PNG", t("save.png"), () => save("png"), { disabled: !canSave }),
+    button("theme", { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐", t(`theme.${state.theme}`), () =>
+      store.set({ theme: next }),
+    ),
+    button(
+      "language",
+      state.lang === "zh" ? "EN" : "中文",
+      t("language.title"),
+      () => store.set({ lang: state.lang === "zh" ? "en" : "zh" }),
+      { lang: state.lang === "zh" ? "en" : "zh" },
+    ),
+    button("help", "?", t("keys"), help),
+  ];
+}
+
+/**
+ * Both texts, always there: what looks is outlined, what is looked at shaded by how much.
+ * @param {Context} context
+ * @param {Float32Array | null} row The weights of the selected query.
+ */
+export function strips(context, row) {
+  const { about, kind, state, t } = context;
+  return ["inputs", "outputs"]
+    .filter((side) => about[/** @type {"inputs"} */ (side)])
+    .map((side) => {
+      const { tokens } = about[/** @type {"inputs"} */ (side)];
+      const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
+      const role =
+        side === kind.queries && side === kind.keys
+          ? "strip.both"
+          : side === kind.queries
+            ? "strip.query"
+            : side === kind.keys
+              ? "strip.key"
+              : "strip.none";
+      return h(
+        "div",
+        { class: "strip" },
+        h("span", { class: "strip-name soft", title: t(role) }, t(side)),
+        h("div", { class: "chips" }, chips),
+      );
+    });
+}
+
+/**
+ * @param {Context} context
+ * @param {string} side
+ * @param {import("./source.js").Token} token
+ * @param {number} i
+ * @param {Float32Array | null} row
+ */
+function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row) {
+  const looks = side === kind.queries && i === state.query;
+  const looked = side === kind.keys && i === state.key;
+  const colour = row ? shade(row[i], 1, theme) : null;
+  const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
+  const told = `${i} · ${token.text}${spelt} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
+  const pick = () => {
+    if (side === kind.queries) store.set({ query: i });
+    else if (side === kind.keys) store.set({ key: i });
+    else {
+      const other = about.kinds.find((each) => each.queries === side);
+      if (other) store.set({ kind: other.kind, query: i, key: -1 });
+    }
+  };
+  return h(
+    "button",
+    {
+      id: `${side}-${i}`,
+      type: "button",
+      class: ["chip", token.special && "special", looks && "looks", looked && "looked-at"]
+        .filter(Boolean)
+        .join(" "),
+      "aria-pressed": String(looks),
+      "aria-label": looks ? t("strip.looks", { token: token.text }) : told,
+      style: colour ? { "background-color": css(colour), color: on(colour) } : {},
+      onclick: pick,
+      onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+      onmouseleave: () => tip.hide(),
+    },
+    token.text,
+  );
+}
+
+/**
+ * The sheet of keys.
+ * @param {import("./i18n.js").Say} t
+ */
+export function sheet(t) {
+  const close = () => /** @type {HTMLDialogElement} */ (dialog).close();
+  const dialog = h(
+    "dialog",
+    { class: "sheet", "aria-labelledby": "sheet-title" },
+    h("h2", { id: "sheet-title" }, t("keys")),
+    h(
+      "dl",
+      {},
+      KEYS.map(({ keys, words }) => [
+        h(
+          "dt",
+          {},
+          keys.map((key) => h("kbd", {}, key)),
+        ),
+        h("dd", {}, t(words)),
+      ]).flat(),
+    ),
+    h("button", { type: "button", onclick: close, autofocus: true }, t("close")),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  return /** @type {HTMLDialogElement} */ (dialog);
+}

@@ -1,0 +1,95 @@
+// Where things stand: how wide a text is, how it is shortened, where the nodes of a tree go.
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
+
+/**
+ * About how wide a text is; rather too much than too little.
+ * @param {string} text
+ * @param {number} size Of the font, in pixels.
+ */
+export function textWidth(text, size) {
+  let ems = 0;
+  for (const letter of text)
+    ems += WIDE.test(letter)
+      ? 1.02
+      : "ijlI'|.,:;!".includes(letter)
+        ? 0.32
+        : "mwMW%@—".includes(letter)
+          ? 0.9
+          : 0.58;
+  return ems * size;
+}
+
+/**
+ * A text, cut to a width.
+ * @param {string} text
+ * @param {number} width
+ * @param {number} size
+ */
+export function shortened(text, width, size) {
+  if (textWidth(text, size) <= width) return text;
+  const letters = Array.from(text);
+  while (letters.length > 1 && textWidth(`${letters.join("")}…`, size) > width) letters.pop();
+  return `${letters.join("")}…`;
+}
+
+/**
+ * How large the cells of a matrix are drawn, in pixels.
+ * @param {number} rows
+ * @param {number} columns
+ */
+export function cellSize(rows, columns) {
+  return Math.max(2, Math.min(44, Math.floor(Math.min(760 / columns, 620 / rows))));
+}
+
+/**
+ * Every how many cells a label fits.
+ * @param {number} cell
+ */
+export function labelEvery(cell) {
+  return Math.max(1, Math.ceil(13 / cell));
+}
+
+/** @typedef {{ id: number, parent: number | null, step: number, rank: number }} TreeNode */
+
+/**
+ * The places of a tree's nodes: steps go to the right, ranks down.
+ * @param {TreeNode[]} nodes
+ * @param {{ column: number, row: number }} size
+ * @returns {Map<number, { x: number, y: number }>}
+ */
+export function treeLayout(nodes, { column, row }) {
+  return new Map(nodes.map((node) => [node.id, { x: node.step * column, y: node.rank * row }]));
+}
+
+/**
+ * The ids from a node back to the first.
+ * @param {TreeNode[]} nodes
+ * @param {number | null} id
+ * @returns {Set<number>}
+ */
+export function ancestry(nodes, id) {
+  const parents = new Map(nodes.map((node) => [node.id, node.parent]));
+  const found = new Set();
+  for (let at = id; at !== null && at !== undefined && !found.has(at); at = parents.get(at) ?? null)
+    found.add(at);
+  return found;
+}
+
+/**
+ * The node that an arrow key leads to, or the same.
+ * @param {TreeNode[]} nodes
+ * @param {number} id
+ * @param {string} arrow
+ */
+export function neighbour(nodes, id, arrow) {
+  const here = nodes.find((node) => node.id === id);
+  if (!here) return id;
+  const byRank = (/** @type {TreeNode[]} */ found) => found.sort((a, b) => a.rank - b.rank);
+  if (arrow === "ArrowLeft") return here.parent ?? id;
+  if (arrow === "ArrowRight") return byRank(nodes.filter((node) => node.parent === id))[0]?.id ?? id;
+  const column = byRank(nodes.filter((node) => node.step === here.step));
+  const next = column.indexOf(here) + (arrow === "ArrowDown" ? 1 : -1);
+  return column[next]?.id ?? id;
+}

@@ -1,0 +1,275 @@
+// The page: draws the screen that the state names, again whenever the state changes, and hears keys.
+
+import { PALETTES } from "./colour.js";
+import { tableOf } from "./controls.js";
+import { h } from "./dom.js";
+import { download, pngBlob, svgText } from "./figure.js";
+import { Tip, bar, rail, sheet, strips } from "./frame.js";
+import { languageOf, speaker } from "./i18n.js";
+import { changesOf } from "./keys.js";
+import { SCREENS } from "./screens.js";
+import { remembered } from "./source.js";
+import { Store } from "./store.js";
+import { at } from "./tensor.js";
+
+const SLOW = 200; // milliseconds before a reader is told to wait
+
+class Page {
+  /**
+   * @param {import("./source.js").Source} source
+   * @param {import("./source.js").About} about
+   */
+  constructor(source, about) {
+    this.source = source;
+    this.about = about;
+    this.store = new Store(about, languageOf(navigator.languages));
+    this.tip = new Tip();
+    this.turn = 0;
+    this.selected = "";
+    /** @type {import("./frame.js").View | null} */
+    this.view = null;
+    this.night = matchMedia("(prefers-color-scheme: dark)");
+    this.parts = {
+      bar: h("header", { class: "bar" }),
+      rail: h("nav", { class: "rail" }),
+      strips: h("section", { class: "strips" }),
+      main: h("main", { class: "main", id: "main" }),
+      live: h("div", { class: "unseen", "aria-live": "polite" }),
+    };
+    const { bar: top, rail: left, strips: texts, main, live } = this.parts;
+    document.body.replaceChildren(
+      top,
+      left,
+      h("div", { class: "content" }, texts, main),
+      live,
+      this.tip.node,
+    );
+    this.store.listen(() => this.draw());
+    this.night.addEventListener("change", () => this.draw());
+    addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  get screen() {
+    return SCREENS.find((screen) => screen.id === this.store.state.screen) ?? SCREENS[0];
+  }
+
+  /** @returns {import("./frame.js").Context} */
+  context() {
+    const { state } = this.store;
+    const theme =
+      state.theme === "auto"
+        ? this.night.matches
+          ? "dark"
+          : "light"
+        : /** @type {"light" | "dark"} */ (state.theme);
+    const kind = /** @type {import("./source.js").Kind} */ (
+      this.about.kinds.find((each) => each.kind === state.kind)
+    );
+    return {
+      source: this.source,
+      about: this.about,
+      store: this.store,
+      state: { ...state, screen: this.screen.id },
+      t: speaker(state.lang),
+      theme,
+      palette: PALETTES[theme],
+      kind,
+      queries: this.about[kind.queries].tokens,
+      keys: this.about[kind.keys].tokens,
+      tip: this.tip,
+    };
+  }
+
+  async draw() {
+    const turn = ++this.turn;
+    const context = this.context();
+    const { state, t } = context;
+    document.documentElement.lang = state.lang === "zh" ? "zh-CN" : "en";
+    document.documentElement.dataset.theme = context.theme;
+    const waiting = setTimeout(
+      () => turn === this.turn && this.parts.main.setAttribute("aria-busy", "true"),
+      SLOW,
+    );
+    const row = await this.attentionRow(context).catch(() => null);
+    const view = await this.screen.render(context).catch((problem) => this.failed(context, problem));
+    clearTimeout(waiting);
+    if (turn !== this.turn) return;
+    this.tip.hide();
+    this.view = view;
+    const held = document.activeElement?.id;
+    const doings = {
+      save: (/** @type {"svg" | "png"} */ kind) => void this.save(kind),
+      help: () => this.help(),
+      canSave: Boolean(view.figure) && !state.table,
+      hasTable: Boolean(view.table),
+    };
+    this.parts.bar.replaceChildren(...bar(context, doings));
+    this.parts.rail.setAttribute("aria-label", t("screens"));
+    this.parts.rail.replaceChildren(...rail(context, SCREENS));
+    this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...strips(context, row)));
+    this.parts.main.removeAttribute("aria-busy");
+    const shown = state.table && view.table ? tableOf(view.table) : view.body;
+    this.keepScroll(this.parts.main, () =>
+      this.parts.main.replaceChildren(
+        h(
+          "div",
+          { class: "head" },
+          h("h1", {}, t(this.screen.id)),
+          h("p", { class: "note soft" }, t(`${this.screen.id}.note`)),
+        ),
+        h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
+        h("div", { class: "body" }, shown),
+        this.footer(context),
+      ),
+    );
+    if (held) document.getElementById(held)?.focus({ preventScroll: true });
+    this.follow(state);
+    document.body.dataset.drawn = String(turn);
+  }
+
+  /**
+   * Redraw a part, with what was scrolled inside of it where it was.
+   * @param {HTMLElement} part
+   * @param {() => void} redraw
+   */
+  keepScroll(part, redraw) {
+    const places = [...part.querySelectorAll(".chips, .scroll")].map((each) => [
+      each.scrollLeft,
+      each.scrollTop,
+    ]);
+    redraw();
+    [...part.querySelectorAll(".chips, .scroll")].forEach(
+      (each, i) => places[i] && each.scrollTo(places[i][0], places[i][1]),
+    );
+  }
+
+  /**
+   * Bring what was newly selected into view; what the reader has scrolled away stays away.
+   * @param {import("./store.js").State} state
+   */
+  follow(state) {
+    const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
+    if (selected === this.selected) return;
+    this.selected = selected;
+    for (const each of document.querySelectorAll(".looks, .skyline [aria-current], .way [aria-current]")) {
+      each.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+  }
+
+  /** @param {import("./frame.js").Context} context */
+  async attentionRow({ source, state }) {
+    const matrix = await source.matrix(state.kind, state.layer, state.head, "weights");
+    return at(matrix, state.query).data;
+  }
+
+  /**
+   * @param {import("./frame.js").Context} context
+   * @param {Error} problem
+   * @returns {import("./frame.js").View}
+   */
+  failed({ t }, problem) {
+    console.warn(problem);
+    return {
+      body: h(
+        "div",
+        { class: "empty", role: "alert" },
+        h("strong", {}, t("failed")),
+        h("p", {}, problem.message),
+        h("button", { type: "button", onclick: () => this.draw() }, t("again")),
+      ),
+    };
+  }
+
+  /**
+   * How exact the numbers are: a page that rounds must say so.
+   * @param {import("./frame.js").Context} context
+   */
+  footer({ t, source, about }) {
+    const { precision, kept } = source.precision();
+    return h(
+      "footer",
+      { class: "soft" },
+      t(`precision.${precision}`, { kept: kept ?? 0, dtype: about.dtype }),
+      " ",
+      t("not-why"),
+    );
+  }
+
+  /** @param {"svg" | "png"} kind */
+  async save(kind) {
+    if (!this.view?.figure || this.store.state.table) return;
+    const { state, palette } = this.context();
+    const name = `regard-${state.screen}-${state.kind}-${state.layer}-${state.head}.${kind}`;
+    const blob =
+      kind === "png"
+        ? await pngBlob(this.view.figure, palette.paper)
+        : new Blob([svgText(this.view.figure, palette.paper)], { type: "image/svg+xml" });
+    download(blob, name);
+  }
+
+  help() {
+    const dialog = sheet(speaker(this.store.state.lang));
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  /** @param {KeyboardEvent} event */
+  pressed(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target.matches("input, select, textarea") ||
+      document.querySelector("dialog[open]")
+    )
+      return;
+    if (event.key === " " && target.matches("button")) return;
+    const own = this.screen.keys?.[event.key];
+    const changes = own
+      ? null
+      : changesOf(
+          event.key,
+          this.context().state,
+          this.about,
+          SCREENS.map((screen) => screen.id),
+        );
+    if (own) own(this.context());
+    else if (event.key === "?") this.help();
+    else if (event.key === "s") void this.save("svg");
+    else if (changes) this.store.set(changes);
+    else return;
+    event.preventDefault();
+    void this.announce();
+  }
+
+  /** For those who hear the page: where the keys have led. */
+  async announce() {
+    const { t, state, queries, keys, source } = this.context();
+    const row = at(await source.matrix(state.kind, state.layer, state.head, "weights"), state.query).data;
+    const key = state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
+    this.parts.live.textContent = t("said", {
+      query: queries[state.query].text,
+      key: keys[key].text,
+      weight: row[key].toFixed(2),
+    });
+  }
+}
+
+/**
+ * Show a source.
+ * @param {import("./source.js").Source} source
+ */
+export async function start(source) {
+  const kept = remembered(source);
+  const t = speaker(languageOf(navigator.languages));
+  document.body.replaceChildren(h("p", { class: "empty" }, t("loading")));
+  try {
+    await new Page(kept, await kept.describe()).draw();
+  } catch (problem) {
+    document.body.replaceChildren(
+      h("div", { class: "empty", role: "alert" }, h("strong", {}, t("failed")), h("p", {}, String(problem))),
+    );
+    throw problem;
+  }
+}

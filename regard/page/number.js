@@ -1,0 +1,39 @@
+// Numbers as one reads them.
+
+/**
+ * A number to so many digits after the point, with a true minus sign.
+ * @param {number | null} value
+ * @param {number} [digits]
+ */
+export function fixed(value, digits = 3) {
+  if (value === null || value < -1e29) return "−∞"; // masked, or pinned elsewhere
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+/**
+ * A number in about four signs, whatever its size.
+ * @param {number | null} value
+ */
+export function short(value) {
+  if (value === null || !Number.isFinite(value)) return fixed(value);
+  const size = Math.abs(value);
+  if (size >= 1000) return fixed(value, 0);
+  if (size >= 100) return fixed(value, 1);
+  if (size >= 10) return fixed(value, 2);
+  return fixed(value, 3);
+}
+
+/**
+ * A negative number in brackets, as it stands behind another sign.
+ * @param {number} value
+ */
+export function bracketed(value) {
+  return value < 0 ? `(${short(value)})` : short(value);
+}
+
+/** @param {number} share */
+export function percent(share) {
+  if (share > 0 && share < 0.0005) return "<0.1%";
+  return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+}

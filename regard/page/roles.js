@@ -1,0 +1,38 @@
+// What a head does with this text, measured from its weights.
+
+const MOST = 0.5; // a head that gives this share of its attention to one relation has a role
+
+/**
+ * The share of attention that goes to each relation, as a mean over the queries that have it.
+ * @param {import("./tensor.js").Tensor} matrix
+ * @param {boolean} self Whether queries and keys are the same tokens.
+ * @returns {Record<string, number>}
+ */
+export function relations({ data, shape: [rows, columns] }, self) {
+  const mean = (/** @type {(row: number) => number} */ column) => {
+    let sum = 0;
+    let counted = 0;
+    for (let row = 0; row < rows; row++) {
+      const at = column(row);
+      if (at < 0 || at >= columns) continue;
+      sum += data[row * columns + at];
+      counted += 1;
+    }
+    return counted ? sum / counted : 0;
+  };
+  const found = { first: mean(() => 0), last: mean(() => columns - 1) };
+  return self
+    ? { ...found, itself: mean((row) => row), previous: mean((row) => row - 1), next: mean((row) => row + 1) }
+    : found;
+}
+
+/**
+ * The role, if there is one.
+ * @param {import("./tensor.js").Tensor} matrix
+ * @param {boolean} self
+ * @returns {{ role: string, share: number } | null}
+ */
+export function roleOf(matrix, self) {
+  const [role, share] = Object.entries(relations(matrix, self)).sort((a, b) => b[1] - a[1])[0];
+  return share >= MOST ? { role, share } : null;
+}

@@ -1,0 +1,187 @@
+// The tree of a beam search: every candidate that was weighed, and what became of it.
+
+import { h, s } from "./dom.js";
+import { figure, label } from "./figure.js";
+import { ancestry, neighbour, shortened, treeLayout } from "./layout.js";
+import { fixed } from "./number.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+const SIZE = { column: 118, row: 40 };
+const BOX = { width: 92, height: 30 };
+/** @type {import("./source.js").Beam | null} */
+let tree = null; // the last that was drawn, for the arrow keys
+
+/** @param {Context} context @param {string} arrow */
+function step({ state, store }, arrow) {
+  if (!tree) return;
+  const here = state.node < 0 ? (tree.winner ?? 0) : state.node;
+  store.set({ node: neighbour(tree.nodes, here, arrow) });
+}
+
+/**
+ * @param {Context} context
+ * @param {import("./source.js").Beam} beam
+ * @param {number} selected
+ */
+function drawn({ palette, store, tip, t }, beam, selected) {
+  const places = treeLayout(beam.nodes, SIZE);
+  const best = ancestry(beam.nodes, beam.winner);
+  const ranks = 1 + Math.max(...beam.nodes.map((node) => node.rank));
+  const at = (/** @type {number} */ id) => {
+    const place = /** @type {{ x: number, y: number }} */ (places.get(id));
+    return { x: place.x + 20, y: place.y + 34 };
+  };
+  const edges = beam.nodes.map((node) => {
+    if (node.parent === null) return null;
+    const [from, to] = [at(node.parent), at(node.id)];
+    const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x, to.y + BOX.height / 2];
+    const won = best.has(node.id);
+    return s("path", {
+      d: `M${x1} ${y1}C${x1 + 14} ${y1} ${x2 - 14} ${y2} ${x2} ${y2}`,
+      fill: "none",
+      stroke: won ? palette.blue : palette.line,
+      "stroke-width": won ? 3 : 1,
+      opacity: node.fate === "pruned" ? 0.6 : 1,
+    });
+  });
+  const nodes = beam.nodes.map((node) => {
+    const { x, y } = at(node.id);
+    const [won, given] = [best.has(node.id), node.fate === "pruned"];
+    const box = s(
+      "g",
+      { cursor: "pointer", opacity: given ? 0.55 : 1, "data-node": node.id },
+      s("rect", {
+        x,
+        y,
+        ...BOX,
+        rx: 6,
+        fill: won ? palette.blue : given ? palette.raised : palette.paper,
+        stroke:
+          node.id === selected
+            ? palette.orange
+            : won
+              ? palette.blue
+              : node.fate === "finished"
+                ? palette.green
+                : palette.line,
+        "stroke-width": node.id === selected ? 3 : node.fate === "finished" ? 2 : 1,
+      }),
+      label(shortened(node.text, BOX.width - 10, 12.5), x + BOX.width / 2, y + 11, {
+        "text-anchor": "middle",
+        "font-size": 12.5,
+        "font-weight": won ? 700 : 400,
+        fill: won ? palette.paper : palette.ink,
+      }),
+      label(fixed(node.total, 2), x + BOX.width / 2, y + 23, {
+        "text-anchor": "middle",
+        "font-size": 9.5,
+        fill: won ? palette.paper : palette.soft,
+      }),
+    );
+    box.addEventListener("click", () => store.set({ node: node.id }));
+    box.addEventListener("mousemove", (event) =>
+      tip.show(`${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`, event),
+    );
+    box.addEventListener("mouseleave", () => tip.hide());
+    return box;
+  });
+  const heads = Array.from({ length: beam.steps }, (_, i) =>
+    label(String(i + 1), 20 + i * SIZE.column + BOX.width / 2, 14, {
+      "text-anchor": "middle",
+      "font-size": 11,
+      fill: palette.soft,
+    }),
+  );
+  return figure(20 + beam.steps * SIZE.column, 44 + ranks * SIZE.row, t("beam"), [
+    ...heads,
+    ...edges,
+    ...nodes,
+  ]);
+}
+
+/**
+ * @param {Context} context
+ * @param {import("./source.js").Beam} beam
+ * @param {import("./source.js").BeamNode} node
+ */
+function details({ t, state }, beam, node) {
+  const way = ancestry(beam.nodes, node.id);
+  const path = beam.nodes.filter((each) => way.has(each.id)).sort((a, b) => a.step - b.step);
+  const facts = [
+    ["beam.step", node.step + 1],
+    ["beam.rank", node.rank + 1],
+    ["beam.log-prob", fixed(node.log_prob, 3)],
+    ["beam.total", fixed(node.total, 3)],
+    ["beam.score", fixed(node.score, 3)],
+  ];
+  return h(
+    "aside",
+    { class: "aside" },
+    h("h2", {}, node.text),
+    h("p", {}, h("span", { class: `tag fate-${node.fate}` }, t(`fate.${node.fate}`))),
+    h("p", {}, node.reason[state.lang]),
+    h("p", { class: "soft" }, path.map((each) => each.text).join(" ")),
+    h(
+      "dl",
+      { class: "facts" },
+      facts
+        .map(([words, value]) => [h("dt", {}, t(String(words))), h("dd", { class: "number" }, value)])
+        .flat(),
+    ),
+  );
+}
+
+/** @type {import("./frame.js").Screen} */
+export const beam = {
+  id: "beam",
+  sign: "⋔",
+  keys: Object.fromEntries(
+    ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((arrow) => [
+      arrow,
+      (context) => step(context, arrow),
+    ]),
+  ),
+  render: async (context) => {
+    const { source, state, t } = context;
+    tree = await source.beam();
+    if (!tree || !tree.nodes.length) return { body: h("p", { class: "empty" }, t("beam.none")) };
+    const found = (/** @type {number | null | undefined} */ id) => tree?.nodes.find((each) => each.id === id);
+    const node = found(state.node) ?? found(tree.winner) ?? tree.nodes[0];
+    const selected = node.id;
+    const shown = drawn(context, tree, selected);
+    requestAnimationFrame(() =>
+      shown
+        .querySelector(`[data-node="${selected}"]`)
+        ?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    );
+    return {
+      controls: [
+        h("span", { class: "soft" }, t("beam.legend", { size: tree.beam_size, nodes: tree.nodes.length })),
+      ],
+      body: h("div", { class: "split" }, h("div", { class: "scroll" }, shown), details(context, tree, node)),
+      figure: shown,
+      table: {
+        caption: t("beam"),
+        head: [
+          t("beam.step"),
+          t("beam.rank"),
+          t("candidate"),
+          t("beam.log-prob"),
+          t("beam.total"),
+          t("beam.score"),
+          t("beam.fate"),
+        ],
+        rows: tree.nodes.map((each) => [
+          each.step + 1,
+          each.rank + 1,
+          each.text,
+          fixed(each.log_prob, 3),
+          fixed(each.total, 3),
+          fixed(each.score, 3),
+          t(`fate.${each.fate}`),
+        ]),
+      },
+    };
+  },
+};

@@ -1,0 +1,143 @@
+// One head, large: as a matrix, as lines or as arcs.
+
+import { arcsFigure, linesFigure, matrixFigure } from "./attention_figures.js";
+import { placeControls, segments } from "./controls.js";
+import { h } from "./dom.js";
+import { fixed, percent } from "./number.js";
+import { mayAttend } from "./source.js";
+import { entropy } from "./tensor.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+/** @param {Context} context */
+function threshold({ state, store, t }) {
+  const output = h("output", {}, percent(state.threshold));
+  return h(
+    "label",
+    { class: "slider" },
+    t("threshold"),
+    h("input", {
+      id: "threshold",
+      type: "range",
+      min: 0,
+      max: 0.5,
+      step: 0.01,
+      value: state.threshold,
+      oninput: (/** @type {Event} */ event) => {
+        output.textContent = percent(Number(/** @type {HTMLInputElement} */ (event.target).value));
+      },
+      onchange: (/** @type {Event} */ event) =>
+        store.set({ threshold: Number(/** @type {HTMLInputElement} */ (event.target).value) }),
+    }),
+    output,
+  );
+}
+
+/**
+ * What the selected query looks at most, in words.
+ * @param {Context} context
+ * @param {import("./tensor.js").Tensor} weights
+ */
+function favourites({ state, store, source, queries, keys, t }, { data, shape }) {
+  const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
+  const best = row
+    .map((weight, key) => ({ weight, key }))
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, 6);
+  return h(
+    "aside",
+    { class: "aside" },
+    h("h2", {}, t("head.query", { token: queries[state.query].text })),
+    h(
+      "ol",
+      { class: "favourites" },
+      best.map(({ weight, key }) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { id: `favourite-${key}`, type: "button", onclick: () => store.set({ key }) },
+            keys[key].text,
+          ),
+          h("meter", { min: 0, max: 1, value: weight, "aria-label": keys[key].text }),
+          h("span", { class: "number" }, percent(weight)),
+        ),
+      ),
+    ),
+    source.precision().precision !== "top" &&
+      h(
+        "p",
+        { class: "soft" },
+        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(row.length), 2) }),
+      ),
+    h(
+      "button",
+      {
+        id: "to-walk",
+        type: "button",
+        class: "primary",
+        onclick: () => store.set({ screen: "walk", panel: 0 }),
+      },
+      t("head.walk"),
+    ),
+  );
+}
+
+/** @type {import("./frame.js").Screen} */
+export const head = {
+  id: "head",
+  sign: "◫",
+  render: async (context) => {
+    const { source, state, store, kind, queries, keys, t } = context;
+    const { kind: name, layer, head: number } = state;
+    const exact = source.precision().precision !== "top";
+    const form = state.view === "matrix" && exact ? state.form : "weights";
+    const weights = await source.matrix(name, layer, number, "weights");
+    const matrix = form === "weights" ? weights : await source.matrix(name, layer, number, form);
+    const say = (/** @type {number} */ query, /** @type {number} */ key) =>
+      mayAttend(kind, query, key)
+        ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
+        : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
+    /** @type {import("./attention_figures.js").Shown} */
+    const shown = {
+      matrix,
+      rows: queries.map((token) => token.text),
+      columns: keys.map((token) => token.text),
+      may: (query, key) => mayAttend(kind, query, key),
+      row: state.query,
+      column: state.key,
+      threshold: state.threshold,
+      say,
+      pick: (query, key) => store.set({ query: Math.max(0, query), key }),
+      told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer + 1}, ${t("head.number")} ${number + 1}`,
+    };
+    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[
+      /** @type {"matrix"} */ (state.view)
+    ](context, shown);
+    const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : [])];
+    const choice = (/** @type {string} */ value) => ({ value, text: t(`view.${value}`) });
+    return {
+      controls: [
+        ...placeControls(context),
+        segments(t("view"), views.map(choice), state.view, (view) => store.set({ view })),
+        state.view === "matrix" &&
+          exact &&
+          segments(t("form"), ["weights", "scores"].map(choice), form, (value) => store.set({ form: value })),
+        state.view !== "matrix" && threshold(context),
+      ],
+      body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), favourites(context, weights)),
+      figure,
+      table: {
+        caption: shown.told,
+        head: ["", ...shown.columns],
+        rows: shown.rows.map((text, query) => [
+          text,
+          ...keys.map((_, key) =>
+            mayAttend(kind, query, key) ? fixed(matrix.data[query * keys.length + key], 3) : "–",
+          ),
+        ]),
+      },
+    };
+  },
+};

@@ -1,0 +1,159 @@
+// What is on show, and only that: a few values that live in the address, so that every view is a link.
+
+/**
+ * @typedef {object} State
+ * @property {string} screen
+ * @property {string} kind `encoder`, `decoder` or `cross`.
+ * @property {number} layer
+ * @property {number} head
+ * @property {number} query The token that looks.
+ * @property {number} key The token looked at; -1: the one that draws the most.
+ * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
+ * @property {string} form `weights` or `scores`.
+ * @property {number} threshold Lines thinner than this are left out.
+ * @property {number} panel The step of the walk.
+ * @property {number} wide Whether a walk shows vectors whole.
+ * @property {number} unscaled Whether the walk shows a softmax without √d_k.
+ * @property {number} step The output token of the Steps screen.
+ * @property {number} node The node of the beam tree; -1: the winner.
+ * @property {number} table Whether figures are shown as tables.
+ * @property {string} lang
+ * @property {string} theme `auto`, `light` or `dark`.
+ */
+
+/** @type {State} */
+export const DEFAULTS = {
+  screen: "map",
+  kind: "",
+  layer: -1,
+  head: 0,
+  query: -1,
+  key: -1,
+  view: "matrix",
+  form: "weights",
+  threshold: 0.1,
+  panel: 0,
+  wide: 0,
+  unscaled: 0,
+  step: 0,
+  node: -1,
+  table: 0,
+  lang: "",
+  theme: "auto",
+};
+
+/**
+ * The state as an address's hash; what is as usual is left out.
+ * @param {State} state
+ */
+export function toHash(state) {
+  const parts = new URLSearchParams();
+  for (const [name, usual] of Object.entries(DEFAULTS)) {
+    const value = state[/** @type {keyof State} */ (name)];
+    if (value !== usual) parts.set(name, String(value));
+  }
+  const text = parts.toString();
+  return text ? `#${text}` : "";
+}
+
+/**
+ * The state that a hash tells of; what it does not tell, or tells wrongly, is as usual.
+ * @param {string} hash
+ * @returns {State}
+ */
+export function fromHash(hash) {
+  const told = new URLSearchParams(hash.replace(/^#/, ""));
+  /** @type {Record<string, string | number>} */
+  const state = { ...DEFAULTS };
+  for (const [name, usual] of Object.entries(DEFAULTS)) {
+    const value = told.get(name);
+    if (value === null) continue;
+    if (typeof usual === "string") state[name] = value;
+    else if (value.trim() && Number.isFinite(Number(value))) state[name] = Number(value);
+  }
+  return /** @type {State} */ (/** @type {unknown} */ (state));
+}
+
+/**
+ * The nearest state that a trace has: a link made for another text still shows something.
+ * @param {State} state
+ * @param {import("./source.js").About} about
+ * @returns {State}
+ */
+export function fitted(state, about) {
+  const kinds = about.kinds.map((each) => each.kind);
+  const kind =
+    about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
+  const within = (/** @type {number} */ value, /** @type {number} */ count, usual = 0) =>
+    Number.isInteger(value) && value >= 0 ? Math.min(value, count - 1) : usual;
+  const queries = about[kind.queries].tokens.length;
+  const keys = about[kind.keys].tokens.length;
+  return {
+    ...state,
+    kind: kind.kind,
+    layer: within(state.layer, kind.layers, kind.layers - 1),
+    head: within(state.head, kind.heads),
+    query: within(state.query, queries, Math.min(1, queries - 1)),
+    key: within(state.key, keys, -1),
+    view:
+      ["matrix", "lines", "arcs"].includes(state.view) &&
+      (state.view !== "arcs" || kind.queries === kind.keys)
+        ? state.view
+        : "matrix",
+    form: state.form === "scores" ? "scores" : "weights",
+    threshold: Math.min(1, Math.max(0, state.threshold)),
+    step: within(state.step, Math.max(1, about.outputs?.tokens.length ?? 1)),
+    theme: ["light", "dark"].includes(state.theme) ? state.theme : "auto",
+  };
+}
+
+/** The one place where the state changes; whoever listens hears of it, and the address follows. */
+export class Store {
+  /**
+   * @param {import("./source.js").About} about
+   * @param {string} lang The language where the address names none.
+   */
+  constructor(about, lang) {
+    this.about = about;
+    this.lang = lang;
+    /** @type {((state: State) => void)[]} */
+    this.listeners = [];
+    this.state = this.read();
+    addEventListener("hashchange", () => {
+      this.state = this.read();
+      this.tell();
+    });
+  }
+
+  /** @returns {State} */
+  read() {
+    const state = fitted(fromHash(location.hash), this.about);
+    return { ...state, lang: ["en", "zh"].includes(state.lang) ? state.lang : this.lang };
+  }
+
+  /** @param {Partial<State>} changes */
+  set(changes) {
+    const before = toHash(this.state);
+    const screen = this.state.screen;
+    this.state = fitted({ ...this.state, ...changes }, this.about);
+    const after = toHash(this.state);
+    if (after === before) return;
+    try {
+      const address = after || "#";
+      if (screen === this.state.screen) history.replaceState(null, "", address);
+      else history.pushState(null, "", address);
+    } catch {
+      // A page inside a notebook's frame has no address of its own.
+    }
+    this.tell();
+  }
+
+  /** @param {(state: State) => void} listener */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  tell() {
+    for (const listener of this.listeners) listener(this.state);
+  }
+}

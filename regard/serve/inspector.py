@@ -1,0 +1,51 @@
+"""Looking inside, one at a time and after translations: it may be slow, and must not make others wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from regard.serve.job import Job
+from regard.serve.limits import Limits
+from regard.serve.metrics import Metrics
+from regard.serve.refusals import busy
+from regard.serve.served import Served
+from regard.serve.traces import Traces
+
+T = TypeVar("T")
+PATIENCE_S = 2.0
+"""Seconds that it lets translations go first; then it takes its turn."""
+
+
+class Inspector:
+    """Takes turns at looking."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        self.traces = Traces(limits.traces_bytes, limits.trace_seconds)
+        self._most = limits.looks_waiting
+        self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()
+        metrics.watch("regard_trace_bytes", "Memory of the traces that are kept.", lambda: self.traces.nbytes)
+
+    def look(self, served: Served, job: Job, work: Callable[[], T]) -> T:
+        """What comes of some work inside a model, when its turn has come.
+
+        Raises:
+            Refusal: too many wait for it already, or the job is over.
+        """
+        with self._counting:
+            if self._waiting >= self._most:
+                raise busy(
+                    f"{self._most} requests to look inside are waiting already. Ask again in a moment."
+                )
+            self._waiting += 1
+        try:
+            with self._turn:
+                if job.over is None:
+                    served.scheduler.wait_until_quiet(PATIENCE_S)
+                if job.over is not None:
+                    raise job.over
+                return work()
+        finally:
+            with self._counting:
+                self._waiting -= 1

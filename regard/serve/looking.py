@@ -1,0 +1,103 @@
+"""From what clients ask of the inspector to traces, in its turn and within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.look.interventions import Intervention
+from regard.look.trace import Trace
+from regard.serve.job import Job
+from regard.serve.refusals import bad_value, too_large
+from regard.serve.served import Served
+from regard.serve.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A text to look into a model with."""
+
+    source: str
+    target: str | list[int] | None = None
+    """What it is to have written, as a text or as token ids; None for what it would write."""
+    to: str | None = None
+    """The language to translate into."""
+    beam: int | None = None
+
+
+def traced(
+    service: Service, served: Served, job: Job, looked: Looked, changes: Sequence[Intervention] = ()
+) -> Trace:
+    """The trace of a text; where no target is given, of what torch finds, with the tree of its search.
+
+    Raises:
+        Refusal: a text is too long for it, or too many wait to look.
+        RegardError: texts and interventions do not fit the model.
+    """
+    _check(service, served, looked)
+    beam = looked.beam or served.model.decoding.beam_size
+    return service.inspector.look(served, job, lambda: _trace(served, looked, changes, beam))
+
+
+def ablated(
+    service: Service,
+    served: Served,
+    job: Job,
+    looked: Looked,
+    lists: Sequence[Sequence[Intervention]],
+    *,
+    effects: bool,
+) -> dict[str, Any]:
+    """The intact model's output, and for each list of interventions what becomes of it.
+
+    Each is told by the output of the changed model (where no target was given), and by how likely that model
+    finds the intact one's. Between two of them others have their turn.
+    """
+    intact = traced(service, served, job, looked)
+    answer: dict[str, Any] = {"model": served.id, "intact": _told(served, intact), "items": []}
+    for changes in lists:
+        forced = traced(
+            service, served, job, Looked(looked.source, list(_output(served, intact)), looked.to), changes
+        )
+        told = {"log_prob_of_intact": float(forced.log_probs.sum())}
+        if looked.target is None:
+            told |= _told(served, traced(service, served, job, looked, changes))
+        answer["items"].append(told)
+    if effects:
+        found = service.inspector.look(served, job, lambda: served.model.head_effects(intact))
+        answer["effects"] = {kind: each.tolist() for kind, each in found.items()}
+    return answer
+
+
+def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int) -> Trace:
+    if looked.target is None:
+        return served.model.look(looked.source, interventions=changes, beam_size=beam)
+    return served.model.look(looked.source, looked.target, interventions=changes)
+
+
+def _check(service: Service, served: Served, looked: Looked) -> None:
+    limits = service.limits
+    if (looked.beam or 0) > limits.beam:
+        raise bad_value(f"beam is {limits.beam} at most, and {looked.beam} was asked for.", "beam")
+    for param, side in (("source", looked.source), ("target", looked.target)):
+        if isinstance(side, str):
+            if len(side) > limits.characters:
+                raise too_large(f"A text may have {limits.characters:,} characters.", param)
+            n = len(served.model.subwords.encode_one(side))
+        else:
+            n = len(side or ())
+        if n > limits.trace_tokens:
+            most = f"A text to look at may have {limits.trace_tokens:,} tokens"
+            raise too_large(f"{most}, and this one has {n:,}.", param)
+
+
+def _told(served: Served, trace: Trace) -> dict[str, Any]:
+    output = _output(served, trace)
+    return {"text": served.model.subwords.decode(output), "log_prob": float(trace.log_probs.sum())}
+
+
+def _output(served: Served, trace: Trace) -> tuple[int, ...]:
+    """What was written, without the token that ends it."""
+    eos = served.model.subwords.eos_id
+    return trace.wanted[:-1] if trace.wanted and trace.wanted[-1] == eos else trace.wanted

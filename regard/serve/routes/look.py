@@ -1,0 +1,164 @@
+"""Looking inside: traces and what they show, what-ifs, positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from regard.look import document
+from regard.look.blocks import Kind
+from regard.look.interventions import from_json
+from regard.serve.job import Job
+from regard.serve.looking import Looked, ablated, traced
+from regard.serve.refusals import bad_value, not_found
+from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
+from regard.serve.service import admitted, service_of
+from regard.serve.traces import Kept
+
+T = TypeVar("T")
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
+
+Place = Annotated[int, Query(ge=0, lt=2**31)]
+BYTES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Numbers of the kind X-Dtype, row by row, X-Shape many, each times X-Scale.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.post("/traces")
+async def make_trace(request: Request, body: LookAsked) -> Response:
+    """Trace what a model does with a text, and keep it for a while."""
+    service = service_of(request)
+    served = service.catalogue.choose(body.model)
+    looked = Looked(body.source, body.target, body.to, body.beam)
+    changes = from_json(body.interventions)
+
+    def work(job: Job) -> Kept:
+        trace = traced(service, served, job, looked, changes)
+        return service.inspector.traces.keep(served.id, trace, document.describe(trace))
+
+    kept = await service.desk.do(request, work, body.deadline_ms)
+    head = {"trace_id": kept.id, "model": kept.model, "expires": kept.expires}
+    return JSONResponse({**head, **kept.about}, 201)
+
+
+@router.get("/traces/{trace}")
+async def describe(request: Request, trace: str) -> Response:
+    """What was read by what: sizes, kinds of attention, tokens."""
+    return JSONResponse(service_of(request).inspector.traces.get(trace).about)
+
+
+@router.delete("/traces/{trace}", status_code=204)
+async def drop(request: Request, trace: str) -> Response:
+    """Let go of a trace."""
+    service_of(request).inspector.traces.drop(trace)
+    return Response(status_code=204)
+
+
+@router.get("/traces/{trace}/attention", responses=BYTES, response_class=Response)
+async def attention(
+    request: Request,
+    trace: str,
+    kind: Kind,
+    layer: Place,
+    head: Annotated[str, Query(pattern=r"^(\*|\d{1,9})$", description="A number, or * for all.")],
+    form: Literal["weights", "scores"] = "weights",
+    dtype: Literal["u8", "f16", "f32"] = "u8",
+) -> Response:
+    """A head's weights or scores, queries by keys; or those of all heads of a layer, heads first."""
+    one = None if head == "*" else int(head)
+    found = await _shown(
+        request, trace, lambda kept: document.matrix(kept.trace, kind, layer, one, form, dtype)
+    )
+    return _bytes(found.data, found.shape, dtype, found.scale)
+
+
+@router.get("/traces/{trace}/walk")
+async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place) -> Response:
+    """The formula, step by step, with the numbers of one token in one head."""
+    return JSONResponse(
+        await _shown(request, trace, lambda kept: document.walk(kept.trace, kind, layer, head, query))
+    )
+
+
+@router.get("/traces/{trace}/steps")
+async def steps(request: Request, trace: str) -> Response:
+    """What the model said after each token of the outputs."""
+    return JSONResponse(await _shown(request, trace, lambda kept: document.steps(kept.trace)))
+
+
+@router.get("/traces/{trace}/beam")
+async def beam(request: Request, trace: str) -> Response:
+    """The tree of the search that found the outputs."""
+
+    def tree(kept: Kept) -> dict[str, Any]:
+        if kept.trace.beam is None:
+            raise not_found("Nothing was searched for in this trace: its target was given.")
+        return document.beam(kept.trace.beam)
+
+    return JSONResponse(await _shown(request, trace, tree))
+
+
+@router.get("/traces/{trace}/alignment")
+async def alignment(request: Request, trace: str) -> Response:
+    """Words of the outputs with their shares in those of the inputs, by the heads that align best."""
+    catalogue = service_of(request).catalogue
+
+    def aligned(kept: Kept) -> dict[str, Any]:
+        heads = catalogue.named(kept.model).model.aligning_heads
+        found = document.alignment(kept.trace, heads.heads)
+        return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
+
+    return JSONResponse(await _shown(request, trace, aligned))
+
+
+@router.post("/ablate")
+async def ablate(request: Request, body: AblateAsked) -> Response:
+    """What becomes of a text when the model is changed inside: one result for each list of interventions."""
+    service = service_of(request)
+    if (n := sum(map(len, body.interventions))) > (most := service.limits.interventions):
+        raise bad_value(f"A request may have {most} interventions, and this one has {n}.", "interventions")
+    served = service.catalogue.choose(body.model)
+    looked = Looked(body.source, body.target, body.to)
+    lists = [from_json(each) for each in body.interventions]
+
+    def work(job: Job) -> dict[str, Any]:
+        return ablated(service, served, job, looked, lists, effects=body.effects)
+
+    return JSONResponse(await service.desk.do(request, work, body.deadline_ms))
+
+
+@router.get("/positions", responses=BYTES, response_class=Response)
+async def positions(
+    request: Request,
+    model: str | None = None,
+    length: Annotated[int, Query(ge=1, le=4096)] = 128,
+) -> Response:
+    """What the model adds to the embeddings at each place: places by d_model, as f32."""
+    service = service_of(request)
+    served = service.catalogue.choose(model)
+
+    def work(job: Job) -> np.ndarray | None:
+        return service.inspector.look(served, job, lambda: served.model.positions(length))
+
+    found = await service.desk.do(request, work)
+    if found is None:
+        raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
+    return _bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+
+
+async def _shown(request: Request, trace: str, show: Callable[[Kept], T]) -> T:
+    service = service_of(request)
+    kept = service.inspector.traces.get(trace)
+    return await service.desk.do(request, lambda _: show(kept))
+
+
+def _bytes(data: bytes, shape: tuple[int, ...], dtype: str, scale: float) -> Response:
+    headers = {"X-Shape": ",".join(map(str, shape)), "X-Dtype": dtype, "X-Scale": repr(scale)}
+    return Response(data, media_type="application/octet-stream", headers=headers)

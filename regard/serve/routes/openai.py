@@ -1,0 +1,281 @@
+"""OpenAI's routes, so that its clients work. A translator's source is the prompt, or the last message."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from regard.errors import RegardError
+from regard.serve.events import event, event_stream
+from regard.serve.gate import request_id
+from regard.serve.job import Job
+from regard.serve.refusals import bad_value
+from regard.serve.served import Served
+from regard.serve.service import admitted, service_of
+from regard.serve.translating import Asked, check_options, check_texts, stream, translate
+
+Chunk = Callable[[int, str, str | None], dict[str, Any]]
+"""A piece of the text of one choice, or why it ends, in the shape of a route."""
+
+router = APIRouter(prefix="/v1", dependencies=[Depends(admitted)], tags=["OpenAI"])
+
+
+class StreamOptions(BaseModel):
+    """How to stream."""
+
+    include_usage: bool = False
+
+
+class Wanted(BaseModel):
+    """What both kinds of completion may ask. What else clients send changes nothing here."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(min_length=1, max_length=200)
+    max_tokens: int | None = Field(None, ge=1)
+    n: int = Field(1, ge=1)
+    stop: str | list[str] | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    """0, or none, for the likeliest; above it, tokens are drawn."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = Field(None, ge=0, lt=2**63)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What the model is asked, in its own words."""
+        found: dict[str, Any] = {"n_best": self.n}
+        if self.temperature:
+            found |= {"sample": True, "temperature": self.temperature, "top_p": self.top_p or 1.0}
+            found |= {"seed": 1 if self.seed is None else self.seed}
+        return found
+
+    def stopped(self, text: str) -> str | None:
+        """A text up to the first of the words that end it; None where it has none of them."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        places = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+        return text[: min(places)] if places else None
+
+    def ended(self, text: str, served: Served) -> tuple[str, str]:
+        """A text up to where it was to end, and why it ends there."""
+        text = text if (stopped := self.stopped(text)) is None else stopped
+        if self.max_tokens is not None:
+            ids = served.model.subwords.encode_one(text)
+            if len(ids) > self.max_tokens:
+                return served.model.subwords.decode(ids[: self.max_tokens]), "length"
+        return text, "stop"
+
+    @property
+    def held(self) -> int:
+        """Characters at the end of a stream that may still turn out to begin a word that ends it."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return max((len(stop) - 1 for stop in stops if stop), default=0)
+
+
+class Completion(Wanted):
+    """What `/v1/completions` is asked."""
+
+    prompt: str | list[str]
+
+
+class Message(BaseModel):
+    """What somebody says."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    def text(self) -> str:
+        """What of it is text."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(str(part.get("text", "")) for part in self.content or [])
+
+
+class Chat(Wanted):
+    """What `/v1/chat/completions` is asked."""
+
+    messages: list[Message] = Field(min_length=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+
+    def source(self) -> str:
+        """The last thing that the user said."""
+        said = [message for message in self.messages if message.role == "user"]
+        if not said:
+            raise bad_value("There is no message of the user.", "messages")
+        return said[-1].text()
+
+
+@router.get("/models")
+async def models(request: Request) -> Any:
+    """Every model of this server."""
+    return {"object": "list", "data": [_model(each) for each in service_of(request).catalogue]}
+
+
+@router.get("/models/{model}")
+async def model(request: Request, model: str) -> Any:
+    """One of them."""
+    return _model(service_of(request).catalogue.named(model))
+
+
+@router.post("/completions")
+async def completions(request: Request, body: Completion) -> Response:
+    """Translations of one prompt or several."""
+    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+    served, asked = _asked(request, body, prompts)
+    head = _head(request, served, "cmpl", "text_completion")
+    if body.stream:
+
+        def chunk(i: int, text: str, reason: str | None) -> dict[str, Any]:
+            return {
+                **head,
+                "choices": [{"index": i, "text": text, "logprobs": None, "finish_reason": reason}],
+            }
+
+        return await _streamed(request, body, asked, head, chunk)
+    found = await _found(request, asked)
+    choices = []
+    for i, text in enumerate(text for texts in found for text in texts):
+        text, reason = body.ended(text, served)
+        choices.append({"index": i, "text": text, "logprobs": None, "finish_reason": reason})
+    return JSONResponse({**head, "choices": choices, "usage": _usage(served, prompts, choices)})
+
+
+@router.post("/chat/completions")
+async def chat(request: Request, body: Chat) -> Response:
+    """Translations of the last message of the user."""
+    body.max_tokens = body.max_completion_tokens or body.max_tokens
+    prompts = [body.source()]
+    served, asked = _asked(request, body, prompts)
+    if body.stream:
+        head = _head(request, served, "chatcmpl", "chat.completion.chunk")
+
+        def chunk(i: int, text: str, reason: str | None) -> dict[str, Any]:
+            delta = {"role": "assistant", "content": text} if reason is None else {}
+            return {**head, "choices": [{"index": i, "delta": delta, "finish_reason": reason}]}
+
+        return await _streamed(request, body, asked, head, chunk)
+    head = _head(request, served, "chatcmpl", "chat.completion")
+    choices, texts = [], []
+    for i, text in enumerate((await _found(request, asked))[0]):
+        text, reason = body.ended(text, served)
+        message = {"role": "assistant", "content": text, "refusal": None}
+        choices.append({"index": i, "message": message, "logprobs": None, "finish_reason": reason})
+        texts.append({"text": text})
+    return JSONResponse({**head, "choices": choices, "usage": _usage(served, prompts, texts)})
+
+
+def _asked(request: Request, body: Wanted, prompts: list[str]) -> tuple[Served, Asked]:
+    service = service_of(request)
+    check_texts(prompts, service.limits, "prompt")
+    options = body.options()
+    check_options(options, service.limits)
+    if not prompts:
+        raise bad_value("There is no prompt.", "prompt")
+    if body.stream and body.n > 1:
+        raise bad_value("A stream has one choice: leave out n or stream.", "n")
+    served = service.catalogue.named(body.model)
+    return served, Asked(texts=prompts, model=served.id, options=options)
+
+
+async def _found(request: Request, asked: Asked) -> list[list[str]]:
+    service = service_of(request)
+
+    def work(job: Job) -> list[list[str]]:
+        translated = translate(service.catalogue, job, asked)
+        return [[each.result.text, *(one.text for one in each.result.alternatives)] for each in translated]
+
+    return await service.desk.do(request, work)
+
+
+async def _streamed(
+    request: Request, body: Wanted, asked: Asked, head: dict[str, Any], chunk: Chunk
+) -> Response:
+    service = service_of(request)
+    service.desk.check()
+    served = service.catalogue.named(body.model)
+
+    def work(job: Job) -> Iterator[tuple[int, str]]:
+        return stream(service.catalogue, job, asked)
+
+    pieces = service.desk.stream(work)
+
+    async def events() -> AsyncIterator[str]:
+        streams = [Growing(body) for _ in asked.texts]
+        try:
+            async for i, piece in pieces:
+                if text := streams[i].grow(piece):
+                    yield event(chunk(i, text, None))
+                if all(each.reason for each in streams):
+                    break
+            for i, each in enumerate(streams):
+                if rest := each.end():
+                    yield event(chunk(i, rest, None))
+                yield event(chunk(i, "", each.reason))
+            if body.stream_options and body.stream_options.include_usage:
+                written = [{"text": each.given} for each in streams]
+                usage = _usage(served, list(asked.texts), written)
+                yield event({**head, "choices": [], "usage": usage})
+            yield "data: [DONE]\n\n"
+        except RegardError as error:
+            code = getattr(error, "code", "bad_value")
+            yield event({"error": {"message": str(error), "type": "server_error", "code": code}})
+        finally:
+            await pieces.aclose()
+
+    return event_stream(events())
+
+
+class Growing:
+    """A text that is streamed until it is to end."""
+
+    def __init__(self, body: Wanted) -> None:
+        self._body, self._text, self._n_pieces = body, "", 0
+        self.given = ""
+        self.reason: str | None = None
+        """Why it ended; None as long as it goes on."""
+
+    def grow(self, piece: str) -> str:
+        """What of it can be given out now. A piece is a token, or a few that make up a character."""
+        if self.reason is not None:
+            return ""
+        self._text += piece
+        self._n_pieces += 1
+        stopped = self._body.stopped(self._text)
+        if stopped is not None:
+            self._text, self.reason = stopped, "stop"
+        elif self._n_pieces == self._body.max_tokens:
+            self.reason = "length"
+        return self._give(0 if self.reason else self._body.held)
+
+    def end(self) -> str:
+        """What was held back."""
+        self.reason = self.reason or "stop"
+        return self._give(0)
+
+    def _give(self, held: int) -> str:
+        new = self._text[len(self.given) : max(len(self.given), len(self._text) - held)]
+        self.given += new
+        return new
+
+
+def _model(served: Served) -> dict[str, Any]:
+    return {"id": served.id, "object": "model", "created": 0, "owned_by": "regard"}
+
+
+def _head(request: Request, served: Served, prefix: str, kind: str) -> dict[str, Any]:
+    name = f"{prefix}-{request_id(request)}"
+    return {"id": name, "object": kind, "created": int(time.time()), "model": served.id}
+
+
+def _usage(served: Served, prompts: list[str], choices: list[dict[str, Any]]) -> dict[str, int]:
+    subwords = served.model.subwords
+    read = sum(map(len, subwords.encode(prompts)))
+    written = sum(map(len, subwords.encode([choice["text"] for choice in choices])))
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

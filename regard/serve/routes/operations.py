@@ -1,0 +1,54 @@
+"""What those who run a server ask: is it there, is it ready, what are its numbers, what can it do."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from regard.serve.service import service_of
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/livez")
+async def live() -> Any:
+    """That the process answers."""
+    return {"status": "live"}
+
+
+@router.get("/readyz")
+async def ready(request: Request) -> Response:
+    """Whether it takes on work: models are loaded, and it is not shutting down."""
+    if service_of(request).desk.draining:
+        return JSONResponse({"status": "shutting_down"}, 503, {"Retry-After": "5"})
+    return JSONResponse({"status": "ready", "models": [each.id for each in service_of(request).catalogue]})
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Its numbers, for Prometheus."""
+    return Response(service_of(request).metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """Every route, as a plain page."""
+    return HTMLResponse(_page(request.app.openapi()))
+
+
+def _page(document: dict[str, Any]) -> str:
+    rows = [
+        f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td>"
+        f"<td>{escape(route.get('description', ''))}</td></tr>"
+        for path, methods in document["paths"].items()
+        for method, route in methods.items()
+    ]
+    title = escape(f"{document['info']['title']} {document['info']['version']}")
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
+        '<p>Fields and answers: <a href="/openapi.json">/openapi.json</a>.</p>'
+        f"<table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>{''.join(rows)}</table></html>"
+    )

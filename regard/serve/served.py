@@ -1,0 +1,156 @@
+"""The models of a server, each with its scheduler, and which of them a request means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from regard.bundle.bundle import Description, describe_bundle
+from regard.config import TaskConfig
+from regard.engine.loading import BEST, EngineName, model_folder
+from regard.engine.model import Model
+from regard.errors import ConfigError
+from regard.loaded import LoadedModel, load
+from regard.serve.job import Job
+from regard.serve.metrics import Metrics
+from regard.serve.refusals import Refusal, bad_value, not_found
+from regard.serve.scheduler import Scheduler
+from regard.serve.turns import Scheduled
+from regard.text.languages import known_code
+
+JOURNAL = "journal.jsonl"
+TRANSLATE = "translate"
+
+
+class Served:
+    """A model that is being served."""
+
+    task = TRANSLATE
+    """What it does: what else a model may be for is refused when it is loaded."""
+
+    def __init__(self, name: str, path: Path, model: LoadedModel, scheduler: Scheduler) -> None:
+        self.id = name
+        self.folder = model_folder(path)
+        self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)
+        """The folder of the run that it comes from, where there is one."""
+        self.description: Description = describe_bundle(self.folder)
+        self.model, self.scheduler = model, scheduler
+        self.directions = directions(self.description.task)
+
+    def for_job(self, job: Job) -> Model:
+        """The model, as one job may use it: in turn with all others."""
+        return self.model.run_by(Scheduled(self.scheduler, job))
+
+    def translates(self, source: str | None, target: str | None) -> bool:
+        """Whether it goes from one language into the other; where nobody says which, it does."""
+        return not self.directions or any(
+            _agree(source, has_source) and _agree(target, has_target)
+            for has_source, has_target in self.directions
+        )
+
+
+class Catalogue:
+    """All models of a server."""
+
+    def __init__(self, models: Sequence[Served]) -> None:
+        self._models = {each.id: each for each in models}
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(self._models.values())
+
+    def named(self, name: str) -> Served:
+        """The model of this name.
+
+        Raises:
+            Refusal: there is none.
+        """
+        if name not in self._models:
+            raise not_found(f"There is no model {name!r}; there are {', '.join(self._models)}.", "model")
+        return self._models[name]
+
+    def choose(self, name: str | None = None, source: str | None = None, target: str | None = None) -> Served:
+        """The model that is named, or the first that goes from one language into the other.
+
+        Raises:
+            Refusal: there is none.
+        """
+        models = [self.named(name)] if name else list(self)
+        for each in models:
+            if each.translates(source, target):
+                return each
+        asked = f"from {source or 'any language'} into {target or 'any'}"
+        who = f"Model {name!r} does not translate" if name else "No model here translates"
+        raise bad_value(f"{who} {asked}; there is {self._ways(models)}.", "target" if target else "source")
+
+    @property
+    def languages(self) -> list[str]:
+        """Every language that a model reads, in the order of the models."""
+        return list(dict.fromkeys(source for each in self for source, _ in each.directions))
+
+    def targets(self, source: str) -> list[str]:
+        """What a language can be translated into."""
+        pairs = (pair for each in self for pair in each.directions)
+        return list(dict.fromkeys(target for one, target in pairs if one == source))
+
+    def close(self) -> None:
+        """Finish what waits and stop."""
+        for each in self:
+            each.scheduler.close()
+
+    @staticmethod
+    def _ways(models: Sequence[Served]) -> str:
+        ways = [f"{source} → {target}" for each in models for source, target in each.directions]
+        return ", ".join(dict.fromkeys(ways))
+
+
+def directions(task: TaskConfig) -> list[tuple[str, str]]:
+    """From which languages into which a model translates; nothing where its folder does not say."""
+    return [(task.source, task.target)] if task.source and task.target else []
+
+
+def serve_models(
+    paths: Sequence[Path],
+    metrics: Metrics,
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+) -> Catalogue:
+    """Load models and start their schedulers.
+
+    Raises:
+        ConfigError: two have one name, or one cannot be served.
+        BundleError: a model folder is missing or damaged.
+    """
+    models: dict[str, Served] = {}
+    for path in paths:
+        name = model_id(path)
+        if name in models:
+            raise ConfigError(f"two models would be called {name!r}: rename the folder {path}")
+        model = load(path, engine=engine, device=device, threads=threads)
+        scheduler = Scheduler(model.engines, metrics.ran(name))
+        metrics.watch("regard_queue_depth", "Sentences that wait for a lane.", scheduler.__len__, name)
+        models[name] = Served(name, path, model, scheduler)
+    return Catalogue(list(models.values()))
+
+
+def model_id(path: Path) -> str:
+    """What a model is called: its folder's name, or its run's."""
+    path = path.resolve()
+    named = path.parent if path.name in (BEST, "last") else path
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", named.name).strip("-") or "model"
+
+
+def wrong_task(model: Served, wanted: str) -> Refusal:
+    """What a model is asked that it is not for."""
+    message = f"Model {model.id!r} is for the task {model.task!r}, and cannot {wanted}."
+    return Refusal(409, "wrong_task", message, param="model")
+
+
+def _agree(asked: str | None, has: str) -> bool:
+    """Whether a language that is asked for is the one that there is; a code of no region means any."""
+    if asked is None:
+        return True
+    asked, has = known_code(asked) or asked, known_code(has) or has
+    return asked == has or asked.split("-")[0] == has or asked == has.split("-")[0]

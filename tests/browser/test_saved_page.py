@@ -1,0 +1,213 @@
+"""A saved file, opened from disk in a real browser."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from regard.engine.engine import Search
+from regard.look.html import html
+from regard.look.looking import look
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
+
+pytestmark = pytest.mark.slow
+SCREENS = ["map", "head", "walk", "steps", "beam", "alignment"]
+
+
+@pytest.fixture(scope="session")
+def trace():
+    """The usual pair, with the tree of a search for another output."""
+    model = model_of(torch.float32)
+    tree = look(model, subwords(), SOURCE, search=Search(beam_size=3, extra_length=0)).beam
+    return replace(trace_of(model), beam=tree)
+
+
+@pytest.fixture(scope="session")
+def saved(trace, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "cat sat.html"
+    path.write_text(html(trace), encoding="utf-8")
+    return path
+
+
+def until(tab, condition):
+    """Wait for the page; its policy forbids Playwright's own way, which evaluates a string inside of it."""
+    for _ in range(500):
+        if tab.evaluate(condition):
+            return
+        tab.wait_for_timeout(20)
+    pytest.fail(f"never came: {condition}")
+
+
+def drawn(tab, act):
+    """Do something, and wait until the page has been drawn again."""
+    before = int(tab.get_attribute("body", "data-drawn"))
+    act()
+    until(tab, f"Number(document.body.dataset.drawn) > {before}")
+
+
+def matrix_of(tab):
+    """The numbers of the table on the screen; a masked cell is NaN."""
+    rows = tab.locator(".table tbody tr").all()
+    cells = [[cell.inner_text() for cell in row.locator("td").all()] for row in rows]
+    return np.array([[float(t.replace("−", "-")) if t != "–" else np.nan for t in row] for row in cells])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_screen_is_drawn_in_both_languages(opened, saved, screen, language):
+    tab = opened(saved, f"#screen={screen}&lang={language}")
+    assert tab.locator("h1").inner_text().strip()
+    assert tab.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
+    assert bool(re.search("[\u4e00-\u9fff]", tab.locator("h1").inner_text())) == (language == "zh")
+    assert tab.locator("main .empty").count() == 0
+    assert tab.locator(f"#screen-{screen}").get_attribute("aria-current") == "page"
+
+
+def test_the_page_shows_the_weights_of_the_trace(opened, saved, trace):
+    tab = opened(saved, "#screen=head&kind=decoder&layer=1&head=2&table=1")
+    shown, real = matrix_of(tab), trace.attention("decoder", 1, 2)
+    np.testing.assert_array_equal(np.isnan(shown), ~trace.may_attend("decoder"))
+    np.testing.assert_allclose(np.nan_to_num(shown), real, atol=6e-4)
+    drawn(tab, lambda: tab.click("#choose-cross"))
+    drawn(tab, lambda: tab.click("#layer\\+"))
+    drawn(tab, lambda: tab.click("#head−"))
+    np.testing.assert_allclose(matrix_of(tab), trace.attention("cross", 2, 1), atol=6e-4)
+    drawn(tab, lambda: tab.click("#choose-scores"))
+    np.testing.assert_allclose(matrix_of(tab), trace.scores("cross", 2, 1), atol=6e-4)
+
+
+def test_pointing_at_a_cell_says_who_looks_at_whom(opened, saved, trace):
+    tab = opened(saved, "#screen=head&kind=cross&layer=2&head=1")
+    box = tab.locator("svg.figure rect[fill=transparent]").bounding_box()
+    rows, columns = trace.attention("cross", 2, 1).shape
+    tab.mouse.move(box["x"] + box["width"] * 2.5 / columns, box["y"] + box["height"] * 1.5 / rows)
+    weight = trace.attention("cross", 2, 1)[1, 2]
+    said = f"{trace.outputs[1].text} → {trace.inputs[2].text}: {weight:.3f}"
+    assert tab.locator(".tip").inner_text() == said
+
+
+def test_a_link_shows_what_was_shown(opened, saved):
+    tab = opened(saved)
+    for key in ["2", "d", "[", ".", "ArrowRight", "v", "l"]:
+        drawn(tab, lambda key=key: tab.keyboard.press(key))
+    before, text = tab.url, tab.locator("main").inner_text()
+    assert "kind=decoder" in before
+    assert "view=lines" in before
+    again = opened(saved, "#" + before.partition("#")[2])
+    assert again.locator("main").inner_text() == text
+    tab.go_back()
+    until(tab, "document.querySelector('#screen-map').ariaCurrent === 'page'")
+
+
+def test_the_walk_goes_from_vector_to_probabilities(opened, saved, trace):
+    tab = opened(saved, "#screen=walk&kind=cross&layer=2&head=1&query=2&lang=en")
+    walk = trace.walk("cross", 2, 1, 2)
+    for i, step in enumerate(walk):
+        assert tab.locator(".sentence").inner_text() == step.english
+        assert tab.locator(".formula math").count() == 1
+        assert tab.locator(".panel svg").count() == 1
+        if i + 1 < len(walk):
+            drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert tab.locator("#next").is_disabled()
+    drawn(tab, lambda: tab.keyboard.press("l"))
+    assert tab.locator(".sentence").inner_text() == walk[-1].chinese
+
+
+def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
+    names = [step.name for step in trace.walk("cross", 2, 1, 2)]
+    tab = opened(saved, f"#screen=walk&kind=cross&layer=2&head=1&query=2&panel={names.index('weights')}")
+    drawn(tab, lambda: tab.check("#unscaled"))
+    with_scale, without, most = map(float, re.findall(r"\d+\.\d+", tab.locator(".comparison p").inner_text()))
+    weights = trace.attention("cross", 2, 1)[2]
+    assert with_scale == pytest.approx(-(weights * np.log2(weights)).sum(), abs=0.006)
+    sharper = np.exp(trace.similarities("cross", 2, 1)[2])
+    sharper /= sharper.sum()
+    assert without == pytest.approx(-(sharper * np.log2(sharper)).sum(), abs=0.006)
+    assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
+
+
+def test_play_goes_on_by_itself_and_stops(opened, saved):
+    tab = opened(saved, "#screen=steps&lang=en")
+    tab.click("#play")
+    until(tab, "location.hash.includes('step=1')")
+    tab.click("#play")
+    assert tab.locator("#play").get_attribute("aria-pressed") == "false"
+
+
+def test_arrow_keys_walk_the_tree(opened, saved, trace):
+    tree = trace.beam
+    selected = tree.winner or tree.nodes[0]
+    tab = opened(saved, "#screen=beam&lang=en")
+    assert tab.locator("svg [data-node]").count() == len(tree.nodes)
+    for key in ["", "ArrowLeft", "ArrowDown", "ArrowDown", "ArrowUp"]:
+        column = [node for node in tree.nodes if node.step == selected.step]
+        if key == "ArrowLeft":
+            selected = tree.nodes[selected.parent]
+        elif key:
+            by = {"ArrowDown": 1, "ArrowUp": -1}[key]
+            selected = next(node for node in column if node.rank == selected.rank + by)
+        if key:
+            drawn(tab, lambda key=key: tab.keyboard.press(key))
+        assert selected.reason.english in tab.locator("aside").inner_text()
+        assert f"{selected.log_prob:.3f}".replace("-", "−") in tab.locator("aside").inner_text()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
+    tab = opened(saved, f"#screen={screen}&kind=cross")
+    with tab.expect_download() as got:
+        tab.click("#save-svg")
+    got.value.save_as(tmp_path / "figure.svg")
+    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert figure.startswith("<?xml")
+    assert got.value.suggested_filename.endswith(".svg")
+    alone = tab.context.new_page()
+    alone.goto((tmp_path / "figure.svg").as_uri())
+    assert alone.locator("svg").first.bounding_box()["width"] > 100
+    with tab.expect_download() as got:
+        tab.click("#save-png")
+    got.value.save_as(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
+    tab = opened(saved, "#screen=head&theme=dark")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
+    drawn(tab, lambda: tab.click("#theme"))
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    assert tab.locator(".table table").count() == 1
+    tab.keyboard.press("?")
+    assert tab.locator("dialog kbd").count() > 10
+    tab.keyboard.press("Escape")
+    until(tab, "!document.querySelector('dialog')")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_is_shown(opened, tmp_path, architecture):
+    trace = trace_of(model_of(torch.float32, architecture=architecture))
+    (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
+    for screen in SCREENS:
+        tab = opened(tmp_path / "it.html", f"#screen={screen}")
+        empty = screen == "beam" or (screen == "alignment" and architecture != "encoder-decoder")
+        assert tab.locator("main .empty").count() == int(empty)
+
+
+def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
+    hostile = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+    trace = look(model_of(torch.float32), subwords(), hostile, TARGET)
+    (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
+    for screen in SCREENS:
+        tab = opened(tmp_path / "it.html", f"#screen={screen}&kind=encoder&lang=en")
+        assert tab.evaluate("window.hurt") is None
+    shown = "".join(chip.inner_text() for chip in tab.locator("#inputs-0 ~ button, #inputs-0").all())
+    assert "<script>" in shown
+
+
+def test_a_narrow_window_scrolls_down_and_not_sideways(opened, saved):
+    tab = opened(saved, "#screen=walk&kind=cross&panel=4")
+    tab.set_viewport_size({"width": 390, "height": 800})
+    for screen in SCREENS:
+        drawn(tab, lambda screen=screen: tab.evaluate(f"location.hash = 'screen={screen}&kind=cross'"))
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,107 @@
+"""`regard look`: every view on the terminal, every kind of file and of model, and mistakes in plain words."""
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.cli import main
+from regard.look.choice import VIEWS
+from regard.look.trace import Trace
+from tests.cli.conftest import Answer
+from tests.look.pictures import outside, texts
+from tests.look.traced import model_of, subwords
+
+
+@pytest.fixture
+def look(talker, capsys, tmp_path, monkeypatch):
+    """Type `regard look` and some words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def look(*words, model=talker):
+        with pytest.raises(SystemExit) as ended:
+            main(["look", "--model", str(model), *words])
+        return Answer(ended.value.code or 0, *capsys.readouterr())
+
+    return look
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A model folder of the decoder alone, and one of the encoder alone."""
+    place = tmp_path_factory.mktemp("alone")
+    return {
+        name: regard.save_bundle(
+            place / name, model_of(torch.float32, architecture=name), subwords=subwords().model
+        )
+        for name in ("decoder", "encoder")
+    }
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_printed(look, view):
+    found = look("三月", "--view", view, "--beam", "2")
+    assert (found.status, found.err) == (0, "")
+    assert len(found.out.splitlines()) > 5
+    assert "\x1b" not in found.out
+
+
+def test_what_is_looked_at_is_the_translation(look, talker):
+    found = look("四月二日", "--view", "steps")
+    translation = regard.load(talker, threads=1).translate("四月二日").text
+    assert found.out.startswith(f"四月二日 → {translation}")
+    assert look("四月二日", "--target", "in March").out.startswith("四月二日 → in March\n")
+
+
+def test_the_tree_of_the_search_is_shown_unless_a_target_is_given(look):
+    assert "★" in look("三月", "--view", "beam").out
+    refused = look("三月", "--view", "beam", "--target", "March")
+    assert (refused.status, refused.out) == (2, "")
+    assert "look without a target" in refused.err
+
+
+def test_the_chosen_place_is_written_as_a_picture_and_as_numbers(look, tmp_path):
+    chosen = ["--kind", "encoder", "--layer", "0", "--head", "1", "--view", "matrix", "--target", "March"]
+    assert look("三月", *chosen, "-o", "a.svg").out == "a.svg\n"
+    picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert outside(picture) == []
+    assert any(words.startswith("encoder self-attention, layer 0, head 1") for words in texts(picture))
+    for name in ("a.npz", "a.csv", "a.png", "a.html", "a.safetensors"):
+        assert look("三月", *chosen, "--out", name).status == 0
+    trace = Trace.load(tmp_path / "a.safetensors")
+    with np.load(tmp_path / "a.npz") as found:
+        assert np.array_equal(found["values"][0], trace.attention("encoder", 0, 1))
+
+
+@pytest.mark.parametrize("view", ["heads", "matrix", "lines", "positions", "walk", "steps"])
+@pytest.mark.parametrize("architecture", ["decoder", "encoder"])
+def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
+    found = look("the cat sat", "--view", view, model=alone[architecture])
+    assert (found.status, found.err) == (0, "")
+    assert ("sinusoidal" if view == "positions" else "the cat sat") in found.out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--view", "head"], "there is no view 'head'; did you mean heads?"),
+        (["--kind", "self"], "there is no kind 'self'"),
+        (["--layer", "9"], "no layer 9"),
+        (["--head", "9"], "no head 9"),
+        (["--view", "walk", "--query", "99"], "no query 99"),
+        (["-o", "x.pdf"], "one of .safetensors"),
+        (["-o", "no/x.svg"], "no/x.svg cannot be written"),
+    ],
+)
+def test_mistakes_are_told_and_nothing_is_printed(look, words, complaint):
+    found = look("三月", "--target", "March", *words)
+    assert (found.status, found.out) == (2, "")
+    assert complaint in found.err
+    assert found.err.startswith("regard: ")
+
+
+def test_a_model_that_is_not_there_is_named(look, tmp_path):
+    found = look("三月", model=tmp_path / "nowhere")
+    assert found.status == 2
+    assert "nowhere" in found.err

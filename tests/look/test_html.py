@@ -1,0 +1,98 @@
+"""One file, complete in itself, in which texts are only ever texts."""
+
+import json
+import re
+from base64 import b64decode, b64encode
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import torch
+
+from regard import page
+from regard.engine.engine import Search
+from regard.look.document import alignment, describe, steps
+from regard.look.html import LIMIT, html
+from regard.look.looking import look
+from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
+
+HOSTILE = "</script><script>alert(1)</script><!-- & \"'"
+
+
+def held(text):
+    """What a file holds for its page."""
+    (found,) = re.findall(r'<script type="application/json" id="held">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found)
+
+
+def policy(text):
+    (found,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
+    return dict(part.split(" ", 1) for part in found.split("; "))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_file_holds_what_the_document_tells(architecture):
+    trace = trace_of(model_of(architecture=architecture))
+    kept = held(html(trace))
+    assert kept["about"] == describe(trace)
+    assert kept["steps"] == steps(trace)
+    assert (kept["alignment"] is None) == (architecture != "encoder-decoder")
+    assert kept["beam"] is None
+    recorded = {name for name in trace.arrays if not name.startswith("said.")}
+    assert kept["arrays"].keys() == recorded
+    name = min(recorded)
+    read = np.frombuffer(b64decode(kept["arrays"][name]["data"]), np.float32)
+    np.testing.assert_allclose(read.reshape(kept["arrays"][name]["shape"]), trace.arrays[name], rtol=1e-6)
+
+
+def test_all_modules_are_inside_and_nothing_is_outside():
+    text = html(trace_of(model_of()))
+    (found,) = re.findall(r'<script type="importmap">(.*?)</script>', text, re.DOTALL)
+    imports = json.loads(found)["imports"]
+    code = [name for name in page.names() if not name.endswith(".css")]
+    assert sorted(imports) == sorted(f"regard/{name}" for name in code)
+    for address in imports.values():
+        source = b64decode(address.partition(",")[2]).decode()
+        assert set(re.findall(r'from "(.*?)"', source)) <= imports.keys()
+    assert not re.search(r"(src|href)=", text)
+
+
+def test_its_policy_runs_what_is_inside_and_reaches_nothing():
+    text = html(trace_of(model_of()))
+    allowed = policy(text)
+    assert allowed["default-src"] == "'none'"
+    assert allowed["connect-src"] == "data:"
+    for kind, attributes in (("script", 'type="importmap"'), ("script", 'type="module"'), ("style", "")):
+        opening = f"<{kind} {attributes}>" if attributes else f"<{kind}>"
+        inside = text.partition(opening)[2].partition(f"</{kind}>")[0]
+        digest = b64encode(sha256(inside.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in allowed[f"{kind}-src"]
+    assert "unsafe" not in " ".join(allowed.values())
+
+
+def test_a_text_that_looks_like_a_script_stays_a_text():
+    trace = look(model_of(), subwords(), HOSTILE, HOSTILE)
+    text = html(trace)
+    assert "alert(1)</script>" not in text
+    assert text.count("<script") == 3
+    assert held(text)["about"]["inputs"]["text"] == trace.inputs.text
+    assert "script" in trace.inputs.text.lower()
+
+
+def test_the_trace_s_tree_and_a_given_alignment_are_kept():
+    trace = look(model_of(), subwords(), SOURCE, search=Search(beam_size=2, extra_length=0))
+    kept = held(html(trace, aligned=alignment(trace, [(0, 1)])))
+    assert kept["beam"] == trace.beam.to_json()
+    assert kept["alignment"]["heads"] == [[0, 1]]
+
+
+@pytest.mark.slow
+def test_a_long_text_at_the_base_shape_stays_within_ten_megabytes():
+    shape = {"d_model": 512, "n_heads": 8, "d_ff": 2048, "encoder_layers": 6, "decoder_layers": 6}
+    model = model_of(torch.float32, d_k=None, d_v=None, **shape)
+    ids = np.random.default_rng(1).integers(5, subwords().vocab_size, 511).tolist()
+    trace = look(model, subwords(), ids, ids)
+    text = html(trace)
+    assert len(text.encode()) <= 10_000_000
+    assert len(text.encode()) > LIMIT / 2, "and keeps as much as fits"
+    assert held(text)["precision"] == "top"

@@ -1,0 +1,146 @@
+"""What `regard.load` opens shows how it works, whatever found the output."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.config import TaskConfig
+from regard.errors import RequestError
+from regard.look.interventions import HeadOff
+from regard.look.looking import look
+from regard.look.trace import Trace
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _conversions_are_kept_elsewhere(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A model folder of each architecture."""
+    place = tmp_path_factory.mktemp("folders")
+    decoding = regard.DecodingConfig(beam_size=3, extra_length=4)
+    return {
+        name: regard.save_bundle(
+            place / name,
+            model_of(
+                torch.float32, architecture=name, n_heads=2, d_k=7, d_v=7
+            ),  # CTranslate2 wants equal widths
+            subwords=subwords().model,
+            decoding=decoding,
+        )
+        for name in ARCHITECTURES
+    }
+
+
+@pytest.fixture(scope="module")
+def models(folders):
+    return {engine: regard.load(folders["encoder-decoder"], engine=engine, threads=1, quantisation=q)
+            for engine, q in (("torch", None), ("ctranslate2", "float32"))}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_what_is_found_is_what_the_engine_translates(models, folders, engine):
+    trace = models[engine].look(SOURCE)
+    found = models[engine].translate(SOURCE, whole_lines=True)
+    assert trace.engine == found.engine == engine
+    assert tuple(subwords().pieces(trace.wanted[:-1])) == found.tokens
+    assert trace.weights_hash == regard.describe_bundle(folders["encoder-decoder"]).weights_hash
+    assert (trace.beam is None) == (engine == "ctranslate2")
+
+
+def test_a_beam_size_brings_the_tree_of_the_search_whatever_the_engine(models):
+    trace = models["ctranslate2"].look(SOURCE, beam_size=2)
+    assert trace.engine == "torch"
+    assert trace.beam.beam_size == 2
+    ids = trace.beam.ids(trace.beam.winner.id)
+    assert ids[: len(trace.wanted) - 1] == trace.wanted[:-1]
+    assert models["torch"].look(SOURCE).beam.beam_size == 3
+
+
+def test_every_node_of_the_tree_can_be_looked_at(models):
+    model = models["torch"]
+    tree = model.look(SOURCE).beam
+    for node in tree.nodes[:: max(1, len(tree.nodes) // 7)]:
+        path = tree.path(node.id)
+        trace = model.look(SOURCE, tree.ids(node.id))
+        np.testing.assert_allclose(trace.log_probs[: len(path)], [n.log_prob for n in path], atol=1e-4)
+        assert (trace.engine, trace.beam) == ("", None)
+    ended = tree.ids(tree.winner.id)
+    if ended[-1] == subwords().eos_id:
+        assert model.look(SOURCE, ended) == model.look(SOURCE, ended[:-1])
+
+
+def test_a_given_target_is_read_and_the_model_may_be_changed(models):
+    model, changes = models["ctranslate2"], [HeadOff(kind="cross", layer=1, head=1)]
+    plain, changed = model.look(SOURCE, TARGET), model.look(SOURCE, TARGET, interventions=changes)
+    assert plain.outputs.text == changed.outputs.text == TARGET
+    assert not np.array_equal(plain.log_probs, changed.log_probs)
+    searched = model.look(SOURCE, interventions=changes)
+    assert searched.engine == "torch"
+    path = searched.beam.path(searched.beam.winner.id)
+    np.testing.assert_allclose(searched.log_probs[: len(path)], [n.log_prob for n in path], atol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["decoder", "encoder"])
+def test_models_for_other_tasks_can_be_looked_at(folders, architecture):
+    trace = regard.load(folders[architecture]).look("the cat sat")
+    direct = look(regard.load_bundle(folders[architecture]).model, subwords(), "the cat sat")
+    assert trace.kinds == (architecture,)
+    assert trace.arrays.keys() == direct.arrays.keys()
+    assert np.array_equal(trace.log_probs, direct.log_probs)
+
+
+def test_what_led_to_a_trace_is_kept_in_its_file(models, tmp_path):
+    trace = models["torch"].look(SOURCE)
+    trace.save(tmp_path / "trace.safetensors")
+    again = Trace.load(tmp_path / "trace.safetensors")
+    assert again == trace
+    assert again.beam == trace.beam
+    assert (again.engine, again.weights_hash) == (trace.engine, trace.weights_hash)
+
+
+def test_what_cannot_be_looked_at_is_refused(models, folders):
+    with pytest.raises(RequestError, match="63 at most"):
+        models["torch"].look("the " * 99)
+    with pytest.raises(RequestError, match="63 at most"):
+        models["torch"].look("the", [9] * 64)
+    with pytest.raises(RequestError, match="nothing to search for"):
+        models["torch"].look("the", "cat", beam_size=2)
+    with pytest.raises(RequestError, match="beam_size = 0 is less than 1"):
+        models["torch"].look("the", beam_size=0)
+    with pytest.raises(RequestError, match="nothing to search for"):
+        regard.load(folders["decoder"]).look("the", beam_size=2)
+    with pytest.raises(RequestError, match="2 models were loaded together"):
+        regard.load([folders["encoder-decoder"]] * 2).look("the")
+
+
+def test_translating_does_not_wait_for_what_looking_needs(folders):
+    program = (
+        "import sys, regard\n"
+        "regard.load(sys.argv[1], threads=1, engine='ctranslate2').translate('猫')\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'regard.look.looking')))"
+    )
+    command = [sys.executable, "-c", program, str(folders["encoder-decoder"])]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_a_model_of_both_directions_is_told_which_one(tmp_path):
+    both = regard.save_bundle(
+        tmp_path / "both",
+        model_of(torch.float32),
+        subwords=subwords().model,
+        task=TaskConfig(source="zh", target="en", both_directions=True),
+    )
+    model = regard.load(both, engine="torch", threads=1)
+    assert [model.look(text, "a cat").inputs[0].text for text in ("猫", "the cat")] == ["<2en>", "<2zh>"]
+    asked = model.look("12", "a cat", to="zh")
+    assert (asked.inputs[0].text, asked.inputs[0].special) == ("<2zh>", True)

@@ -1,0 +1,92 @@
+"""What the page works out from a saved file is what the trace says."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.look.document import describe, steps, walk
+from regard.look.embedded import embedded
+from regard.look.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
+from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
+from tests.page.running import answers, needs_node
+
+pytestmark = needs_node
+
+CHANGES = [
+    HeadOff(kind="cross", layer=1, head=0),
+    MaskSource(token=1),
+    NoScale(),
+    Pin(kind="cross", layer=1, head=0, query=2, key=3),
+    SkipBlock(block="decoder-feed-forward", layer=1),
+    Uniform(kind="encoder", layer=0, head=1),
+]
+
+
+def held(trace, budget=10**9):
+    return {"about": describe(trace), "steps": steps(trace), **embedded(trace, budget)}
+
+
+def assert_same_walk(found, expected):
+    assert [step["name"] for step in found] == [step["name"] for step in expected]
+    for ours, theirs in zip(found, expected, strict=True):
+        for field in ("formula", "latex", "english", "chinese", "rows", "shape"):
+            assert ours[field] == theirs[field], ours["name"]
+        ours, theirs = (np.array(each["values"], float) for each in (ours, theirs))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def places(trace):
+    for kind in trace.kinds:
+        layers = trace.config.encoder_layers if kind == "encoder" else trace.config.decoder_layers
+        for layer in range(layers):
+            yield kind, layer, 1, len(trace.queries(kind)) - 2
+        yield kind, layers - 1, 0, 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("changes", DEPARTURES, ids=lambda s: "-".join(map(str, s.values())) or "paper")
+def test_walks_are_those_of_the_trace(architecture, changes):
+    trace = trace_of(model_of(dtype=torch.float32, architecture=architecture, **changes))
+    asked = [*places(trace)]
+    for place, found in zip(asked, answers(held(trace), [["walk", *at] for at in asked]), strict=True):
+        assert_same_walk(found, walk(trace, *place))
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)
+def test_walks_tell_of_interventions(change):
+    trace = trace_of(model_of(dtype=torch.float32), interventions=[change])
+    asked = [("cross", 1, 0, 2), ("cross", 1, 1, 2), ("encoder", 0, 1, 3), ("decoder", 1, 0, 1)]
+    expected = [walk(trace, *place) for place in asked]
+    for found, real in zip(answers(held(trace), [["walk", *at] for at in asked]), expected, strict=True):
+        assert_same_walk(found, real)
+    told = any(step["name"] == "intervention" for steps in expected for step in steps)
+    assert told == (not isinstance(change, MaskSource))
+
+
+@pytest.mark.parametrize(("width", "precision", "close"), [(4, "f32", 1e-6), (2, "f16", 5e-3)])
+def test_matrices_are_those_of_the_trace(width, precision, close):
+    trace = trace_of(model_of(dtype=torch.float32))
+    numbers = sum(array.size for name, array in trace.arrays.items() if not name.startswith("said."))
+    kept = held(trace, budget=width * numbers)
+    assert kept["precision"] == precision
+    one, scores, layer = answers(
+        kept,
+        [["matrix", "cross", 2, 1, "weights"], ["matrix", "cross", 2, 1, "scores"], ["heads", "decoder", 0]],
+    )
+    for found, real in [(one, trace.attention("cross", 2, 1)), (scores, trace.scores("cross", 2, 1))]:
+        np.testing.assert_allclose(np.reshape(found["data"], found["shape"]), real, atol=close * 5)
+    heads = np.stack([trace.attention("decoder", 0, head) for head in range(trace.config.n_heads)])
+    np.testing.assert_allclose(np.reshape(layer["data"], layer["shape"]), heads, atol=close)
+
+
+def test_of_a_long_text_the_largest_weights_remain():
+    trace = trace_of(model_of(dtype=torch.float32))
+    kept = held(trace, 2000)
+    assert kept["precision"] == "top"
+    (found, no_walk) = answers(kept, [["matrix", "cross", 2, 1, "weights"], ["walk", "cross", 2, 1, 0]])
+    weights = trace.attention("cross", 2, 1)
+    largest = np.sort(weights, axis=1)[:, -kept["kept"]]
+    expected = np.where(weights >= largest[:, None], weights, 0)
+    np.testing.assert_allclose(np.reshape(found["data"], found["shape"]), expected, atol=1e-4)
+    assert kept["kept"] < weights.shape[1]
+    assert no_walk is None

@@ -1,0 +1,65 @@
+"""The page's modules: what they say, what they leave undone, and their own tests, run in Node."""
+
+import json
+import re
+
+import pytest
+
+from regard import page
+from tests.page.running import HERE, needs_node, node
+
+MODULES = [name for name in page.names() if name.endswith(".js")]
+SAID = re.compile(r"""\bt\(\s*["']([\w.-]+)["']""")
+IMPORTED = re.compile(r'from "\./([\w.]+)"')
+FORBIDDEN = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"style\""
+)
+
+
+@needs_node
+def test_pure_modules():
+    node("--test", HERE / "pure.test.mjs")
+
+
+def words(language):
+    return json.loads(page.read(f"words.{language}.json"))
+
+
+def gaps(text):
+    return sorted(re.findall(r"\{\w+\}", text))
+
+
+def test_both_languages_have_the_same_words_with_the_same_gaps():
+    english, chinese = words("en"), words("zh")
+    assert english.keys() == chinese.keys()
+    assert {key: gaps(text) for key, text in english.items()} == {
+        key: gaps(text) for key, text in chinese.items()
+    }
+    assert all(text.strip() for text in [*english.values(), *chinese.values()])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_module_says_and_imports_exists(name):
+    text = page.read(name)
+    assert set(SAID.findall(text)) <= words("en").keys()
+    assert set(IMPORTED.findall(text)) <= set(page.names())
+    assert not re.search(r'from "(?!\./)', text), "nothing comes from anywhere else"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_read_in_one_sitting_and_write_no_markup(name):
+    text = page.read(name)
+    assert len(text.splitlines()) <= 400
+    assert not FORBIDDEN.search(text)
+
+
+def test_forbidden_things_are_found():
+    assert FORBIDDEN.search("node.innerHTML = text")
+    assert FORBIDDEN.search('eval("1")')
+
+
+def test_every_screen_has_its_words():
+    ids = [re.search(r'^  id: "(\w+)"', page.read(name), re.MULTILINE) for name in MODULES]
+    screens = [found[1] for found in ids if found]
+    assert len(screens) == 6
+    assert {key for screen in screens for key in (screen, f"{screen}.note")} <= words("en").keys()

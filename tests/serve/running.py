@@ -1,0 +1,89 @@
+"""A real server on loopback, in a thread of this process; and an engine that waits until it is told."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import httpx
+
+from regard.serve.app import create_app
+from regard.serve.metrics import Metrics
+from regard.serve.scheduler import Scheduler
+from regard.serve.served import Catalogue, Served
+from regard.serve.server import Server, listening
+from regard.serve.service import Service
+from tests.engine.echo import Echo
+
+
+class Running:
+    """Where a server listens, and what is behind it."""
+
+    def __init__(self, service, server, port):
+        self.service, self.server, self.port = service, server, port
+        self.url = f"http://127.0.0.1:{port}"
+        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+
+    def post(self, path, **body):
+        return self.http.post(path, json=body)
+
+    def get(self, path, **query):
+        return self.http.get(path, params=query)
+
+
+@contextmanager
+def running(catalogue, metrics=None, *, limits=None, keys=None, **options):
+    service = Service(catalogue, metrics or Metrics(), limits=limits, keys=keys)
+    started = threading.Event()
+    server = Server(create_app(service, **options), service.desk, started.set)
+    socket = listening("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, args=([socket],))
+    thread.start()
+    assert started.wait(30), "the server did not start"
+    found = Running(service, server, socket.getsockname()[1])
+    try:
+        yield found
+    finally:
+        found.http.close()
+        server.stop()
+        thread.join(30)
+        socket.close()
+        assert not thread.is_alive(), "the server did not stop"
+
+
+class Gated(Echo):
+    """Gives back what it is asked, once it is let go on: one batch, or one token of a stream, at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = []
+        self.began, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        self.ended = threading.Semaphore(0)
+
+    def decode(self, requests, search):
+        self.batches.append([len(request.ids) for request in requests])
+        self._wait()
+        return super().decode(requests, search)
+
+    def stream(self, request, search):
+        try:
+            for token in super().stream(request, search):
+                self._wait()
+                yield token
+        finally:
+            self.ended.release()
+
+    def let_all(self):
+        self.go_on.release(10_000)
+
+    def _wait(self):
+        self.began.release()
+        assert self.go_on.acquire(timeout=30), "nobody let the engine go on"
+
+
+def gated_catalogue(folder, model, engine):
+    """A model whose engine is gated, as a server has it."""
+    from regard.engine.engines import Engines
+
+    engines = Engines([lambda: engine])
+    return Catalogue([Served("gated", folder, model.run_by(engines), Scheduler(engines))])

@@ -1,0 +1,162 @@
+"""What every request passes, keys, and what those who run a server ask."""
+
+import json
+import logging
+
+import pytest
+
+from regard.errors import ConfigError
+from regard.serve.keys import KeyRing, new_key, read_keys
+from regard.serve.limits import Limits
+from regard.serve.rates import Rates
+from regard.serve.refusals import Refusal
+from regard.serve.routes.page import page
+from tests.serve.running import running
+
+
+def test_a_name_that_is_not_ours_is_refused(server):
+    for host in ("evil.example", "localhost.evil.example:80", ""):
+        answer = server.http.get("/livez", headers={"Host": host})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "bad_host")
+    for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:80", "[::1]:8000", "192.168.1.7"):
+        assert server.http.get("/livez", headers={"Host": host}).status_code == 200
+
+
+def test_names_and_origins_are_let_in_by_name(catalogue):
+    origin = {"Origin": "https://a.example"}
+    with running(catalogue, hosts=["mt.example"], cors_origins=["https://a.example"]) as server:
+        assert server.http.get("/livez", headers={"Host": "mt.example"}).status_code == 200
+        answer = server.http.get("/livez", headers=origin)
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        assert "access-control-allow-credentials" not in answer.headers
+        other = server.http.get("/livez", headers={"Origin": "https://b.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_cors_is_off_and_the_policy_is_strict(server):
+    answer = server.http.get("/docs", headers={"Origin": "https://a.example"})
+    assert "access-control-allow-origin" not in answer.headers
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "server" not in answer.headers
+
+
+def test_the_page_is_served_from_the_package_and_nothing_else_is(server):
+    assert page(), "the package has no page"
+    name, part = next((name, part) for name, part in page().items() if name.endswith(".js"))
+    answer = server.get(f"/page/{name}")
+    assert answer.content == part.content
+    assert answer.headers["content-type"].startswith("text/javascript")
+    again = server.http.get(f"/page/{name}", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    for wrong in ("__init__.py", "../loaded.py", "%2e%2e/loaded.py", "..%2f..%2fpyproject.toml", ""):
+        assert server.get(f"/page/{wrong}").status_code == 404
+
+
+def test_nothing_comes_from_elsewhere(server):
+    """The page's parts, and the list of routes, name no other host."""
+    documents = [part.content.decode() for part in page().values()] + [server.get("/docs").text]
+    for document in documents:
+        for scheme in ('src="http', "src='http", 'from "http', 'import("http', "@import", "cdn."):
+            assert scheme not in document
+
+
+def test_docs_list_the_routes(server):
+    listed = server.get("/docs").text
+    for path in server.get("/openapi.json").json()["paths"]:
+        assert path in listed
+
+
+def test_the_log_has_no_text(catalogue, caplog):
+    with caplog.at_level(logging.INFO, "regard.serve"), running(catalogue) as server:
+        server.post("/api/v1/translate", text="三月五日", model="zh-en")
+        server.get("/api/v1/translate?text=三月五日")
+    assert "POST /api/v1/translate 200" in caplog.text
+    assert "三月" not in caplog.text
+    assert "%E4" not in caplog.text
+
+
+def test_metrics_have_bounded_labels(catalogue):
+    with running(catalogue) as server:
+        for i in range(5):
+            server.get(f"/nothing/{i}")
+            server.post("/api/v1/translate", text="三月", model=f"none-{i}")
+        metrics = server.get("/metrics").text
+    assert 'regard_requests_total{code="404",route="other"} 5.0' in metrics
+    assert 'regard_requests_total{code="404",route="/api/v1/translate"} 5.0' in metrics
+    assert "none-" not in metrics
+    assert "regard_memory_bytes" in metrics
+
+
+def test_ready_names_the_models(server):
+    assert server.get("/livez").json() == {"status": "live"}
+    assert server.get("/readyz").json() == {"status": "ready", "models": ["zh-en"]}
+
+
+def test_keys_are_needed_where_there_are_keys(catalogue, tmp_path):
+    secret = new_key(tmp_path / "keys", "one")
+    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
+        for path in ("/api/v1/models", "/api/v1/runs", "/v1/models"):
+            nobody = server.get(path)
+            assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, "Bearer")
+            wrong = server.http.get(path, headers={"Authorization": "Bearer guess"})
+            assert wrong.status_code == 403
+            right = server.http.get(path, headers={"Authorization": f"Bearer {secret}"})
+            assert right.status_code == 200
+        for path in ("/livez", "/readyz", "/metrics", "/health", "/docs", "/languages"):
+            assert server.get(path).status_code == 200
+
+
+def test_a_key_may_ask_only_so_often(catalogue, tmp_path):
+    secret = new_key(tmp_path / "keys", "one")
+    ring = KeyRing(read_keys(tmp_path / "keys"))
+    with running(catalogue, keys=ring, limits=Limits(requests_a_minute=3)) as server:
+        headers = {"Authorization": f"Bearer {secret}"}
+        codes = [server.http.get("/api/v1/models", headers=headers).status_code for _ in range(4)]
+        assert codes == [200, 200, 200, 429]
+        refused = server.http.get("/v1/models", headers=headers)
+        assert refused.json()["error"]["type"] == "rate_limit_error"
+        assert 1 <= int(refused.headers["retry-after"]) <= 20
+
+
+def test_rates_recover_with_time():
+    now = 0.0
+    rates = Rates(clock=lambda: now)
+    for _ in range(2):
+        rates.take("a", 2)
+    with pytest.raises(Refusal) as refused:
+        rates.take("a", 2)
+    assert refused.value.retry_after == 30
+    rates.take("b", 2)
+    now = 30.0
+    rates.take("a", 2)
+
+
+def test_keys_are_kept_as_hashes(tmp_path):
+    file = tmp_path / "keys"
+    first, second = new_key(file, "one"), new_key(file, "two")
+    assert first != second
+    assert first not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+    ring = KeyRing(read_keys(file))
+    assert (ring.find(first).name, ring.find(second).name) == ("one", "two")
+    assert ring.find("") is ring.find(first[:-1]) is None
+    with pytest.raises(ConfigError, match="already"):
+        new_key(file, "one")
+    with pytest.raises(ConfigError, match="a name"):
+        new_key(file, " ")
+
+
+def test_every_bad_line_of_a_key_file_is_told(tmp_path):
+    file = tmp_path / "keys"
+    good = {"name": "a", "sha256": "0" * 64, "requests_a_minute": 5}
+    bad = ["x", json.dumps({"name": "b"}), json.dumps({**good, "sha256": "Z"})]
+    bad += [json.dumps({**good, "requests_a_minute": 0}), json.dumps({**good, "more": 1})]
+    file.write_text("\n".join([json.dumps(good), "", *bad]))
+    with pytest.raises(ConfigError) as error:
+        read_keys(file)
+    assert [problem.split(" ")[1].strip(":") for problem in error.value.problems] == ["3", "4", "5", "6", "7"]
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_keys(tmp_path / "none")

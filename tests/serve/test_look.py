@@ -1,0 +1,156 @@
+"""Looking inside over HTTP, against the same traces made here."""
+
+import numpy as np
+import pytest
+
+from regard.loaded import load
+from regard.look import document
+from regard.serve.limits import Limits
+from regard.serve.traces import Traces
+from tests.serve.running import running
+
+DTYPES = {"u8": "u1", "f16": "<f2", "f32": "<f4"}
+
+
+@pytest.fixture(scope="module")
+def model(run_folder):
+    return load(run_folder)
+
+
+@pytest.fixture(scope="module")
+def trace(model, sources):
+    return model.look(sources[0], beam_size=4)
+
+
+@pytest.fixture(scope="module")
+def made(server, sources):
+    """A trace at the server."""
+    answer = server.post("/api/v1/traces", source=sources[0], beam=4)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def matrix(answer):
+    shape = [int(size) for size in answer.headers["x-shape"].split(",")]
+    numbers = np.frombuffer(answer.content, DTYPES[answer.headers["x-dtype"]]).reshape(shape)
+    return numbers * float(answer.headers["x-scale"])
+
+
+def test_a_trace_is_described_as_everywhere_else(server, made, trace):
+    about = server.get(f"/api/v1/traces/{made['trace_id']}").json()
+    assert about == document.describe(trace)
+    assert about.items() <= made.items()
+    assert made["model"] == "zh-en"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_attention_comes_as_bytes_one_head_or_all(server, made, trace, dtype):
+    path = f"/api/v1/traces/{made['trace_id']}/attention"
+    weights = trace.attention("cross", 0, 1)
+    one = matrix(server.get(path, kind="cross", layer=0, head=1, dtype=dtype))
+    assert np.allclose(one, weights, atol={"u8": 1 / 500, "f16": 1e-3, "f32": 1e-6}[dtype])
+    every = matrix(server.get(path, kind="cross", layer=0, head="*", dtype=dtype))
+    assert every.shape == (trace.config.n_heads, *weights.shape)
+    assert np.allclose(every[1], weights, atol=1 / 255)
+
+
+def test_scores_are_those_before_the_softmax(server, made, trace):
+    path = f"/api/v1/traces/{made['trace_id']}/attention"
+    found = matrix(server.get(path, kind="decoder", layer=0, head=1, form="scores", dtype="f32"))
+    assert np.allclose(found, trace.scores("decoder", 0, 1), atol=1e-5)
+
+
+def test_walk_steps_beam_and_alignment(server, made, trace, model):
+    path = f"/api/v1/traces/{made['trace_id']}"
+    walk = server.get(f"{path}/walk", kind="cross", layer=0, head=0, query=1).json()
+    assert walk == document.walk(trace, "cross", 0, 0, 1)
+    assert server.get(f"{path}/steps").json() == document.steps(trace)
+    tree = server.get(f"{path}/beam").json()
+    assert (tree["beam_size"], len(tree["nodes"])) == (4, len(trace.beam.nodes))
+    aligned = server.get(f"{path}/alignment").json()
+    heads = model.aligning_heads
+    assert aligned["links"] == document.alignment(trace, heads.heads)["links"]
+    assert aligned["measured"] is heads.measured
+
+
+def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
+    given = server.post("/api/v1/traces", source=trace.inputs.text, target="the third").json()
+    assert given["outputs"]["text"].strip().endswith("the third")
+    assert server.get(f"/api/v1/traces/{given['trace_id']}/beam").status_code == 404
+    node = trace.beam.nodes[0]
+    forced = server.post("/api/v1/traces", source=trace.inputs.text, target=[node.token]).json()
+    assert forced["wanted"][0]["id"] == node.token
+
+
+def test_interventions_are_made_and_bad_ones_are_refused(server, sources):
+    off = [{"op": "head-off", "kind": "cross", "layer": 0, "head": 1}]
+    plain = server.post("/api/v1/traces", source=sources[0], target="the third").json()
+    changed = server.post("/api/v1/traces", source=sources[0], target="the third", interventions=off).json()
+    assert changed["interventions"] == off
+    assert changed["wanted"][0]["log_prob"] != plain["wanted"][0]["log_prob"]
+    wrong = [{"op": "head-off", "kind": "cross", "layer": 9, "head": 1}]
+    answer = server.post("/api/v1/traces", source=sources[0], interventions=wrong)
+    assert answer.status_code == 422
+    assert "layer 9" in answer.json()["error"]["message"]
+
+
+def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
+    off = {"op": "head-off", "kind": "cross", "layer": 0, "head": 1}
+    answer = server.post("/api/v1/ablate", source=sources[0], interventions=[[], [off]], effects=True).json()
+    same, changed = answer["items"]
+    assert same["text"] == answer["intact"]["text"] == model.translate(sources[0], beam_size=4).text
+    assert same["log_prob_of_intact"] == pytest.approx(answer["intact"]["log_prob"], abs=1e-4)
+    effects = model.head_effects(trace)
+    assert np.allclose(answer["effects"]["cross"], effects["cross"], atol=1e-4)
+    change = changed["log_prob_of_intact"] - answer["intact"]["log_prob"]
+    assert change == pytest.approx(effects["cross"][0, 1], abs=1e-3)
+
+
+def test_positions_are_those_that_the_model_adds(server):
+    found = matrix(server.get("/api/v1/positions", length=7))
+    assert found.shape == (7, 48)
+    assert np.allclose(found[3, :2], [np.sin(3), np.cos(3)], atol=1e-6)
+    assert server.get("/api/v1/positions", length=0).status_code == 422
+
+
+def test_what_is_not_there_is_refused(server, made):
+    path = f"/api/v1/traces/{made['trace_id']}"
+    for wrong in ({"layer": 9, "head": 0}, {"layer": 0, "head": 99}, {"layer": 0, "head": "x"}):
+        assert server.get(f"{path}/attention", kind="cross", **wrong).status_code == 422
+    assert server.get(f"{path}/attention", kind="sideways", layer=0, head=0).status_code == 422
+    assert server.get("/api/v1/traces/../../etc/passwd").status_code == 404
+    dropped = server.post("/api/v1/traces", source="三月").json()["trace_id"]
+    assert server.http.delete(f"/api/v1/traces/{dropped}").status_code == 204
+    assert server.get(f"/api/v1/traces/{dropped}").status_code == 404
+    assert server.http.delete(f"/api/v1/traces/{dropped}").status_code == 404
+
+
+def test_looking_has_limits(catalogue):
+    limits = Limits(trace_tokens=6, interventions=2, traces_bytes=1000, beam=4)
+    with running(catalogue, limits=limits) as small:
+        long = small.post("/api/v1/traces", source="三月五日四月六日七月八日")
+        assert (long.status_code, long.json()["error"]["param"]) == (413, "source")
+        wide = small.post("/api/v1/traces", source="三月", beam=5)
+        assert (wide.status_code, wide.json()["error"]["param"]) == (422, "beam")
+        many = small.post("/api/v1/ablate", source="三月", interventions=[[{"op": "no-scale"}]] * 3)
+        assert (many.status_code, many.json()["error"]["param"]) == (422, "interventions")
+        heavy = small.post("/api/v1/traces", source="三月", target="May")
+        assert heavy.status_code == 413
+        assert "bytes" in heavy.json()["error"]["message"]
+
+
+def test_traces_that_nobody_looks_at_go(trace):
+    now = 0.0
+    traces = Traces(3 * trace.nbytes, 10.0, clock=lambda: now)
+    first, second = (traces.keep("m", trace, {}).id for _ in range(2))
+    now = 8.0
+    traces.get(second)
+    now = 15.0
+    assert traces.get(second)
+    with pytest.raises(Exception, match="no such trace"):
+        traces.get(first)
+    kept = [traces.keep("m", trace, {}).id for _ in range(3)]
+    with pytest.raises(Exception, match="no such trace"):
+        traces.get(second)  # there was no room for a fourth
+    assert traces.get(kept[0])
+    assert traces.nbytes == 3 * trace.nbytes

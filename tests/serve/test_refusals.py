@@ -1,0 +1,149 @@
+"""What cannot be answered is refused with a status, a code and a sentence, in the shape of its family."""
+
+import pytest
+
+from regard.serve.limits import Limits
+from tests.serve.running import running
+
+SMALL = Limits(body_bytes=4000, characters=50, items=3, beam=4, trace_tokens=8)
+
+
+@pytest.fixture(scope="module")
+def small(catalogue):
+    with running(catalogue, limits=SMALL) as found:
+        yield found
+
+
+def refusal(answer, status, code):
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (status, code)
+    assert error["message"].endswith(".")
+    assert error["request_id"] == answer.headers["x-request-id"]
+    return error
+
+
+def test_a_body_that_is_too_large(small):
+    large = {"text": "x" * 4000}
+    refusal(small.http.post("/api/v1/translate", json=large), 413, "too_large")
+    pieces = (b"x" * 1000 for _ in range(9))  # which does not say how long it is
+    refusal(small.http.post("/api/v1/translate", content=pieces), 413, "too_large")
+
+
+def test_texts_that_are_too_long_or_too_many(small):
+    long = refusal(small.post("/api/v1/translate", text="月" * 51), 413, "too_large")
+    assert "50 characters" in long["message"]
+    assert "51" in long["message"]
+    many = refusal(small.post("/api/v1/translate", text=["月"] * 4), 413, "too_large")
+    assert many["param"] == "text"
+    assert small.post("/api/v1/translate", text=["月"] * 3).status_code == 200
+
+
+def test_a_search_that_is_too_wide(small):
+    assert (
+        refusal(small.post("/api/v1/translate", text="月", beam=5), 422, "bad_value")["param"] == "beam_size"
+    )
+    refusal(small.post("/api/v1/translate", text="月", n_best=5), 422, "bad_value")
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "text"),
+        ({"text": 3}, "text"),
+        ({"text": []}, "text"),
+        ({"text": "月", "beam": 0}, "beam"),
+        ({"text": "月", "top_p": 2}, "top_p"),
+        ({"text": "月", "wishes": 3}, "wishes"),
+        ({"text": "月", "n_best": 3, "beam": 2}, None),
+        ({"text": "月", "deadline_ms": 0}, "deadline_ms"),
+    ],
+)
+def test_values_that_cannot_be(server, body, param):
+    error = refusal(server.post("/api/v1/translate", **body), 422, "bad_value")
+    assert (error["param"] or "").split(".")[0] == (param or "")
+
+
+def test_a_body_that_is_no_json(server):
+    answer = server.http.post("/api/v1/translate", content=b"{", headers={"Content-Type": "application/json"})
+    refusal(answer, 400, "bad_json")
+
+
+def test_half_a_character_is_refused_in_words(server):
+    for path in ("/api/v1/translate", "/api/v1/tokenize", "/api/v1/detect"):
+        body = b'{"text": "\\ud800"}'
+        answer = server.http.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422
+    answer = server.http.post(
+        "/translate",
+        content=b'{"q": "\\ud800", "source": "zh", "target": "en"}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert answer.status_code == 400
+
+
+def test_what_is_not_there(server):
+    refusal(server.get("/api/v1/nothing"), 404, "not_found")
+    error = refusal(server.post("/api/v1/translate", text="月", model="de-fr"), 404, "not_found")
+    assert "zh-en" in error["message"]
+    refusal(server.get("/api/v1/translate"), 405, "wrong_method")
+
+
+def test_each_family_has_its_own_shape(server):
+    libre = server.post("/translate", q="月", source="zh", target="xx")
+    assert libre.status_code == 400
+    assert list(libre.json()) == ["error"]
+    assert isinstance(libre.json()["error"], str)
+    openai = server.post("/v1/completions", model="none", prompt="月")
+    assert openai.status_code == 404
+    assert set(openai.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_a_deadline_is_kept(gate):
+    engine, catalogue = gate
+    with running(catalogue) as server:
+        refusal(server.post("/api/v1/translate", text="三月", deadline_ms=50), 504, "deadline")
+        engine.let_all()
+        assert server.post("/api/v1/translate", text="三月").status_code == 200
+
+
+def test_a_queue_that_is_full(gate):
+    import threading
+
+    engine, catalogue = gate
+    with running(catalogue, limits=Limits(waiting=2)) as server:
+        answers = []
+        asking = [
+            threading.Thread(
+                target=lambda: answers.append(server.post("/api/v1/translate", text="三月").status_code)
+            )
+            for _ in range(2)
+        ]
+        for each in asking:
+            each.start()
+        assert engine.began.acquire(timeout=30)
+        while len(server.service.desk) < 2:
+            pass
+        full = server.post("/api/v1/translate", text="三月")
+        refusal(full, 503, "busy")
+        assert full.headers["retry-after"] == "1"
+        stream = server.post("/api/v1/translate", text="三月", stream=True)
+        refusal(stream, 503, "busy")
+        assert server.get("/livez").status_code == server.get("/health").status_code == 200
+        engine.let_all()
+        for each in asking:
+            each.join(30)
+        assert answers == [200, 200]
+
+
+def test_what_goes_wrong_here_is_told_without_the_text(gate, offline, caplog):
+    engine, catalogue = gate
+
+    def broken(requests, _search):
+        raise RuntimeError(offline.subwords.decode(requests[0].ids))
+
+    engine.decode = broken
+    with running(catalogue) as server:
+        error = refusal(server.post("/api/v1/translate", text="三月"), 500, "internal")
+    assert error["request_id"] in caplog.text
+    assert "RuntimeError" in caplog.text
+    assert "三月" not in caplog.text + error["message"]
