@@ -72,8 +72,8 @@ def ablated(
 
 def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int) -> Trace:
     if looked.target is None:
-        return served.model.look(looked.source, interventions=changes, beam_size=beam)
-    return served.model.look(looked.source, looked.target, interventions=changes)
+        return served.model.look(looked.source, to=looked.to, interventions=changes, beam_size=beam)
+    return served.model.look(looked.source, looked.target, to=looked.to, interventions=changes)
 
 
 def _check(service: Service, served: Served, looked: Looked) -> None:

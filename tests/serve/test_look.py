@@ -69,7 +69,7 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert (tree["beam_size"], len(tree["nodes"])) == (4, len(trace.beam.nodes))
     aligned = server.get(f"{path}/alignment").json()
     heads = model.aligning_heads
-    assert aligned["links"] == document.alignment(trace, heads.heads)["links"]
+    assert aligned["links"] == document.alignment(trace, heads.heads, heads.rows)["links"]
     assert aligned["measured"] is heads.measured
 
 
