@@ -2,8 +2,11 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import pytest
+
+from regard.loaded import load
 
 
 def events(response):
@@ -47,6 +50,17 @@ def test_options_reach_the_model(server, offline, sources):
     assert item["score"] == pytest.approx(alone.score, abs=1e-3)
     assert item["token_scores"] == pytest.approx(list(alone.token_scores), abs=1e-3)
     assert item["tokens"] == list(alone.tokens)
+
+
+def test_words_tell_where_they_come_from(server, sources, run_folder):
+    (item,) = server.post("/api/v1/translate", text=sources[1], alignment=True).json()["items"]
+    alone = load(run_folder).translate(sources[1], alignment=True)
+    assert item["alignment"] == [pytest.approx(asdict(link), abs=1e-5) for link in alone.alignment]
+    assert item["aligned_by"] == alone.aligned_by
+    for link in item["alignment"]:
+        assert item["text"][link["target_start"] : link["target_end"]] == link["target"]
+    (plain,) = server.post("/api/v1/translate", text=sources[1]).json()["items"]
+    assert "alignment" not in plain
 
 
 def test_what_ctranslate2_cannot_do_torch_does(server):

@@ -1,11 +1,16 @@
 """The journal of a run over HTTP: what is there, what comes, and what is taken back."""
 
 import json
+import shutil
 import threading
 
 import httpx
+import numpy as np
 import pytest
 
+from regard.loaded import load
+from regard.look.interventions import Uniform
+from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.metrics import Metrics
 from regard.serve.routes.runs import read_journal
 from regard.serve.served import serve_models
@@ -28,6 +33,36 @@ def test_a_model_without_a_run(run_folder, tmp_path):
         assert server.get("/api/v1/runs").json() == {"runs": []}
         answer = server.get("/api/v1/runs/alone/curve")
         assert (answer.status_code, answer.json()["error"]["param"]) == (404, "run")
+    catalogue.close()
+
+
+def test_probes_are_played_through_a_run(server, run_folder, tmp_path):
+    assert server.get("/api/v1/runs/zh-en/probes").json()["steps"] == []
+    path = "/api/v1/runs/zh-en/probes/0/attention"
+    assert server.get(path, kind="cross", layer=0, head=0).status_code == 404
+    run = shutil.copytree(run_folder, tmp_path / "probed")
+    (run / "probes").mkdir()
+    model = load(run_folder)
+    changes = [(), (Uniform(kind="cross", layer=1, head=2),)]
+    found = [Probe.of_trace(model.look("三月五日", "May", interventions=each)) for each in changes]
+    for step, probe in enumerate(found):
+        write_probes(probe_file(run, step * 10), [probe, probe])
+    write_probes(probe_file(run, 20), [found[1]])
+    catalogue = serve_models([run], Metrics())
+    with running(catalogue) as probed:
+        told = probed.get("/api/v1/runs/probed/probes").json()
+        assert told["steps"] == [0, 10, 20]
+        (probe,) = told["probes"]
+        assert (probe["inputs"], probe["sizes"]["cross"]) == (found[0].inputs.texts, [2, 4])
+        assert probe["likeliest"] == [list(each.likeliest) for each in (*found, found[1])]
+        path = "/api/v1/runs/probed/probes/0/attention"
+        answer = probed.get(path, kind="cross", layer=1, head=2)
+        shape = [int(size) for size in answer.headers["x-shape"].split(",")]
+        played = np.frombuffer(answer.content, "u1").reshape(shape) * float(answer.headers["x-scale"])
+        expected = [each.attention("cross", 1, 2) for each in (*found, found[1])]
+        np.testing.assert_allclose(played, expected, atol=1e-6)
+        assert probed.get(path, kind="cross", layer=9, head=0).status_code == 422
+        assert probed.get(path.replace("/0/", "/1/"), kind="cross", layer=0, head=0).status_code == 404
     catalogue.close()
 
 

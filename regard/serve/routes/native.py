@@ -189,6 +189,8 @@ def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
         item["tokens"] = list(result.tokens)
     if scores:
         item["token_scores"] = list(result.token_scores)
+    if result.aligned_by:
+        item |= {"alignment": [asdict(link) for link in result.alignment], "aligned_by": result.aligned_by}
     return item
 
 

@@ -1,4 +1,4 @@
-"""Runs behind the models: curves and events, read from the journal that training writes."""
+"""Runs behind the models: curves, events and probes, read from what training writes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+import numpy as np
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from regard.look import document
+from regard.look.blocks import Kind
+from regard.look.probes import probes
+from regard.serve.binary import BYTES, numbers
 from regard.serve.events import event, event_stream
 from regard.serve.refusals import not_found
 from regard.serve.schemas import ERRORS
@@ -21,7 +26,7 @@ router = APIRouter(prefix="/api/v1/runs", dependencies=[Depends(admitted)], resp
 
 LOOK_S = 0.5
 """Seconds between two looks at a journal that grows."""
-"""Entries of a curve, at most: of a longer journal, evenly many are left out."""
+Place = Annotated[int, Query(ge=0, lt=2**31)]
 
 
 @router.get("")
@@ -45,6 +50,37 @@ async def events(request: Request, run: str) -> Response:
     """Its journal as server-sent events: what is there, and then what comes. `reset` begins it anew."""
     service = service_of(request)
     return event_stream(follow(_journal(service, run), lambda: service.desk.draining))
+
+
+@router.get("/{run}/probes")
+async def stored(request: Request, run: str) -> Any:
+    """The held-out sentences that it looked at, and what it made of them at each validation."""
+    found = await asyncio.to_thread(probes, _run(service_of(request), run))
+    always = min((len(each.probes) for each in found), default=0)
+    return {
+        "id": run,
+        "steps": [each.step for each in found],
+        "probes": [
+            {
+                "inputs": probe.inputs.texts,
+                "outputs": probe.outputs.texts,
+                "sizes": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},
+                "log_probs": [document.plain(each.probes[i].log_probs) for each in found],
+                "likeliest": [list(each.probes[i].likeliest) for each in found],
+            }
+            for i, probe in enumerate(found[0].probes[:always] if found else ())
+        ],
+    }
+
+
+@router.get("/{run}/probes/{probe}/attention", responses=BYTES, response_class=Response)
+async def played(request: Request, run: str, probe: int, kind: Kind, layer: Place, head: Place) -> Response:
+    """Where a head looked at each validation: validations, queries, keys."""
+    found = await asyncio.to_thread(probes, _run(service_of(request), run))
+    if not 0 <= probe < min((len(each.probes) for each in found), default=0):
+        raise not_found(f"Run {run!r} has stored no probe {probe}.", "probe")
+    through = np.stack([each.probes[probe].attention(kind, layer, head) for each in found])
+    return numbers(np.rint(through * 255).astype("u1"), "u8", 1 / 255)
 
 
 async def follow(path: Path, over: Any) -> AsyncIterator[str]:
@@ -77,8 +113,12 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
     return entries, place + len(whole) + len(newline)
 
 
-def _journal(service: Service, run: str) -> Path:
+def _run(service: Service, run: str) -> Path:
     served = service.catalogue.named(run)
     if served.run is None:
         raise not_found(f"Model {run!r} was not served from the folder of a run.", "run")
-    return served.run / JOURNAL
+    return served.run
+
+
+def _journal(service: Service, run: str) -> Path:
+    return _run(service, run) / JOURNAL
