@@ -4,6 +4,7 @@ import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
 import { scalars } from "./vectors.js";
 import { stacked } from "./figure.js";
+import { force, forced } from "./forcing.js";
 import { fixed, percent } from "./number.js";
 import { at } from "./tensor.js";
 
@@ -143,9 +144,10 @@ export const steps = {
   sign: "⇥",
   keys: { ArrowLeft: (context) => turn(context, -1), ArrowRight: (context) => turn(context, 1), " ": play },
   render: async (context) => {
-    const { source, t } = context;
+    const { about, live, source, t } = context;
     const all = await source.steps();
     const number = Math.min(context.state.step, all.length - 1);
+    const before = (/** @type {number} */ row) => about.wanted.slice(0, row).map((each) => each.id);
     const step = all[number];
     const chosen = step.candidates.findIndex((each) => each.id === step.chosen?.id);
     const shown = step.candidates.map((each) => ({
@@ -160,7 +162,8 @@ export const steps = {
           selected: chosen,
           most: 1,
           written: shown.map((each) => percent(each.value)),
-          caption: t("steps.candidates"),
+          caption: t(live ? "steps.choose" : "steps.candidates"),
+          pick: live ? (row) => force(context, [...before(number), step.candidates[row].id]) : undefined,
         }),
       ],
       t("steps.candidates"),
@@ -186,6 +189,7 @@ export const steps = {
         " ▶",
       ),
       h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length })),
+      live && forced(context),
     ];
     const sure = step.chosen
       ? t("steps.chose", { token: step.chosen.text, share: percent(step.chosen.probability) })

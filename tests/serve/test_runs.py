@@ -43,7 +43,7 @@ def test_probes_are_played_through_a_run(server, run_folder, tmp_path):
     run = shutil.copytree(run_folder, tmp_path / "probed")
     (run / "probes").mkdir()
     model = load(run_folder)
-    changes = [(), (Uniform(kind="cross", layer=1, head=2),)]
+    changes = [(), (Uniform(kind="cross", layer=0, head=2),)]
     found = [Probe.of_trace(model.look("三月五日", "May", interventions=each)) for each in changes]
     for step, probe in enumerate(found):
         write_probes(probe_file(run, step * 10), [probe, probe])
@@ -53,13 +53,13 @@ def test_probes_are_played_through_a_run(server, run_folder, tmp_path):
         told = probed.get("/api/v1/runs/probed/probes").json()
         assert told["steps"] == [0, 10, 20]
         (probe,) = told["probes"]
-        assert (probe["inputs"], probe["sizes"]["cross"]) == (found[0].inputs.texts, [2, 4])
+        assert (probe["inputs"], probe["sizes"]["cross"]) == (found[0].inputs.texts, [1, 3])
         assert probe["likeliest"] == [list(each.likeliest) for each in (*found, found[1])]
         path = "/api/v1/runs/probed/probes/0/attention"
-        answer = probed.get(path, kind="cross", layer=1, head=2)
+        answer = probed.get(path, kind="cross", layer=0, head=2)
         shape = [int(size) for size in answer.headers["x-shape"].split(",")]
         played = np.frombuffer(answer.content, "u1").reshape(shape) * float(answer.headers["x-scale"])
-        expected = [each.attention("cross", 1, 2) for each in (*found, found[1])]
+        expected = [each.attention("cross", 0, 2) for each in (*found, found[1])]
         np.testing.assert_allclose(played, expected, atol=1e-6)
         assert probed.get(path, kind="cross", layer=9, head=0).status_code == 422
         assert probed.get(path.replace("/0/", "/1/"), kind="cross", layer=0, head=0).status_code == 404
