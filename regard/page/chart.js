@@ -2,6 +2,7 @@
 
 import { s } from "./dom.js";
 import { label } from "./figure.js";
+import { textWidth } from "./layout.js";
 import { short } from "./number.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -10,6 +11,7 @@ import { short } from "./number.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+const DOTTED = 24; // points of a line that are few enough to be seen each
 const DRAWN = 600; // points of a line: a screen has no more
 
 /**
@@ -47,10 +49,17 @@ export function thinned(points, most) {
   return [...means, points[points.length - 1]];
 }
 
-/** @param {Record<string, string>} palette @param {number} i */
-export const lineLook = (palette, i) => ({
+/**
+ * How a line is drawn: no two alike, also to those who see no colours.
+ * @param {Record<string, string>} palette
+ * @param {number} i
+ * @param {boolean} [faint]
+ */
+const lineLook = (palette, i, faint = false) => ({
   stroke: [palette.blue, palette.orange, palette.green, palette.purple][i % 4],
-  "stroke-dasharray": DASHES[Math.floor(i / 4) % 4] || DASHES[i % 4],
+  "stroke-dasharray": faint ? "" : DASHES[i % 4],
+  "stroke-width": faint ? 1.2 : 2.2,
+  opacity: faint ? 0.6 : 1,
 });
 
 /**
@@ -78,11 +87,11 @@ export function chart({ palette, tip }, { title, across, lines, width = 640, hei
   const atY = (/** @type {number} */ y) => TOP + tall - ((y - y0) / (y1 - y0 || 1)) * tall;
   const text = { "font-size": 11, fill: palette.soft };
   const rules = [
-    ...ticks(y0, y1, 4).map((y) => [
+    ...ticks(y0, y1, 6).map((y) => [
       s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
       label(short(y).replace(/\.?0+$/, ""), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
     ]),
-    ...ticks(x0, x1, 6).map((x) => [
+    ...ticks(x0, x1, 8).map((x) => [
       label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
     ]),
   ];
@@ -90,23 +99,16 @@ export function chart({ palette, tip }, { title, across, lines, width = 640, hei
     s("path", {
       d: line.points.map(([x, y], j) => `${j ? "L" : "M"}${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`).join(""),
       fill: "none",
-      "stroke-width": line.faint ? 1.2 : 2,
       "stroke-linejoin": "round",
-      opacity: line.faint ? 0.55 : 1,
-      ...lineLook(palette, i),
+      ...lineLook(palette, i, line.faint),
     }),
   );
   const dots = shown.flatMap((line, i) =>
-    line.points.length === 1
-      ? [
-          s("circle", {
-            cx: atX(line.points[0][0]),
-            cy: atY(line.points[0][1]),
-            r: 3,
-            fill: lineLook(palette, i).stroke,
-          }),
-        ]
-      : [],
+    line.points.length > DOTTED
+      ? []
+      : line.points.map(([x, y]) =>
+          s("circle", { cx: atX(x), cy: atY(y), r: 3, fill: lineLook(palette, i).stroke }),
+        ),
   );
   const cursor = s("line", { y1: TOP, y2: TOP + tall, stroke: palette.soft, visibility: "hidden" });
   const field = s("rect", { x: LEFT, y: TOP, width: wide, height: tall, fill: "transparent" });
@@ -166,22 +168,22 @@ function nearest(points, x) {
 /**
  * What the lines of a chart are.
  * @param {Context} context
- * @param {string[]} names
+ * @param {Line[]} lines
  * @returns {Part}
  */
-export function legend({ palette }, names) {
-  const wide = Math.max(80, ...names.map((name) => 44 + name.length * 8));
-  const entries = names.map((name, i) => {
+export function legend({ palette }, lines) {
+  const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
+  const entries = lines.map(({ name, faint }, i) => {
     const x = (i % 4) * wide;
     const y = 8 + Math.floor(i / 4) * 20;
     return [
-      s("line", { x1: x, x2: x + 24, y1: y, y2: y, "stroke-width": 2.5, ...lineLook(palette, i) }),
-      label(name, x + 30, y, { "font-size": 12, fill: palette.ink }),
+      s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, i, faint) }),
+      label(name, x + 34, y, { "font-size": 12, fill: palette.ink }),
     ];
   });
   return {
     node: s("g", {}, entries.flat()),
-    width: wide * Math.min(4, names.length),
-    height: 20 * Math.ceil(names.length / 4),
+    width: wide * Math.min(4, lines.length),
+    height: 20 * Math.ceil(lines.length / 4),
   };
 }

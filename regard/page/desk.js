@@ -81,7 +81,7 @@ export class Desk {
       this.typed();
     });
     this.copy.addEventListener("click", () => this.copied());
-    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
+    this.inside.addEventListener("click", () => void this.look());
     this.output.addEventListener("keydown", (event) => this.walked(event));
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
@@ -134,8 +134,8 @@ export class Desk {
       const item = await live.translate(store.state, { n_best: BEST }, signal);
       clearTimeout(waiting);
       this.answered(item);
-      const more = await live.translate(store.state, { scores: true, alignment: true }, signal);
-      if (more.text === item.text) this.answered({ ...more, hypotheses: item.hypotheses });
+      const more = await live.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
+      this.answered(more);
     } catch (problem) {
       clearTimeout(waiting);
       if (signal.aborted) return;
@@ -205,6 +205,17 @@ export class Desk {
     );
     this.body.classList.toggle("has-others", others.length > 0);
     tip.hide();
+  }
+
+  /** Look at what is shown here; where the search that is looked at finds another, this one is given. */
+  async look() {
+    const { live, store } = /** @type {Context} */ (this.context);
+    const { text } = this.answer;
+    this.inside.setAttribute("aria-busy", "true");
+    const opened = await live.trace(store.state).catch(() => null);
+    this.inside.removeAttribute("aria-busy");
+    const other = opened && opened.about.outputs.text.trim() !== text.trim();
+    store.set({ screen: "map", ...(other ? { target: text } : {}) });
   }
 
   /** @param {any} answer */

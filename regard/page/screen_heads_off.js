@@ -66,7 +66,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
     isOff &&
       s("path", {
         d: `M${x + 9} ${y + 9}L${x + CELL - 9} ${y + CELL - 9}M${x + CELL - 9} ${y + 9}L${x + 9} ${y + CELL - 9}`,
-        stroke: palette.orange,
+        stroke: colour ? on(colour) : palette.orange,
         "stroke-width": 2.5,
         "stroke-linecap": "round",
       }),

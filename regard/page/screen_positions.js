@@ -27,6 +27,21 @@ function positionsOf(model) {
   return found;
 }
 
+/**
+ * PE(pos, 2i) = sin(pos / 10000^(2i / width)), PE(pos, 2i+1) = cos(the same): also the turns of a rotary model.
+ * @param {number} places
+ * @param {number} width
+ * @returns {Tensor}
+ */
+export function sinusoids(places, width) {
+  const data = Float32Array.from({ length: places * width }, (_, i) => {
+    const [place, dim] = [Math.floor(i / width), i % width];
+    const angle = place * 10000 ** (-(dim - (dim % 2)) / width);
+    return dim % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
+  return { data, shape: [places, width] };
+}
+
 /** @param {string} dims @param {number} width */
 function chosen(dims, width) {
   const wanted = dims.split(",").map(Number);
@@ -138,9 +153,9 @@ export const positions = {
   render: async (context) => {
     const { live, state, t } = context;
     const { id, config } = live.model(state);
-    if (!["sinusoidal", "learned"].includes(config.positions))
-      return { body: h("p", { class: "empty" }, t(`positions.${config.positions}`)) };
-    const values = await positionsOf(id);
+    if (config.positions === "none") return { body: h("p", { class: "empty" }, t("positions.none")) };
+    const turns = config.d_k ?? config.d_model / config.n_heads;
+    const values = config.positions === "rotary" ? sinusoids(LENGTH, turns) : await positionsOf(id);
     const [places, width] = values.shape;
     const dims = chosen(state.dims, width);
     const names = dims.map((dim) => t("positions.dim", { dim }));
@@ -163,7 +178,7 @@ export const positions = {
             width: 700,
             height: 220,
           }),
-        dims.length > 0 && legend(context, names),
+        dims.length > 0 && legend(context, curves),
         chart(context, {
           title: t("positions.alike"),
           across: t("positions.distance"),

@@ -127,20 +127,37 @@ async function attention(context, { run, entries }) {
   const moment = state.moment < 0 ? steps.length - 1 : Math.min(state.moment, steps.length - 1);
   const through = await played(run, { probe, kind, layer, head }, validations);
   const [rows, columns] = [kind === "encoder" ? inputs : outputs, kind === "decoder" ? outputs : inputs];
-  const matrix = at(through, moment);
-  const drawn = matrixFigure(context, {
-    matrix,
-    rows,
-    columns,
-    may: (query, key) => kind !== "decoder" || key <= query,
-    row: -1,
-    column: -1,
-    pick: () => {},
-    say: (query, key) =>
-      `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
-    told: t("training.attention"),
-  });
-  const mean = likely[moment].reduce((sum, each) => sum + each, 0) / likely[moment].length;
+  const shown = h("div", { class: "played" });
+  const step = h("output", {});
+  const show = (/** @type {number} */ now) => {
+    const matrix = at(through, now);
+    const drawn = matrixFigure(context, {
+      matrix,
+      rows,
+      columns,
+      may: (query, key) => kind !== "decoder" || key <= query,
+      row: -1,
+      column: -1,
+      pick: () => {},
+      say: (query, key) =>
+        `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
+      told: t("training.attention"),
+    });
+    const mean = likely[now].reduce((sum, each) => sum + each, 0) / likely[now].length;
+    step.textContent = t("training.step", { step: steps[now] });
+    shown.replaceChildren(
+      h("p", { class: "soft" }, t("training.likely", { value: fixed(mean, 2) })),
+      h(
+        "p",
+        { class: "soft" },
+        t("training.would"),
+        " ",
+        h("span", { class: "would", dir: "auto" }, likeliest[now].join(" ")),
+      ),
+      h("div", { class: "scroll" }, drawn),
+    );
+  };
+  show(moment);
   return [
     h(
       "div",
@@ -182,21 +199,17 @@ async function attention(context, { run, entries }) {
           max: steps.length - 1,
           value: moment,
           "aria-label": t("training.moment"),
-          oninput: (/** @type {Event} */ event) =>
-            store.set({ moment: Number(/** @type {HTMLInputElement} */ (event.target).value) }),
+          // Shown here, and not by a redraw, which would take the slider out of the reader's hand.
+          oninput: (/** @type {Event} */ event) => {
+            const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
+            store.note({ moment: value });
+            show(value);
+          },
         }),
-        h("output", {}, t("training.step", { step: steps[moment] })),
+        step,
       ),
-      h("span", { class: "soft" }, t("training.likely", { value: fixed(mean, 2) })),
     ),
-    h("div", { class: "scroll" }, drawn),
-    h(
-      "p",
-      { class: "soft" },
-      t("training.would"),
-      " ",
-      h("span", { class: "would", dir: "auto" }, likeliest[moment].join(" ")),
-    ),
+    shown,
   ];
 }
 
@@ -221,10 +234,7 @@ export const training = {
     const curves = stacked(
       [
         chart(context, { title, across: t("training.steps"), lines: drawn, width: 860, height: 300 }),
-        legend(
-          context,
-          drawn.map((line) => line.name),
-        ),
+        legend(context, drawn),
       ],
       title,
     );
