@@ -200,7 +200,12 @@ class LoadedModel(Model):
             raise of_another_task(self.description)
         return super().translator(**options)
 
-    def _aligner(self) -> Aligner:
+    def aligner(self) -> Aligner:
+        """Who aligns words: the heads that were measured, or the usual ones.
+
+        Raises:
+            RequestError: the model has no cross-attention, or several were loaded.
+        """
         from regard.look.word_aligner import WordAligner
 
         return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)

@@ -1,11 +1,15 @@
-"""Arrays of numbers as answers."""
+"""Matrices over HTTP: bytes, with their shape, kind and scale in the headers."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-import numpy as np
+from fastapi import Query
 from starlette.responses import Response
+
+Place = Annotated[int, Query(ge=0, lt=2**31)]
+HeadOrAll = Annotated[str, Query(pattern=r"^(\*|\d{1,9})$", description="A number, or * for all.")]
 
 BYTES: dict[int | str, dict[str, Any]] = {
     200: {
@@ -13,15 +17,9 @@ BYTES: dict[int | str, dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-"""How the OpenAPI document tells of them."""
 
 
-def numbers(array: np.ndarray, dtype: str, scale: float = 1.0) -> Response:
-    """An array, which is of that kind already."""
-    return in_bytes(array.tobytes(), array.shape, dtype, scale)
-
-
-def in_bytes(data: bytes, shape: tuple[int, ...], dtype: str, scale: float) -> Response:
-    """Numbers that are bytes already."""
+def in_bytes(data: bytes, shape: Sequence[int], dtype: str, scale: float) -> Response:
+    """An answer that is a matrix."""
     headers = {"X-Shape": ",".join(map(str, shape)), "X-Dtype": dtype, "X-Scale": repr(scale)}
     return Response(data, media_type="application/octet-stream", headers=headers)

@@ -38,7 +38,7 @@ class TranslateAsked(Asked):
     whole_lines: bool = False
     scores: bool = Field(False, description="Whether each token's log-probability is wanted.")
     tokens: bool = Field(False, description="Whether the output in subwords is wanted.")
-    alignment: bool = Field(False, description="Whether it is wanted where each word comes from.")
+    alignment: bool = Field(False, description="Whether links between words are wanted.")
     sample: bool = Field(False, description="Draw tokens instead of searching for the likeliest.")
     temperature: float = Field(1.0, gt=0, le=100)
     top_k: int = Field(0, ge=0, le=1_000_000)
@@ -70,8 +70,15 @@ class TranslateAsked(Asked):
         return given | {"beam_size": self.beam, "token_scores": self.scores}
 
 
+class Hypothesis(BaseModel):
+    """One translation."""
+
+    text: str
+    score: float
+
+
 class Link(BaseModel):
-    """A word of a translation and the word that it comes from, by places in both texts."""
+    """A word of the translation, and the word that it comes from; places count characters of the texts."""
 
     source: str
     target: str
@@ -82,19 +89,13 @@ class Link(BaseModel):
     strength: float
 
 
-class Hypothesis(BaseModel):
-    """One translation."""
-
-    text: str
-    score: float
-
-
 class TranslatedItem(BaseModel):
     """What became of one text."""
 
     text: str
     score: float
     source_lang: str | None
+    target_lang: str | None
     confidence: float | None = None
     hypotheses: list[Hypothesis]
     engine: str
@@ -129,6 +130,7 @@ class ScoreAsked(Asked):
 
     source: Texts
     target: Texts
+    to: Code | None = Field(None, description="The language of the targets, where a model knows several.")
 
     def pairs(self) -> tuple[list[str], list[str]]:
         """Both sides as lists."""

@@ -1,15 +1,13 @@
 """The journal of a run over HTTP: what is there, what comes, and what is taken back."""
 
 import json
-import shutil
 import threading
 
 import httpx
 import numpy as np
 import pytest
 
-from regard.loaded import load
-from regard.look.interventions import Uniform
+import regard
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.metrics import Metrics
 from regard.serve.routes.runs import read_journal
@@ -36,34 +34,31 @@ def test_a_model_without_a_run(run_folder, tmp_path):
     catalogue.close()
 
 
-def test_probes_are_played_through_a_run(server, run_folder, tmp_path):
-    assert server.get("/api/v1/runs/zh-en/probes").json()["steps"] == []
-    path = "/api/v1/runs/zh-en/probes/0/attention"
-    assert server.get(path, kind="cross", layer=0, head=0).status_code == 404
-    run = shutil.copytree(run_folder, tmp_path / "probed")
-    (run / "probes").mkdir()
-    model = load(run_folder)
-    changes = [(), (Uniform(kind="cross", layer=0, head=2),)]
-    found = [Probe.of_trace(model.look("三月五日", "May", interventions=each)) for each in changes]
-    for step, probe in enumerate(found):
-        write_probes(probe_file(run, step * 10), [probe, probe])
-    write_probes(probe_file(run, 20), [found[1]])
-    catalogue = serve_models([run], Metrics())
-    with running(catalogue) as probed:
-        told = probed.get("/api/v1/runs/probed/probes").json()
-        assert told["steps"] == [0, 10, 20]
-        (probe,) = told["probes"]
-        assert (probe["inputs"], probe["sizes"]["cross"]) == (found[0].inputs.texts, [1, 3])
-        assert probe["likeliest"] == [list(each.likeliest) for each in (*found, found[1])]
-        path = "/api/v1/runs/probed/probes/0/attention"
-        answer = probed.get(path, kind="cross", layer=0, head=2)
-        shape = [int(size) for size in answer.headers["x-shape"].split(",")]
-        played = np.frombuffer(answer.content, "u1").reshape(shape) * float(answer.headers["x-scale"])
-        expected = [each.attention("cross", 0, 2) for each in (*found, found[1])]
-        np.testing.assert_allclose(played, expected, atol=1e-6)
-        assert probed.get(path, kind="cross", layer=9, head=0).status_code == 422
-        assert probed.get(path.replace("/0/", "/1/"), kind="cross", layer=0, head=0).status_code == 404
-    catalogue.close()
+def test_probes_play_attention_through_training(server, run_folder):
+    """What the trainer stores at a validation, stored here by hand at two steps."""
+    model = regard.load(run_folder)
+    stored = [Probe.of_trace(model.look(text, "the third of May")) for text in ("三月", "五月三日")]
+    for step in (10, 20):
+        path = probe_file(run_folder, step)
+        path.parent.mkdir(exist_ok=True)
+        write_probes(path, stored)
+    told = server.get("/api/v1/runs/zh-en/probes").json()
+    assert told["steps"] == [10, 20]
+    assert [each["outputs"] for each in told["probes"]] == [each.outputs.to_json() for each in stored]
+    one = server.get("/api/v1/runs/zh-en/probes/10/1").json()
+    assert one["likeliest"] == list(stored[1].likeliest)
+    answer = server.get("/api/v1/runs/zh-en/probes/10/1/attention", kind="cross", layer=0, head=1)
+    shape = [int(size) for size in answer.headers["x-shape"].split(",")]
+    weights = np.frombuffer(answer.content, "u1").reshape(shape) * float(answer.headers["x-scale"])
+    assert np.allclose(weights, stored[1].attention("cross", 0, 1))
+    every = server.get("/api/v1/runs/zh-en/probes/20/0/attention", kind="cross", layer=0, head="*")
+    assert every.content == stored[0].weights["cross"][0].tobytes()
+    for path, wrong in (
+        ("11/0", {}),
+        ("10/2", {}),
+        ("10/0/attention", {"kind": "cross", "layer": 9, "head": 0}),
+    ):
+        assert server.get(f"/api/v1/runs/zh-en/probes/{path}", **wrong).status_code in (404, 422)
 
 
 def test_a_line_that_is_being_written_is_left_for_later(tmp_path):

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
-from regard.serve.binary import BYTES, in_bytes, numbers
+from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
 from regard.serve.looking import Looked, ablated, traced
 from regard.serve.refusals import bad_value, not_found
@@ -22,8 +22,6 @@ from regard.serve.traces import Kept
 
 T = TypeVar("T")
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
-
-Place = Annotated[int, Query(ge=0, lt=2**31)]
 
 
 @router.post("/traces")
@@ -62,7 +60,7 @@ async def attention(
     trace: str,
     kind: Kind,
     layer: Place,
-    head: Annotated[str, Query(pattern=r"^(\*|\d{1,9})$", description="A number, or * for all.")],
+    head: HeadOrAll,
     form: Literal["weights", "scores"] = "weights",
     dtype: Literal["u8", "f16", "f32"] = "u8",
 ) -> Response:
@@ -145,7 +143,7 @@ async def positions(
     found = await service.desk.do(request, work)
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
-    return numbers(found.astype("<f4"), "f32")
+    return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
 async def _shown(request: Request, trace: str, show: Callable[[Kept], T]) -> T:

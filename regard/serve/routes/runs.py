@@ -1,4 +1,4 @@
-"""Runs behind the models: curves, events and probes, read from what training writes."""
+"""Runs behind the models: curves and events, read from the journal that training writes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import numpy as np
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from regard.look import document
 from regard.look.blocks import Kind
-from regard.look.probes import probes
-from regard.serve.binary import BYTES, numbers
+from regard.look.document import plain
+from regard.look.probes import Probe, probe_files, read_probes
+from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.events import event, event_stream
 from regard.serve.refusals import not_found
 from regard.serve.schemas import ERRORS
@@ -26,7 +25,6 @@ router = APIRouter(prefix="/api/v1/runs", dependencies=[Depends(admitted)], resp
 
 LOOK_S = 0.5
 """Seconds between two looks at a journal that grows."""
-Place = Annotated[int, Query(ge=0, lt=2**31)]
 
 
 @router.get("")
@@ -53,34 +51,34 @@ async def events(request: Request, run: str) -> Response:
 
 
 @router.get("/{run}/probes")
-async def stored(request: Request, run: str) -> Any:
-    """The held-out sentences that it looked at, and what it made of them at each validation."""
-    found = await asyncio.to_thread(probes, _run(service_of(request), run))
-    always = min((len(each.probes) for each in found), default=0)
-    return {
-        "id": run,
-        "steps": [each.step for each in found],
-        "probes": [
-            {
-                "inputs": probe.inputs.texts,
-                "outputs": probe.outputs.texts,
-                "sizes": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},
-                "log_probs": [document.plain(each.probes[i].log_probs) for each in found],
-                "likeliest": [list(each.probes[i].likeliest) for each in found],
-            }
-            for i, probe in enumerate(found[0].probes[:always] if found else ())
-        ],
-    }
+async def probes(request: Request, run: str) -> Any:
+    """The steps at which attention was stored, and the texts that it was stored for."""
+    folder = _folder(service_of(request), run)
+
+    def told() -> dict[str, Any]:
+        files = probe_files(folder)
+        last = read_probes(files[max(files)]) if files else ()
+        return {"id": run, "steps": list(files), "probes": [_told(probe) for probe in last]}
+
+    return await asyncio.to_thread(told)
 
 
-@router.get("/{run}/probes/{probe}/attention", responses=BYTES, response_class=Response)
-async def played(request: Request, run: str, probe: int, kind: Kind, layer: Place, head: Place) -> Response:
-    """Where a head looked at each validation: validations, queries, keys."""
-    found = await asyncio.to_thread(probes, _run(service_of(request), run))
-    if not 0 <= probe < min((len(each.probes) for each in found), default=0):
-        raise not_found(f"Run {run!r} has stored no probe {probe}.", "probe")
-    through = np.stack([each.probes[probe].attention(kind, layer, head) for each in found])
-    return numbers(np.rint(through * 255).astype("u1"), "u8", 1 / 255)
+@router.get("/{run}/probes/{step}/{probe}")
+async def probe(request: Request, run: str, step: int, probe: int) -> Any:
+    """One text as the model read it after a step: how likely each token was, and what it would have said."""
+    return _told(await asyncio.to_thread(_probe, service_of(request), run, step, probe))
+
+
+@router.get("/{run}/probes/{step}/{probe}/attention", responses=BYTES, response_class=Response)
+async def attention(
+    request: Request, run: str, step: int, probe: int, kind: Kind, layer: Place, head: HeadOrAll
+) -> Response:
+    """The weights of one head after a step, queries by keys, as u8; or of all heads of a layer."""
+    found = await asyncio.to_thread(_probe, service_of(request), run, step, probe)
+    found.attention(kind, layer, 0 if head == "*" else int(head))  # which refuses what there is not
+    weights = found.weights[kind][layer]
+    chosen = weights if head == "*" else weights[int(head)]
+    return in_bytes(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
 
 
 async def follow(path: Path, over: Any) -> AsyncIterator[str]:
@@ -113,12 +111,32 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
     return entries, place + len(whole) + len(newline)
 
 
-def _run(service: Service, run: str) -> Path:
+def _journal(service: Service, run: str) -> Path:
+    return _folder(service, run) / JOURNAL
+
+
+def _folder(service: Service, run: str) -> Path:
     served = service.catalogue.named(run)
     if served.run is None:
         raise not_found(f"Model {run!r} was not served from the folder of a run.", "run")
     return served.run
 
 
-def _journal(service: Service, run: str) -> Path:
-    return _run(service, run) / JOURNAL
+def _probe(service: Service, run: str, step: int, number: int) -> Probe:
+    files = probe_files(_folder(service, run))
+    if step not in files:
+        raise not_found(f"Nothing was stored at step {step}.", "step")
+    found = read_probes(files[step])
+    if not 0 <= number < len(found):
+        raise not_found(f"There is no probe {number}; there are {len(found)}, from 0.", "probe")
+    return found[number]
+
+
+def _told(probe: Probe) -> dict[str, Any]:
+    return {
+        "inputs": probe.inputs.to_json(),
+        "outputs": probe.outputs.to_json(),
+        "log_probs": plain(probe.log_probs),
+        "likeliest": list(probe.likeliest),
+        "kinds": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},
+    }
