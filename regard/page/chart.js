@@ -91,7 +91,7 @@ export function chart({ palette, tip }, { title, across, lines, width = 640, hei
       s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
       label(short(y).replace(/\.?0+$/, ""), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
     ]),
-    ...ticks(x0, x1, 8).map((x) => [
+    ...ticks(x0, x1, wide / 80).map((x) => [
       label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
     ]),
   ];
@@ -166,16 +166,24 @@ function nearest(points, x) {
 }
 
 /**
+ * How wide a chart can be: as wide as wanted, or as the window.
+ * @param {number} wanted
+ */
+export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
+
+/**
  * What the lines of a chart are.
  * @param {Context} context
  * @param {Line[]} lines
+ * @param {number} width
  * @returns {Part}
  */
-export function legend({ palette }, lines) {
+export function legend({ palette }, lines, width) {
   const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
+  const columns = Math.max(1, Math.floor(width / wide));
   const entries = lines.map(({ name, faint }, i) => {
-    const x = (i % 4) * wide;
-    const y = 8 + Math.floor(i / 4) * 20;
+    const x = (i % columns) * wide;
+    const y = 8 + Math.floor(i / columns) * 20;
     return [
       s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, i, faint) }),
       label(name, x + 34, y, { "font-size": 12, fill: palette.ink }),
@@ -183,7 +191,7 @@ export function legend({ palette }, lines) {
   });
   return {
     node: s("g", {}, entries.flat()),
-    width: wide * Math.min(4, lines.length),
-    height: 20 * Math.ceil(lines.length / 4),
+    width: wide * Math.min(columns, lines.length),
+    height: 20 * Math.ceil(lines.length / columns),
   };
 }

@@ -5,9 +5,12 @@ import { received } from "./source_http.js";
 
 /** @typedef {Record<string, any>} Entry */
 /**
- * @typedef {object} Probes
- * @property {number[]} steps
- * @property {{ inputs: string[], outputs: string[], sizes: Record<string, [number, number]>, log_probs: number[][], likeliest: string[][] }[]} probes
+ * @typedef {object} Probe
+ * @property {import("./source.js").Side} inputs
+ * @property {import("./source.js").Side} outputs
+ * @property {Record<string, [number, number]>} kinds Layers and heads of each.
+ * @property {number[]} log_probs
+ * @property {string[]} likeliest
  */
 
 const TOGETHER = 250; // milliseconds in which entries are told together
@@ -120,36 +123,42 @@ export async function journal(run, tell) {
 
 /**
  * @param {string} address
- * @param {number} validations With each there is more to be told.
  * @param {(response: Response) => Promise<any>} read
+ * @param {string} [state] What changes with the answer.
  */
-function once(address, validations, read) {
-  const key = `${validations} ${address}`;
+function once(address, read, state = "") {
+  const key = `${state} ${address}`;
   const found = known.get(key) ?? ask(address).then(read);
   known.set(key, found);
   found.catch(() => known.delete(key));
   return found;
 }
 
-/**
- * The sentences that a run probed; asked for again when it has validated again.
- * @param {string} run
- * @param {number} validations How many it has by now.
- * @returns {Promise<Probes>}
- */
-export const probesOf = (run, validations) =>
-  once(`/api/v1/runs/${encodeURIComponent(run)}/probes`, validations, (answer) => answer.json());
+/** @param {string} run */
+const at = (run) => `/api/v1/runs/${encodeURIComponent(run)}/probes`;
+const asJson = (/** @type {Response} */ answer) => answer.json();
 
 /**
- * Where a head looked at each validation.
+ * The sentences that a run probed, and when; asked for again when it has validated again.
  * @param {string} run
- * @param {{ probe: number, kind: string, layer: number, head: number }} place
- * @param {number} validations
+ * @param {number} validations How many it has by now.
+ * @returns {Promise<{ steps: number[], probes: Probe[] }>}
+ */
+export const probesOf = (run, validations) => once(at(run), asJson, `${validations}`);
+
+/**
+ * A sentence as it was read after a step.
+ * @param {string} run
+ * @param {{ step: number, probe: number }} place
+ * @returns {Promise<Probe>}
+ */
+export const probeAt = (run, { step, probe }) => once(`${at(run)}/${step}/${probe}`, asJson);
+
+/**
+ * Where a head looked in it.
+ * @param {string} run
+ * @param {{ step: number, probe: number, kind: string, layer: number, head: number }} place
  * @returns {Promise<import("./tensor.js").Tensor>}
  */
-export const played = (run, { probe, kind, layer, head }, validations) =>
-  once(
-    `/api/v1/runs/${encodeURIComponent(run)}/probes/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`,
-    validations,
-    received,
-  );
+export const attentionAt = (run, { step, probe, kind, layer, head }) =>
+  once(`${at(run)}/${step}/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`, received);

@@ -98,7 +98,7 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
   return [
     h("strong", { class: "brand" }, "regard"),
     live && h("span", { class: "served" }, live.way(state).model),
-    sizesOf(about ?? live?.described(state), t),
+    model(about ?? live?.described(state), t),
     h("span", { class: "gap" }),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
@@ -121,18 +121,24 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
 }
 
 /**
- * @param {any} described A trace, or a model of which there is none yet.
+ * What was looked at, and whether it was as it was trained.
+ * @param {any} about A trace, or a model of which there is none yet.
  * @param {import("./i18n.js").Say} t
  */
-function sizesOf({ architecture, hash, sizes }, t) {
+function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
   const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
-  const told = { layers, heads: sizes.n_heads, d_model: sizes.d_model, d_k: sizes.d_k, d_ff: sizes.d_ff };
+  const { n_heads: heads, d_model, d_k, d_ff } = sizes;
+  const told = { hash, engine: engine || "–", weights: weights_hash.slice(0, 16) || "–" };
   return h(
     "span",
-    { class: "model soft", title: hash && t("model.title", { hash }) },
-    t(`model.${architecture}`),
-    " · ",
-    t("model.sizes", told),
+    { class: "model soft", title: t("model.title", told) },
+    `${t(`model.${architecture}`)} · ${t("model.sizes", { layers, heads, d_model, d_k, d_ff })}`,
+    interventions.length > 0 &&
+      h(
+        "span",
+        { class: "tag changed", title: JSON.stringify(interventions) },
+        t("model.changed", { count: interventions.length }),
+      ),
   );
 }
 

@@ -12,6 +12,7 @@ import { httpSource } from "./source_http.js";
  * @property {string} id
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
+ * @property {string} weights_hash
  * @property {boolean} run
  */
 
@@ -63,9 +64,10 @@ export class Live {
 
   /** The sizes of a model, as a trace of it tells them. @param {State} state */
   described(state) {
-    const { config } = this.model(state);
+    const { config, weights_hash } = this.model(state);
     const d_k = config.d_k ?? config.d_model / config.n_heads;
-    return { architecture: config.architecture, sizes: { ...config, d_k } };
+    const none = { interventions: [], engine: "", hash: "–" };
+    return { architecture: config.architecture, sizes: { ...config, d_k }, weights_hash, ...none };
   }
 
   /**

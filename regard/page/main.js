@@ -228,7 +228,9 @@ class Page {
     const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
     if (selected === this.selected) return;
     this.selected = selected;
-    for (const each of document.querySelectorAll(".looks, .skyline [aria-current], .way [aria-current]")) {
+    for (const each of document.querySelectorAll(
+      ".looks, .skyline [aria-current], .way [aria-current], .rail [aria-current]",
+    )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }

@@ -147,7 +147,7 @@ function heading({ t }, title, { about }, before) {
     h("p", { class: "soft", dir: "auto" }, about.inputs.text),
     h(
       "p",
-      { class: "changed", dir: "auto" },
+      { class: "rewritten", dir: "auto" },
       before === undefined || before === text
         ? text
         : difference(before, text).map((part) => h(marks[part.change], {}, part.text)),

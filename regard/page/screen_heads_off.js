@@ -138,11 +138,11 @@ function grid(context, effects) {
 /** @param {Context} context @param {string} before @param {string} after */
 function changed({ t }, before, after) {
   if (before === after)
-    return h("p", { class: "changed" }, after, " ", h("span", { class: "tag" }, t("off.same")));
+    return h("p", { class: "rewritten" }, after, " ", h("span", { class: "tag" }, t("off.same")));
   const marks = { same: "span", gone: "del", new: "ins" };
   return h(
     "p",
-    { class: "changed", dir: "auto" },
+    { class: "rewritten", dir: "auto" },
     difference(before, after).map(({ text, change }) => h(marks[change], {}, text)),
   );
 }

@@ -2,7 +2,7 @@
 
 import { ask } from "./asking.js";
 import { thumbnail } from "./attention_figures.js";
-import { chart, legend, ticks } from "./chart.js";
+import { across, chart, legend, ticks } from "./chart.js";
 import { h, s } from "./dom.js";
 import { label, stacked } from "./figure.js";
 import { fixed } from "./number.js";
@@ -58,7 +58,7 @@ function chosen(dims, width) {
  */
 function matrix({ palette, store, t, theme, tip }, values, dims) {
   const [places, width] = values.shape;
-  const [left, top, wide, tall] = [44, 34, 640, 256];
+  const [left, top, wide, tall] = [44, 34, across(700) - 60, 256];
   const image = thumbnail(values, 1, theme);
   const text = { "font-size": 11, fill: palette.soft };
   const field = s("rect", {
@@ -167,6 +167,7 @@ export const positions = {
         (_, place) => /** @type {[number, number]} */ ([place, values.data[place * width + dim]]),
       ),
     }));
+    const wide = across(700);
     const drawn = stacked(
       [
         matrix(context, values, dims),
@@ -175,15 +176,15 @@ export const positions = {
             title: t("positions.curves"),
             across: t("positions.place"),
             lines: curves,
-            width: 700,
+            width: wide,
             height: 220,
           }),
-        dims.length > 0 && legend(context, curves),
+        dims.length > 0 && legend(context, curves, wide),
         chart(context, {
           title: t("positions.alike"),
           across: t("positions.distance"),
           lines: [{ name: t("positions.product"), points: products }],
-          width: 700,
+          width: wide,
           height: 220,
         }),
       ],

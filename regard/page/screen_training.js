@@ -1,21 +1,18 @@
 // Runs: their curves as they grow, what they translated on the way, and attention played through training.
 
-import { matrixFigure } from "./attention_figures.js";
-import { chart, legend } from "./chart.js";
-import { segments, stepper } from "./controls.js";
+import { across, chart, legend } from "./chart.js";
+import { segments } from "./controls.js";
 import { h } from "./dom.js";
 import { stacked } from "./figure.js";
-import { journal, played, probesOf } from "./following.js";
-import { fixed, percent, short } from "./number.js";
-import { at } from "./tensor.js";
+import { journal } from "./following.js";
+import { short } from "./number.js";
+import { attentionThroughTraining, player } from "./probing.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 /** @typedef {import("./following.js").Entry} Entry */
 /** @typedef {{ run: string, entries: Entry[] }} Run */
 
-const PACE = 700; // milliseconds a validation is shown for
 const SAMPLES = 5;
-let playing = 0;
 
 /** What can be drawn: the names of its numbers in training and in validation. */
 const MEASURES = {
@@ -87,137 +84,12 @@ function samples({ t }, { entries }) {
   );
 }
 
-/** @param {Context} context @param {number} count */
-function play({ state, store }, count) {
-  clearInterval(playing);
-  if (playing) {
-    playing = 0;
-    return store.tell();
-  }
-  let moment = state.moment < 0 || state.moment >= count - 1 ? 0 : state.moment;
-  playing = setInterval(() => {
-    if (store.state.screen !== "training" || ++moment >= count) {
-      clearInterval(playing);
-      playing = 0;
-      return store.tell();
-    }
-    store.set({ moment });
-  }, PACE);
-  store.set({ moment });
-  store.tell();
-}
-
-/**
- * One head's attention in a sentence, at one validation.
- * @param {Context} context
- * @param {Run} run
- */
-async function attention(context, { run, entries }) {
-  const { state, store, t } = context;
-  const validations = entries.filter((each) => each.valid_loss !== undefined).length;
-  const { steps, probes } = await probesOf(run, validations);
-  if (!probes.length) return [h("p", { class: "soft" }, t("training.no-probes"))];
-  const probe = Math.min(state.probe, probes.length - 1);
-  const { inputs, outputs, sizes, log_probs: likely, likeliest } = probes[probe];
-  const kinds = Object.keys(sizes);
-  const kind = kinds.includes(state.kind) ? state.kind : kinds[kinds.length - 1];
-  const [layers, heads] = sizes[kind];
-  const layer = state.layer < 0 ? layers - 1 : Math.min(state.layer, layers - 1);
-  const head = Math.min(state.head, heads - 1);
-  const moment = state.moment < 0 ? steps.length - 1 : Math.min(state.moment, steps.length - 1);
-  const through = await played(run, { probe, kind, layer, head }, validations);
-  const [rows, columns] = [kind === "encoder" ? inputs : outputs, kind === "decoder" ? outputs : inputs];
-  const shown = h("div", { class: "played" });
-  const step = h("output", {});
-  const show = (/** @type {number} */ now) => {
-    const matrix = at(through, now);
-    const drawn = matrixFigure(context, {
-      matrix,
-      rows,
-      columns,
-      may: (query, key) => kind !== "decoder" || key <= query,
-      row: -1,
-      column: -1,
-      pick: () => {},
-      say: (query, key) =>
-        `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
-      told: t("training.attention"),
-    });
-    const mean = likely[now].reduce((sum, each) => sum + each, 0) / likely[now].length;
-    step.textContent = t("training.step", { step: steps[now] });
-    shown.replaceChildren(
-      h("p", { class: "soft" }, t("training.likely", { value: fixed(mean, 2) })),
-      h(
-        "p",
-        { class: "soft" },
-        t("training.would"),
-        " ",
-        h("span", { class: "would", dir: "auto" }, likeliest[now].join(" ")),
-      ),
-      h("div", { class: "scroll" }, drawn),
-    );
-  };
-  show(moment);
-  return [
-    h(
-      "div",
-      { class: "controls" },
-      probes.length > 1 &&
-        stepper(t("training.sentence"), "probe", probe, probes.length, (value) =>
-          store.set({ probe: value }),
-        ),
-      segments(
-        t("kind"),
-        kinds.map((each) => ({ value: each, text: t(`kind.${each}`), title: t(`kind.${each}.title`) })),
-        kind,
-        (value) => store.set({ kind: value }),
-      ),
-      stepper(t("layer"), "layer", layer, layers, (value) => store.set({ layer: value })),
-      stepper(t("head.number"), "head", head, heads, (value) => store.set({ head: value })),
-    ),
-    h(
-      "div",
-      { class: "controls" },
-      h(
-        "button",
-        {
-          id: "play",
-          type: "button",
-          "aria-pressed": String(playing > 0),
-          onclick: () => play(context, steps.length),
-        },
-        playing ? "❚❚ " : "▶ ",
-        t(playing ? "pause" : "play"),
-      ),
-      h(
-        "label",
-        { class: "slider" },
-        h("input", {
-          id: "moment",
-          type: "range",
-          min: 0,
-          max: steps.length - 1,
-          value: moment,
-          "aria-label": t("training.moment"),
-          // Shown here, and not by a redraw, which would take the slider out of the reader's hand.
-          oninput: (/** @type {Event} */ event) => {
-            const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
-            store.note({ moment: value });
-            show(value);
-          },
-        }),
-        step,
-      ),
-    ),
-    shown,
-  ];
-}
-
 /** @type {import("./frame.js").Screen} */
 export const training = {
   id: "training",
   sign: "◿",
   alone: true,
+  keys: { " ": ({ store }) => player.toggle(store) },
   render: async (context) => {
     const { live, state, store, t } = context;
     const ids = live.models.filter((each) => each.run).map((each) => each.id);
@@ -231,13 +103,16 @@ export const training = {
     const drawn = lines(context, runs);
     const first = runs.find(({ run }) => run === live.way(state).model) ?? runs[0];
     const title = t(`training.${state.measure in MEASURES ? state.measure : "loss"}`);
+    const width = across(860);
     const curves = stacked(
       [
-        chart(context, { title, across: t("training.steps"), lines: drawn, width: 860, height: 300 }),
-        legend(context, drawn),
+        chart(context, { title, across: t("training.steps"), lines: drawn, width, height: 300 }),
+        legend(context, drawn, width),
       ],
       title,
     );
+    const validations = first.entries.filter((each) => each.valid_loss !== undefined).length;
+    const played = await attentionThroughTraining(context, first.run, validations);
     const { step = 0 } = first.entries[first.entries.length - 1] ?? {};
     return {
       controls: [
@@ -254,12 +129,7 @@ export const training = {
         { class: "training" },
         h("div", { class: "scroll" }, curves),
         samples(context, first),
-        h(
-          "section",
-          { class: "played" },
-          h("h2", {}, t("training.attention")),
-          await attention(context, first),
-        ),
+        h("section", { class: "played" }, h("h2", {}, t("training.attention")), played),
       ),
       figure: curves,
       table: {
