@@ -12,6 +12,7 @@ from regard.look.html import html
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
 from tests.browser.tables import numbers_on
+from tests.browser.waiting import drawn, until
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
@@ -31,22 +32,6 @@ def saved(trace, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "cat sat.html"
     path.write_text(html(trace), encoding="utf-8")
     return path
-
-
-def until(tab, condition):
-    """Wait for the page; its policy forbids Playwright's own way, which evaluates a string inside of it."""
-    for _ in range(500):
-        if tab.evaluate(condition):
-            return
-        tab.wait_for_timeout(20)
-    pytest.fail(f"never came: {condition}")
-
-
-def drawn(tab, act):
-    """Do something, and wait until the page has been drawn again."""
-    before = int(tab.get_attribute("body", "data-drawn"))
-    act()
-    until(tab, f"Number(document.body.dataset.drawn) > {before}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
