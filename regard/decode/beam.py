@@ -115,7 +115,9 @@ def select(
     At a source's last chance all of its first W have.
     """
     ends_BC = candidates.ids_BC == eos
-    places_BW = ends_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
+    C = ends_BC.shape[1]
+    # In their order, and what ends behind all that does not.
+    places_BW = (ends_BC * C + torch.arange(C, device=ends_BC.device)).topk(width, dim=1, largest=False)[1]
     going = candidates.take(places_BW)
     first = candidates.take(torch.arange(width, device=ends_BC.device).expand(len(ends_BC), -1))
     return going, first.only((first.ids_BC == eos) | last_chance_B[:, None])

@@ -194,14 +194,14 @@ class CapturedSearches:
         return {source: best for source, best in bests if best}
 
     def _with_room(self, step: CapturedStep, n_tokens: int) -> CapturedStep:
-        """Twice the room where there is too little."""
+        """More room where there is too little: every place is looked at, so there are few that are empty."""
         B, W, M, S, N = step.shape
         if n_tokens <= M or self._model.config.max_length == M:
             return step
-        return self._moved(step, (B, W, self._room(max(n_tokens, 2 * M)), S, N), range(B))
+        return self._moved(step, (B, W, self._room(n_tokens), S, N), range(B))
 
     def _moved(self, step: CapturedStep, shape: Shape, places: Sequence[int]) -> CapturedStep:
-        moved = self._of(shape, step.slots.own[0].k_BWMHK)
+        moved = self._of(shape, step.slots.own[0].k_BHWMK)
         moved.take_over(step, torch.tensor(places, device=step.settled_B.device))
         return moved
 

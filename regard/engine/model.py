@@ -45,6 +45,7 @@ class Model:
         self.folders, self.device = tuple(folders), device
         """Where it came from, and what torch is to run it on."""
         self._engines = engines
+        self._aligned_by: Aligner | None = None
 
     @overload
     def translate(self, texts: str, **options: Any) -> Result: ...
@@ -121,10 +122,10 @@ class Model:
         """What runs it."""
         return self._engines
 
-    def run_by(self, engines: Engines) -> Model:
-        """The same model, run by others."""
+    def run_by(self, engines: Engines, aligner: Aligner | None = None) -> Model:
+        """The same model, run by others; and its words aligned by others, where somebody is named for it."""
         other = copy(self)
-        other._engines = engines
+        other._engines, other._aligned_by = engines, aligner
         return other
 
     def translator(self, **options: Any) -> Translator:
@@ -133,7 +134,7 @@ class Model:
             asked = Options(**options)
         except TypeError as error:
             raise RequestError(f"{error}; the options are {', '.join(Options.__slots__)}") from None
-        aligner = self._aligner() if asked.alignment else None
+        aligner = (self._aligned_by or self.aligner()) if asked.alignment else None
         return Translator(
             self._engines,
             self.subwords,
@@ -144,7 +145,7 @@ class Model:
             aligner=aligner,
         )
 
-    def _aligner(self) -> Aligner:
+    def aligner(self) -> Aligner:
         """Who aligns words.
 
         Raises:

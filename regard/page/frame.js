@@ -7,8 +7,9 @@ import { percent } from "./number.js";
 
 /**
  * @typedef {object} Context What a screen is drawn from.
- * @property {import("./source.js").Source} source
+ * @property {import("./source.js").Source} source Null on a screen that stands alone, and so are the next.
  * @property {import("./source.js").About} about
+ * @property {import("./live.js").Live | null} live The server, where there is one.
  * @property {import("./store.js").Store} store
  * @property {import("./store.js").State} state
  * @property {import("./i18n.js").Say} t
@@ -28,6 +29,7 @@ import { percent } from "./number.js";
  * @typedef {object} Screen
  * @property {string} id Also the key of its words.
  * @property {string} sign
+ * @property {boolean} [alone] Whether it needs no trace.
  * @property {(context: Context) => Promise<View>} render
  * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.
  */
@@ -82,7 +84,7 @@ export function rail({ state, store, t }, screens) {
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
  */
-export function bar({ about, state, store, t }, { save, help, canSave, hasTable }) {
+export function bar({ about, live, state, store, t }, { save, help, canSave, hasTable }) {
   const button = (
     /** @type {string} */ id,
     /** @type {string} */ text,
@@ -90,26 +92,13 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
     /** @type {() => void} */ onclick,
     more = {},
   ) => h("button", { id, type: "button", title, onclick, ...more }, text);
-  const { sizes } = about;
-  const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
   const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[
     state.theme
   ];
   return [
     h("strong", { class: "brand" }, "regard"),
-    h(
-      "span",
-      { class: "model soft", title: t("model.title", { hash: about.hash }) },
-      t(`model.${about.architecture}`),
-      " · ",
-      t("model.sizes", {
-        layers,
-        heads: sizes.n_heads,
-        d_model: sizes.d_model,
-        d_k: sizes.d_k,
-        d_ff: sizes.d_ff,
-      }),
-    ),
+    live && h("span", { class: "served" }, live.way(state).model),
+    model(about ?? live?.described(state), t),
     h("span", { class: "gap" }),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
@@ -128,7 +117,29 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
       { lang: state.lang === "zh" ? "en" : "zh" },
     ),
     button("help", "?", t("keys"), help),
-  ];
+  ].filter((each) => each !== null);
+}
+
+/**
+ * What was looked at, and whether it was as it was trained.
+ * @param {any} about A trace, or a model of which there is none yet.
+ * @param {import("./i18n.js").Say} t
+ */
+function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
+  const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
+  const { n_heads: heads, d_model, d_k, d_ff } = sizes;
+  const told = { hash, engine: engine || "–", weights: weights_hash.slice(0, 16) || "–" };
+  return h(
+    "span",
+    { class: "model soft", title: t("model.title", told) },
+    `${t(`model.${architecture}`)} · ${t("model.sizes", { layers, heads, d_model, d_k, d_ff })}`,
+    interventions.length > 0 &&
+      h(
+        "span",
+        { class: "tag changed", title: JSON.stringify(interventions) },
+        t("model.changed", { count: interventions.length }),
+      ),
+  );
 }
 
 /**
@@ -137,7 +148,8 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
  * @param {Float32Array | null} row The weights of the selected query.
  */
 export function strips(context, row) {
-  const { about, kind, state, t } = context;
+  const { about, kind, t } = context;
+  if (!about) return [];
   return ["inputs", "outputs"]
     .filter((side) => about[/** @type {"inputs"} */ (side)])
     .map((side) => {
@@ -203,8 +215,9 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
 /**
  * The sheet of keys.
  * @param {import("./i18n.js").Say} t
+ * @param {boolean} live Whether there is a server.
  */
-export function sheet(t) {
+export function sheet(t, live) {
   const close = () => /** @type {HTMLDialogElement} */ (dialog).close();
   const dialog = h(
     "dialog",
@@ -213,14 +226,16 @@ export function sheet(t) {
     h(
       "dl",
       {},
-      KEYS.map(({ keys, words }) => [
-        h(
-          "dt",
-          {},
-          keys.map((key) => h("kbd", {}, key)),
-        ),
-        h("dd", {}, t(words)),
-      ]).flat(),
+      KEYS.filter((each) => live || !each.live)
+        .map(({ keys, words }) => [
+          h(
+            "dt",
+            {},
+            keys.map((key) => h("kbd", {}, key)),
+          ),
+          h("dd", {}, t(words)),
+        ])
+        .flat(),
     ),
     h("button", { type: "button", onclick: close, autofocus: true }, t("close")),
   );

@@ -1,8 +1,9 @@
 // One head, large: as a matrix, as lines or as arcs.
 
-import { arcsFigure, linesFigure, matrixFigure } from "./attention_figures.js";
 import { placeControls, segments } from "./controls.js";
 import { h } from "./dom.js";
+import { arcsFigure, linesFigure } from "./line_figures.js";
+import { matrixFigure } from "./matrix_figure.js";
 import { fixed, percent } from "./number.js";
 import { mayAttend } from "./source.js";
 import { entropy } from "./tensor.js";
@@ -38,8 +39,9 @@ function threshold({ state, store, t }) {
  * @param {Context} context
  * @param {import("./tensor.js").Tensor} weights
  */
-function favourites({ state, store, source, queries, keys, t }, { data, shape }) {
+function favourites({ state, store, source, kind, queries, keys, t }, { data, shape }) {
   const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
+  const seen = row.filter((_, key) => mayAttend(kind, state.query, key)).length;
   const best = row
     .map((weight, key) => ({ weight, key }))
     .sort((a, b) => b.weight - a.weight)
@@ -69,7 +71,7 @@ function favourites({ state, store, source, queries, keys, t }, { data, shape })
       h(
         "p",
         { class: "soft" },
-        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(row.length), 2) }),
+        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(seen), 2) }),
       ),
     h(
       "button",
@@ -77,7 +79,7 @@ function favourites({ state, store, source, queries, keys, t }, { data, shape })
         id: "to-walk",
         type: "button",
         class: "primary",
-        onclick: () => store.set({ screen: "walk", panel: 0 }),
+        onclick: () => store.set({ screen: "walk", panel: "" }),
       },
       t("head.walk"),
     ),
@@ -99,7 +101,7 @@ export const head = {
       mayAttend(kind, query, key)
         ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
         : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
-    /** @type {import("./attention_figures.js").Shown} */
+    /** @type {import("./matrix_figure.js").Shown} */
     const shown = {
       matrix,
       rows: queries.map((token) => token.text),

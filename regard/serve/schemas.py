@@ -38,6 +38,7 @@ class TranslateAsked(Asked):
     whole_lines: bool = False
     scores: bool = Field(False, description="Whether each token's log-probability is wanted.")
     tokens: bool = Field(False, description="Whether the output in subwords is wanted.")
+    alignment: bool = Field(False, description="Whether links between words are wanted.")
     sample: bool = Field(False, description="Draw tokens instead of searching for the likeliest.")
     temperature: float = Field(1.0, gt=0, le=100)
     top_k: int = Field(0, ge=0, le=1_000_000)
@@ -54,7 +55,16 @@ class TranslateAsked(Asked):
 
     def options(self) -> dict[str, Any]:
         """What the model is asked, in its own words."""
-        alike = ("n_best", "length_penalty", "prefix", "glossary", "keep", "whole_lines", "sample")
+        alike = (
+            "n_best",
+            "length_penalty",
+            "prefix",
+            "glossary",
+            "keep",
+            "whole_lines",
+            "alignment",
+            "sample",
+        )
         drawing = ("temperature", "top_k", "top_p", "min_p", "seed")
         given = {name: getattr(self, name) for name in (*alike, *drawing)}
         return given | {"beam_size": self.beam, "token_scores": self.scores}
@@ -67,12 +77,25 @@ class Hypothesis(BaseModel):
     score: float
 
 
+class Link(BaseModel):
+    """A word of the translation, and the word that it comes from; places count characters of the texts."""
+
+    source: str
+    target: str
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    strength: float
+
+
 class TranslatedItem(BaseModel):
     """What became of one text."""
 
     text: str
     score: float
     source_lang: str | None
+    target_lang: str | None
     confidence: float | None = None
     hypotheses: list[Hypothesis]
     engine: str
@@ -82,6 +105,8 @@ class TranslatedItem(BaseModel):
     missing: list[str]
     tokens: list[str] | None = None
     token_scores: list[float] | None = None
+    alignment: list[Link] | None = None
+    aligned_by: str | None = None
 
 
 class Usage(BaseModel):
@@ -105,6 +130,7 @@ class ScoreAsked(Asked):
 
     source: Texts
     target: Texts
+    to: Code | None = Field(None, description="The language of the targets, where a model knows several.")
 
     def pairs(self) -> tuple[list[str], list[str]]:
         """Both sides as lists."""
@@ -176,6 +202,11 @@ class LookAsked(Asked):
     source: Text
     target: Text | list[Id] | None = Field(
         None, description="What it is to have written, or its token ids; by default what it would write."
+    )
+    prefix: list[Id] | None = Field(
+        None,
+        max_length=4096,
+        description="Token ids that what it writes must begin with, instead of a target.",
     )
     to: Code | None = Field(None, description="The language to translate into.")
     interventions: list[dict[str, Any]] = Field([], description="What to change inside of the model.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.config import TaskConfig
+from regard.engine.aligner import Aligner
 from regard.engine.engines import Engines
 from regard.engine.loading import BEST, EngineName, model_folder
 from regard.engine.model import Model
@@ -18,7 +20,7 @@ from regard.serve.lone_engine import LoneEngine
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import Refusal, bad_value, not_found
 from regard.serve.scheduler import Scheduler
-from regard.serve.turns import Scheduled
+from regard.serve.turns import AlignsInTurn, Scheduled
 from regard.text.languages import known_code
 
 JOURNAL = "journal.jsonl"
@@ -40,17 +42,29 @@ class Served:
         """What it does."""
         self.model, self.scheduler = model, scheduler
         self.directions = directions(self.description.task)
+        self._aligner: Aligner | None = None
+        self._opening = threading.Lock()
 
-    def for_job(self, job: Job) -> Model:
+    def for_job(self, job: Job, *, aligning: bool = False) -> Model:
         """The model, as one job may use it: in turn with all others."""
-        return self.model.run_by(Scheduled(self.scheduler, job))
+        aligner = AlignsInTurn(self.scheduler, job, self._opened()) if aligning else None
+        return self.model.run_by(Scheduled(self.scheduler, job), aligner)
+
+    def _opened(self) -> Aligner:
+        """Who aligns words; the weights that takes are read when first asked for, once."""
+        with self._opening:
+            self._aligner = self._aligner or self.model.aligner()
+        return self._aligner
 
     def translates(self, source: str | None, target: str | None) -> bool:
         """Whether it goes from one language into the other; where nobody says which, it does."""
-        known = self.directions
-        return self.task == TRANSLATE and (
-            not known or any(_agree(source, here) and _agree(target, there) for here, there in known)
-        )
+        fits = not self.directions or self.direction(source, target) != (None, None)
+        return self.task == TRANSLATE and fits
+
+    def direction(self, source: str | None, target: str | None) -> tuple[str | None, str | None]:
+        """The first of its directions between these languages, in its own codes; None where none is."""
+        fitting = (pair for pair in self.directions if agree(source, pair[0]) and agree(target, pair[1]))
+        return next(fitting, (None, None))
 
 
 class Catalogue:
@@ -131,7 +145,7 @@ class Catalogue:
 
 def directions(task: TaskConfig) -> list[tuple[str, str]]:
     """From which languages into which a model translates; nothing where its folder does not say."""
-    return [(task.source, task.target)] if task.source and task.target else []
+    return [(source, target) for source, target in task.directions if source and target]
 
 
 def serve_models(
@@ -174,7 +188,7 @@ def wrong_task(model: Served, wanted: str) -> Refusal:
     return Refusal(409, "wrong_task", message, param="model")
 
 
-def _agree(asked: str | None, has: str) -> bool:
+def agree(asked: str | None, has: str) -> bool:
     """Whether a language that is asked for is the one that there is; a code of no region means any."""
     if asked is None:
         return True

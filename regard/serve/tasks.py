@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from regard.engine.aligner import Aligner
 from regard.engine.engine import Request, Search
 from regard.engine.engines import Engines
 
@@ -76,6 +77,34 @@ class Score:
     def run(self, engines: Engines, batch: Sequence[Score]) -> list[Any]:
         """The log-probability of each token."""
         return list(engines.first.score([each.source for each in batch], [each.target for each in batch]))
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """The links between the words of one pair."""
+
+    aligner: Aligner
+    source: Sequence[int]
+    target: Sequence[int]
+
+    @property
+    def key(self) -> Hashable:
+        """All pairs are alike."""
+        return Align
+
+    @property
+    def search(self) -> Search:
+        """Nothing is searched for: one row each."""
+        return Search(beam_size=1)
+
+    @property
+    def length(self) -> int:
+        """The longer side, and the token that ends it."""
+        return max(len(self.source), len(self.target)) + 1
+
+    def run(self, _engines: Engines, batch: Sequence[Align]) -> list[Any]:
+        """The links of each."""
+        return list(self.aligner([(tuple(each.source), tuple(each.target)) for each in batch]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from regard.engine.model import Model
 from regard.engine.result import Result
 from regard.serve.detection import Detected, detect
 from regard.serve.job import Job
 from regard.serve.limits import Limits
 from regard.serve.refusals import bad_value, too_large
-from regard.serve.served import Catalogue, Served
+from regard.serve.served import Catalogue, Served, agree
 
 AUTO = "auto"
 
@@ -35,6 +36,7 @@ class Way(NamedTuple):
     model: Served | None
     """None where the text is in the language asked for, or has no letter, and stays as it is."""
     source: str | None
+    target: str | None = None
     detected: Detected | None = None
 
 
@@ -77,48 +79,17 @@ def translate(catalogue: Catalogue, job: Job, asked: Asked) -> list[Translated]:
         RegardError: what is asked for cannot be done.
     """
     found: dict[int, Translated] = {}
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    ways = [way(catalogue, asked, i) for i in range(len(asked.texts))]
-    for i, each in enumerate(ways):
-        if each.model is None:
-            found[i] = Translated(Result(text=asked.texts[i]), each)
+    groups: defaultdict[Way, list[int]] = defaultdict(list)
+    for i, text in enumerate(asked.texts):
+        how = way(catalogue, asked, i)
+        if how.model is None:
+            found[i] = Translated(Result(text=text), how)
         else:
-            groups[each.model.id].append(i)
-    for name, places in groups.items():
-        results = (
-            catalogue.named(name).for_job(job).translate([asked.texts[i] for i in places], **asked.options)
-        )
-        for i, result in zip(places, results, strict=True):
-            found[i] = Translated(result, ways[i])
-    return [found[i] for i in range(len(ways))]
-
-
-def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:
-    """Which model translates the i-th text, and from which language.
-
-    Raises:
-        Refusal: the language cannot be told, or there is no model for it.
-    """
-    text, target = asked.texts[i], asked.target
-    models = [catalogue.named(asked.model)] if asked.model else list(catalogue)
-    pairs = [pair for each in models for pair in each.directions]
-    sources = list(dict.fromkeys(source for source, into in pairs if target in (None, into)))
-    if asked.source not in (None, AUTO):
-        if asked.source == target and asked.source in catalogue.languages:
-            return Way(None, asked.source)
-        return Way(catalogue.choose(asked.model, asked.source, target), asked.source)
-    if not pairs or (asked.source is None and len(sources) < 2):
-        return Way(catalogue.choose(asked.model, None, target), sources[0] if sources else None)
-    if not any(letter.isalpha() for letter in text):
-        return Way(None, None)
-    known = list(dict.fromkeys([*sources, *([target] if target else [])]))
-    detected = detect(text, known)
-    if detected is None:
-        which = f"It is not clear whether text {i + 1} is in {' or '.join(known)}"
-        raise bad_value(f"{which}. Say which, as source.", "source")
-    if detected.language == target and target not in sources:
-        return Way(None, target, detected)
-    return Way(catalogue.choose(asked.model, detected.language, target), detected.language, detected)
+            groups[how].append(i)
+    for how, places in groups.items():
+        results = _model(how, job, asked).translate([asked.texts[i] for i in places], **_options(how, asked))
+        found |= {i: Translated(result, how) for i, result in zip(places, results, strict=True)}
+    return [found[i] for i in range(len(asked.texts))]
 
 
 def stream(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[tuple[int, str]]:
@@ -129,9 +100,55 @@ def stream(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[tuple[int, 
         RegardError: what is asked for cannot be done.
     """
     for i, text in enumerate(asked.texts):
-        served = way(catalogue, asked, i).model
-        if served is None:
+        how = way(catalogue, asked, i)
+        if how.model is None:
             yield i, text
             continue
-        for piece in served.for_job(job).stream(text, **asked.options):
+        for piece in _model(how, job, asked).stream(text, **_options(how, asked)):
             yield i, piece
+
+
+def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:
+    """Which model translates the i-th text, and from which language into which.
+
+    Raises:
+        Refusal: the language cannot be told, or there is no model for it.
+    """
+    text, source, target = asked.texts[i], asked.source, asked.target
+    models = [catalogue.named(asked.model)] if asked.model else list(catalogue)
+    pairs = [pair for each in models for pair in each.directions]
+    sources = list(dict.fromkeys(one for one, other in pairs if agree(target, other)))
+    detected = None
+    if source == AUTO or (source is None and len(sources) > 1):
+        if not pairs:
+            source = None
+        elif not any(letter.isalpha() for letter in text):
+            return Way(None, None, target)
+        else:
+            detected = _detected(text, i, [*sources, *([target] if target else [])])
+            source = detected.language
+    if source is not None and source == target and source not in sources and source in _known(pairs):
+        return Way(None, source, target, detected)
+    model = catalogue.choose(asked.model, source, target)
+    return Way(model, *model.direction(source, target), detected)
+
+
+def _detected(text: str, i: int, languages: list[str]) -> Detected:
+    found = detect(text, list(dict.fromkeys(languages)))
+    if found is None:
+        which = f"It is not clear whether text {i + 1} is in {' or '.join(dict.fromkeys(languages))}"
+        raise bad_value(f"{which}. Say which, as source.", "source")
+    return found
+
+
+def _known(pairs: Sequence[tuple[str, str]]) -> set[str]:
+    return {code for pair in pairs for code in pair}
+
+
+def _model(how: Way, job: Job, asked: Asked) -> Model:
+    assert how.model is not None, "what stays as it is needs no model"
+    return how.model.for_job(job, aligning=bool(asked.options.get("alignment")))
+
+
+def _options(how: Way, asked: Asked) -> dict[str, Any]:
+    return {**asked.options, "source": how.source, "to": how.target}

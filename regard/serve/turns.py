@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any
 
+from regard.engine.aligner import Aligner, Ids
 from regard.engine.engine import Engine, Request, Search
 from regard.engine.engines import Decoded, Engines
+from regard.engine.result import WordLink
 from regard.serve.job import Job
 from regard.serve.scheduler import Scheduler
-from regard.serve.tasks import Decode, Score, Stream
+from regard.serve.tasks import Align, Decode, Score, Stream
 
 
 class Scheduled(Engines):
@@ -87,3 +89,16 @@ class Turn:
             parts.all.result()
         finally:
             listening = False
+
+
+class AlignsInTurn:
+    """Aligns words when its turn comes."""
+
+    def __init__(self, scheduler: Scheduler, job: Job, aligner: Aligner) -> None:
+        self._scheduler, self._job, self._aligner = scheduler, job, aligner
+        self.about = aligner.about
+
+    def __call__(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[tuple[WordLink, ...]]:
+        """The links of each pair."""
+        tasks = [Align(self._aligner, source, target) for source, target in pairs]
+        return list(self._scheduler.submit(self._job, tasks).all.result())

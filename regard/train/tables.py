@@ -88,7 +88,10 @@ def prepare_tables(folder: Path, source: TableSource, tell: Tell = lambda _: Non
     if source.subwords is None:
         tell("learning subwords")
         model = learn_subwords(
-            [*(text for _, text in sets["train"]), *plain], source.vocab_size, seed=source.seed
+            [*(text for _, text in sets["train"]), *plain],
+            source.vocab_size,
+            coverage=source.data.character_coverage,
+            seed=source.seed,
         )
     else:
         model = source.subwords

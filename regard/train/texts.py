@@ -77,7 +77,9 @@ def prepare_texts(folder: Path, source: TextSource, tell: Tell = lambda _: None)
     if source.subwords is None:
         tell("learning subwords")
         lines = (line for text in sets["train"] for line in text.split("\n"))
-        model = learn_subwords(lines, source.vocab_size, seed=source.seed)
+        model = learn_subwords(
+            lines, source.vocab_size, coverage=source.data.character_coverage, seed=source.seed
+        )
     else:
         model = source.subwords
     subwords = Subwords(model)

@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import regard
+
 
 def events(response):
     """The events of an answer, as (name, data)."""
@@ -62,6 +64,21 @@ def test_what_ctranslate2_cannot_do_torch_does(server):
     assert drawn[0] == drawn[1]
 
 
+def test_words_are_linked_where_that_is_asked_for(server, run_folder, sources):
+    texts = sources[:7]
+    items = server.post("/api/v1/translate", text=texts, alignment=True).json()["items"]
+    alone = regard.load(run_folder, engine="ctranslate2", quantisation="float32").translate(
+        texts, alignment=True
+    )
+    for item, result in zip(items, alone, strict=True):
+        assert item["aligned_by"] == result.aligned_by
+        assert [(link["source"], link["target"]) for link in item["alignment"]] == [
+            (link.source, link.target) for link in result.alignment
+        ]
+    assert any(item["alignment"] for item in items)
+    assert "alignment" not in server.post("/api/v1/translate", text=texts[0]).json()["items"][0]
+
+
 def test_a_document_keeps_its_layout(server):
     page = "# 一月\n\n  - 三月五日。四月。\n  - 五月\n"
     (item,) = server.post("/api/v1/translate", text=page).json()["items"]
@@ -71,7 +88,7 @@ def test_a_document_keeps_its_layout(server):
 
 def test_languages_choose_the_model_and_wrong_ones_are_refused(server):
     good = server.post("/api/v1/translate", text="三月", source="zh-CN", target="en").json()
-    assert good["items"][0]["source_lang"] == "zh-CN"
+    assert (good["items"][0]["source_lang"], good["items"][0]["target_lang"]) == ("zh", "en")
     wrong = server.post("/api/v1/translate", text="三月", source="zh", target="fr")
     assert wrong.status_code == 422
     assert wrong.json()["error"]["param"] == "target"

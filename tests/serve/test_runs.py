@@ -4,8 +4,11 @@ import json
 import threading
 
 import httpx
+import numpy as np
 import pytest
 
+import regard
+from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.metrics import Metrics
 from regard.serve.routes.runs import read_journal
 from regard.serve.served import serve_models
@@ -29,6 +32,33 @@ def test_a_model_without_a_run(run_folder, tmp_path):
         answer = server.get("/api/v1/runs/alone/curve")
         assert (answer.status_code, answer.json()["error"]["param"]) == (404, "run")
     catalogue.close()
+
+
+def test_probes_play_attention_through_training(server, run_folder):
+    """What the trainer stores at a validation, stored here by hand at two steps."""
+    model = regard.load(run_folder)
+    stored = [Probe.of_trace(model.look(text, "the third of May")) for text in ("三月", "五月三日")]
+    for step in (10, 20):
+        path = probe_file(run_folder, step)
+        path.parent.mkdir(exist_ok=True)
+        write_probes(path, stored)
+    told = server.get("/api/v1/runs/zh-en/probes").json()
+    assert told["steps"] == [10, 20]
+    assert [each["outputs"] for each in told["probes"]] == [each.outputs.to_json() for each in stored]
+    one = server.get("/api/v1/runs/zh-en/probes/10/1").json()
+    assert one["likeliest"] == list(stored[1].likeliest)
+    answer = server.get("/api/v1/runs/zh-en/probes/10/1/attention", kind="cross", layer=0, head=1)
+    shape = [int(size) for size in answer.headers["x-shape"].split(",")]
+    weights = np.frombuffer(answer.content, "u1").reshape(shape) * float(answer.headers["x-scale"])
+    assert np.allclose(weights, stored[1].attention("cross", 0, 1))
+    every = server.get("/api/v1/runs/zh-en/probes/20/0/attention", kind="cross", layer=0, head="*")
+    assert every.content == stored[0].weights["cross"][0].tobytes()
+    for path, wrong in (
+        ("11/0", {}),
+        ("10/2", {}),
+        ("10/0/attention", {"kind": "cross", "layer": 9, "head": 0}),
+    ):
+        assert server.get(f"/api/v1/runs/zh-en/probes/{path}", **wrong).status_code in (404, 422)
 
 
 def test_a_line_that_is_being_written_is_left_for_later(tmp_path):

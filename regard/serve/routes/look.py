@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
+from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
 from regard.serve.looking import Looked, ablated, traced
 from regard.serve.refusals import bad_value, not_found
@@ -22,21 +23,13 @@ from regard.serve.traces import Kept
 T = TypeVar("T")
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
 
-Place = Annotated[int, Query(ge=0, lt=2**31)]
-BYTES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Numbers of the kind X-Dtype, row by row, X-Shape many, each times X-Scale.",
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-    }
-}
-
 
 @router.post("/traces")
 async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, body.target, body.to, body.beam)
+    looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
     changes = from_json(body.interventions)
 
     def work(job: Job) -> Kept:
@@ -67,7 +60,7 @@ async def attention(
     trace: str,
     kind: Kind,
     layer: Place,
-    head: Annotated[str, Query(pattern=r"^(\*|\d{1,9})$", description="A number, or * for all.")],
+    head: HeadOrAll,
     form: Literal["weights", "scores"] = "weights",
     dtype: Literal["u8", "f16", "f32"] = "u8",
 ) -> Response:
@@ -76,7 +69,7 @@ async def attention(
     found = await _shown(
         request, trace, lambda kept: document.matrix(kept.trace, kind, layer, one, form, dtype)
     )
-    return _bytes(found.data, found.shape, dtype, found.scale)
+    return in_bytes(found.data, found.shape, dtype, found.scale)
 
 
 @router.get("/traces/{trace}/walk")
@@ -112,7 +105,7 @@ async def alignment(request: Request, trace: str) -> Response:
 
     def aligned(kept: Kept) -> dict[str, Any]:
         heads = catalogue.named(kept.model).model.aligning_heads
-        found = document.alignment(kept.trace, heads.heads)
+        found = document.alignment(kept.trace, heads.heads, heads.rows)
         return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
 
     return JSONResponse(await _shown(request, trace, aligned))
@@ -150,15 +143,10 @@ async def positions(
     found = await service.desk.do(request, work)
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
-    return _bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+    return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
 async def _shown(request: Request, trace: str, show: Callable[[Kept], T]) -> T:
     service = service_of(request)
     kept = service.inspector.traces.get(trace)
     return await service.desk.do(request, lambda _: show(kept))
-
-
-def _bytes(data: bytes, shape: tuple[int, ...], dtype: str, scale: float) -> Response:
-    headers = {"X-Shape": ",".join(map(str, shape)), "X-Dtype": dtype, "X-Scale": repr(scale)}
-    return Response(data, media_type="application/octet-stream", headers=headers)

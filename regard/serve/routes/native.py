@@ -99,7 +99,7 @@ async def score(request: Request, body: ScoreAsked) -> Any:
         )
     served = service.catalogue.choose(body.model)
     found = await service.desk.do(
-        request, lambda job: served.for_job(job).score(sources, targets), body.deadline_ms
+        request, lambda job: served.for_job(job).score(sources, targets, to=body.to), body.deadline_ms
     )
     return {"model": served.id, "items": [asdict(each) for each in found]}
 
@@ -164,6 +164,7 @@ def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
         "text": result.text,
         "score": result.score,
         "source_lang": found.way.source,
+        "target_lang": found.way.target,
         "confidence": found.way.detected and found.way.detected.confidence,
         "hypotheses": [{"text": each.text, "score": each.score} for each in (result, *result.alternatives)],
         "engine": result.engine,
@@ -176,6 +177,9 @@ def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
         item["tokens"] = list(result.tokens)
     if scores:
         item["token_scores"] = list(result.token_scores)
+    if result.aligned_by:
+        item["alignment"] = [asdict(link) for link in result.alignment]
+        item["aligned_by"] = result.aligned_by
     return item
 
 

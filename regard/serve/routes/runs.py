@@ -11,6 +11,10 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from regard.look.blocks import Kind
+from regard.look.document import plain
+from regard.look.probes import Probe, probe_files, read_probes
+from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.events import event, event_stream
 from regard.serve.refusals import not_found
 from regard.serve.schemas import ERRORS
@@ -21,7 +25,6 @@ router = APIRouter(prefix="/api/v1/runs", dependencies=[Depends(admitted)], resp
 
 LOOK_S = 0.5
 """Seconds between two looks at a journal that grows."""
-"""Entries of a curve, at most: of a longer journal, evenly many are left out."""
 
 
 @router.get("")
@@ -45,6 +48,37 @@ async def events(request: Request, run: str) -> Response:
     """Its journal as server-sent events: what is there, and then what comes. `reset` begins it anew."""
     service = service_of(request)
     return event_stream(follow(_journal(service, run), lambda: service.desk.draining))
+
+
+@router.get("/{run}/probes")
+async def probes(request: Request, run: str) -> Any:
+    """The steps at which attention was stored, and the texts that it was stored for."""
+    folder = _folder(service_of(request), run)
+
+    def told() -> dict[str, Any]:
+        files = probe_files(folder)
+        last = read_probes(files[max(files)]) if files else ()
+        return {"id": run, "steps": list(files), "probes": [_told(probe) for probe in last]}
+
+    return await asyncio.to_thread(told)
+
+
+@router.get("/{run}/probes/{step}/{probe}")
+async def probe(request: Request, run: str, step: int, probe: int) -> Any:
+    """One text as the model read it after a step: how likely each token was, and what it would have said."""
+    return _told(await asyncio.to_thread(_probe, service_of(request), run, step, probe))
+
+
+@router.get("/{run}/probes/{step}/{probe}/attention", responses=BYTES, response_class=Response)
+async def attention(
+    request: Request, run: str, step: int, probe: int, kind: Kind, layer: Place, head: HeadOrAll
+) -> Response:
+    """The weights of one head after a step, queries by keys, as u8; or of all heads of a layer."""
+    found = await asyncio.to_thread(_probe, service_of(request), run, step, probe)
+    found.attention(kind, layer, 0 if head == "*" else int(head))  # which refuses what there is not
+    weights = found.weights[kind][layer]
+    chosen = weights if head == "*" else weights[int(head)]
+    return in_bytes(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
 
 
 async def follow(path: Path, over: Any) -> AsyncIterator[str]:
@@ -78,7 +112,31 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def _journal(service: Service, run: str) -> Path:
+    return _folder(service, run) / JOURNAL
+
+
+def _folder(service: Service, run: str) -> Path:
     served = service.catalogue.named(run)
     if served.run is None:
         raise not_found(f"Model {run!r} was not served from the folder of a run.", "run")
-    return served.run / JOURNAL
+    return served.run
+
+
+def _probe(service: Service, run: str, step: int, number: int) -> Probe:
+    files = probe_files(_folder(service, run))
+    if step not in files:
+        raise not_found(f"Nothing was stored at step {step}.", "step")
+    found = read_probes(files[step])
+    if not 0 <= number < len(found):
+        raise not_found(f"There is no probe {number}; there are {len(found)}, from 0.", "probe")
+    return found[number]
+
+
+def _told(probe: Probe) -> dict[str, Any]:
+    return {
+        "inputs": probe.inputs.to_json(),
+        "outputs": probe.outputs.to_json(),
+        "log_probs": plain(probe.log_probs),
+        "likeliest": list(probe.likeliest),
+        "kinds": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},
+    }

@@ -1,0 +1,78 @@
+"""A model that goes both ways: which way is told by the languages that are asked for, or by each text."""
+
+import pytest
+import torch
+
+import regard
+from regard.bundle import save_bundle
+from regard.config import DecodingConfig, ModelConfig, TaskConfig
+from regard.model.build import build
+from regard.serve.metrics import Metrics
+from regard.serve.served import serve_models
+from regard.text.subwords import Subwords, learn_subwords
+from tests.engine.talking import PAIRS
+from tests.model.small import stirred
+from tests.serve.running import running
+
+TEXTS = ["三月五日", "the fifth of May", "五月"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """It has learned nothing, so that what it says depends on every token, the tag among them."""
+    texts = (text for pair in PAIRS["train"] for text in pair)
+    subwords = Subwords(learn_subwords(texts, vocab_size=600, tags=("zh", "en")))
+    sizes = {"d_model": 16, "n_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}
+    torch.manual_seed(3)
+    model = stirred(build(ModelConfig(vocab_size=subwords.vocab_size, max_length=61, **sizes)))
+    task = TaskConfig(source="zh", target="en", both_directions=True)
+    place = tmp_path_factory.mktemp("both")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_CACHE", str(place / "cache"))
+        about = {"decoding": DecodingConfig(extra_length=5), "task": task}
+        yield save_bundle(place / "both", model, subwords=subwords.model, **about)
+
+
+@pytest.fixture(scope="module")
+def both(folder):
+    catalogue = serve_models([folder], Metrics(), engine="ctranslate2")
+    with running(catalogue) as found:
+        yield found
+    catalogue.close()
+
+
+def test_both_languages_are_listed(both):
+    assert both.get("/languages").json() == [
+        {"code": "zh", "name": "Chinese", "targets": ["en"]},
+        {"code": "en", "name": "English", "targets": ["zh"]},
+    ]
+
+
+def test_each_text_goes_its_own_way(both, folder):
+    alone = regard.load(folder, engine="ctranslate2")
+    items = both.post("/api/v1/translate", text=TEXTS).json()["items"]
+    assert [item["target_lang"] for item in items] == ["en", "zh", "en"]
+    assert [item["text"] for item in items] == [each.text for each in alone.translate(TEXTS)]
+
+
+def test_a_language_that_is_asked_for_is_the_one_that_the_model_is_told(both, folder):
+    alone = regard.load(folder, engine="ctranslate2")
+    found = {
+        to: both.post("/api/v1/translate", text="三月五日", target=to).json()["items"][0]["text"]
+        for to in ("en", "zh")
+    }
+    assert found == {to: alone.translate("三月五日", to=to).text for to in ("en", "zh")}
+    assert found["en"] != found["zh"]
+    scores = [
+        both.post("/api/v1/score", source="三月", target="May", to=to).json()["items"][0]["log_prob"]
+        for to in ("en", "zh")
+    ]
+    assert scores[0] != scores[1]
+    traced = both.post("/api/v1/traces", source="三月", target="May", to="zh").json()
+    assert traced["inputs"]["tokens"][0]["piece"] == "<2zh>"
+
+
+def test_auto_leaves_what_is_in_the_language_asked_for(both):
+    answer = both.post("/translate", q=TEXTS, source="auto", target="en").json()
+    assert [each["language"] for each in answer["detectedLanguage"]] == ["zh", "en", "zh"]
+    assert answer["translatedText"][1] == TEXTS[1]
