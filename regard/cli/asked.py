@@ -73,7 +73,7 @@ def configured(
 ) -> tuple[RunConfig, int | None]:
     """The configuration, and the size of the vocabulary, unless that is left to the data."""
     settings = [setting.strip() for setting in settings]
-    usual = None if "preset" in table(file) else builtin or USUAL.get(task, "small")
+    usual = None if "preset" in table(file) else "numerals" if builtin else USUAL.get(task, "small")
     shape = [] if task == "translate" else [f"task.name={task}", *SHAPES.get(task, [])]
     config = read_config(preset=preset or usual, file=file, settings=[*shape, *settings])
     sized = any(setting.startswith("model.vocab_size") for setting in settings)
