@@ -25,8 +25,8 @@ def keep_freed_memory() -> bool:
 def share_freed_memory() -> bool:
     """Have all threads of this process share what they free; says whether it could.
 
-    By default each keeps a store of its own, and a server whose requests come by in ever other threads grows to
-    the sum of their peaks.
+    By default each keeps a store of its own, and a server whose requests come by in ever other threads grows
+    to the sum of their peaks.
     """
     return _set({ARENA_MAX: 2})
 

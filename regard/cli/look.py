@@ -18,6 +18,10 @@ def look(
         str | None,
         typer.Option(metavar="TEXT", help="What the model is to have written; by default, what it finds."),
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="CODE", help="The language to translate into; else the text tells."),
+    ] = None,
     view: Annotated[
         str,
         typer.Option(metavar="NAME", help="heads, matrix, lines, alignment, beam, positions, walk or steps."),
@@ -63,7 +67,7 @@ def look(
     shows_search = view == "beam" or (out is not None and out.suffix.lower() == ".html")
     if beam is None and searches and shows_search:
         beam = loaded.decoding.beam_size  # named, so that the search is observed
-    trace = loaded.look(source, target, beam_size=beam)
+    trace = loaded.look(source, target, to=to, beam_size=beam)
     where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
     where["aligning"] = loaded.aligning_heads
     if out is None:

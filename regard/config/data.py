@@ -22,6 +22,9 @@ class DataConfig:
     drop_duplicates: bool = True
     """Drop a pair that came before, exactly so."""
 
+    character_coverage: float = 0.9995
+    """Share of the text whose characters get a subword of their own; the rarest are spelt in bytes."""
+
     valid_lines: int | None = None
     """Lines split off to validate with, unless --valid is given; none takes one in 50, at most 2,000."""
 
@@ -36,4 +39,6 @@ class DataConfig:
         found = too_small(self, dict.fromkeys(("max_characters", "valid_lines", "test_lines"), 1))
         if self.max_ratio is not None and not 1 < self.max_ratio < inf:
             found.append(f"data.max_ratio = {self.max_ratio} must be above 1 and finite")
+        if not 0.9 <= self.character_coverage <= 1:
+            found.append(f"data.character_coverage = {self.character_coverage} must be between 0.9 and 1")
         return found

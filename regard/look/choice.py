@@ -66,7 +66,7 @@ def choose(
     heads = range(trace.config.n_heads) if head is None else [head] if isinstance(head, int) else head
     if not heads:
         raise RequestError("no head is chosen: name one, or leave the choice out for all of them")
-    in_layer = layers_of(trace.config, where) - 1 if layer is None and where in trace.kinds else layer or 0
+    in_layer = layers_of(trace.config, where) - 1 if layer is None else layer
     for each in heads:
         trace.q(where, in_layer, each)  # which refuses a place that there is not
     if layer is not None or head is not None:

@@ -138,7 +138,9 @@ def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[di
     ]
 
 
-def alignment(trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "own") -> dict[str, Any]:
+def alignment(
+    trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "predicting"
+) -> dict[str, Any]:
     """Words of the outputs with their shares in those of the inputs, by some heads.
 
     Where none are given, those that are taken where nothing was measured.
@@ -161,8 +163,12 @@ def alignment(trace: Trace, heads: Collection[Head] | None = None, rows: Rows = 
 
 
 def beam(tree: Tree) -> dict[str, Any]:
-    """The tree of a beam search."""
-    return tree.to_json()
+    """The tree of a beam search; null is the score of what could not be."""
+    told = tree.to_json()
+    return {
+        **told,
+        "nodes": [{name: _finite(value) for name, value in node.items()} for node in told["nodes"]],
+    }
 
 
 def matrix(
@@ -206,6 +212,10 @@ def plain(array: np.ndarray) -> Any:
 def _short(value: float) -> float | None:
     """The shortest number that float32 takes for this one."""
     return float(str(np.float32(value))) if np.isfinite(value) else None
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _kind(trace: Trace, kind: Kind) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import safetensors
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from regard.errors import RequestError
 
@@ -25,7 +25,8 @@ def write_file(
     partial = path.with_name(f".{path.name}.partial")
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
-        save_file(whole, partial, metadata={f"regard_{what}": told})
+        # Not `save_file`, which makes files that nobody else may read.
+        partial.write_bytes(save(whole, metadata={f"regard_{what}": told}))
         partial.replace(path)
     except (OSError, safetensors.SafetensorError) as error:
         partial.unlink(missing_ok=True)

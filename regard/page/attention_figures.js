@@ -2,7 +2,7 @@
 
 import { css, on, shade } from "./colour.js";
 import { s } from "./dom.js";
-import { figure, hatching, label } from "./figure.js";
+import { emphasis, figure, hatching, label, telling } from "./figure.js";
 import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
 import { fixed, short } from "./number.js";
 import { furthest } from "./tensor.js";
@@ -26,83 +26,85 @@ const LABEL = 110;
 const DRAWN_ONE_BY_ONE = 2500;
 const MANY = 160; // tokens between which no eye could follow lines
 const FEW = 24;
+const FAINT = 0.001; // a line of less would not be seen
 
 /** @param {string[]} labels */
 const widest = (labels) => Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
 
 /**
+ * Rows look at columns.
  * @param {Context} context
  * @param {Shown} shown
  */
 export function matrixFigure({ theme, palette, tip }, shown) {
-  const { matrix, rows, columns } = shown;
+  const { matrix, rows, columns, row, column } = shown;
   const cell = cellSize(rows.length, columns.length);
-  const left = widest(rows);
-  const top = widest(columns) * 0.8 + 8;
+  const [left, top] = [widest(rows), widest(columns) * 0.8 + 8];
   const [width, height] = [cell * columns.length, cell * rows.length];
   const most = furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
+  const signed = matrix.data.some((value) => value < 0);
   const hatch = hatching(palette.line);
-  const hidden = s("path", { d: hiddenPath(shown, cell), fill: hatch.fill });
-  const every = labelEvery(cell);
-  const names = (/** @type {string[]} */ labels, /** @type {number} */ selected) =>
-    labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0 || i === selected);
-  const rowLabels = names(rows, shown.row).map(({ text, i }) =>
-    label(shortened(text, LABEL, 12), left - 6, top + (i + 0.5) * cell, {
-      "text-anchor": "end",
-      fill: i === shown.row ? palette.orange : palette.ink,
-      "font-weight": i === shown.row ? 700 : 400,
-    }),
-  );
-  const columnLabels = names(columns, shown.column).map(({ text, i }) => {
-    const x = left + (i + 0.5) * cell;
-    return label(shortened(text, LABEL, 12), x, top - 6, {
-      transform: `rotate(-50 ${x} ${top - 6})`,
-      fill: i === shown.column ? palette.orange : palette.ink,
-      "font-weight": i === shown.column ? 700 : 400,
-    });
-  });
-  const outline = (/** @type {Record<string, number>} */ box, /** @type {number} */ line) =>
-    s("rect", {
-      ...box,
-      fill: "none",
-      stroke: palette.orange,
-      "stroke-width": line,
-      rx: 2,
-      "pointer-events": "none",
-    });
-  const frame = s("rect", { x: left, y: top, width, height, fill: "transparent", stroke: palette.grid });
-  const at = (/** @type {MouseEvent} */ event) => {
-    const box = frame.getBoundingClientRect();
-    return /** @type {[number, number]} */ ([
-      Math.min(
-        rows.length - 1,
-        Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows.length)),
-      ),
-      Math.min(
-        columns.length - 1,
-        Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns.length)),
-      ),
-    ]);
-  };
-  frame.addEventListener("mousemove", (event) => tip.show(shown.say(...at(event)), event));
+  const frame = s("rect", { width, height, fill: "transparent", stroke: palette.grid });
+  frame.addEventListener("mousemove", (event) => tip.show(shown.say(...cellAt(frame, shown, event)), event));
   frame.addEventListener("mouseleave", () => tip.hide());
-  frame.addEventListener("click", (event) => shown.pick(...at(event)));
-  const legend = legendOf(
-    most,
-    matrix.data.some((value) => value < 0),
-    theme,
-    palette,
-  );
-  return figure(left + width + 60, top + height + 44, shown.told, [
-    hatch.definition,
-    s("g", { transform: `translate(${left} ${top})` }, cells(shown, cell, most, theme), hidden),
-    ...rowLabels,
-    ...columnLabels,
+  frame.addEventListener("click", (event) => shown.pick(...cellAt(frame, shown, event)));
+  const outline = { fill: "none", stroke: palette.orange, rx: 2, "pointer-events": "none" };
+  const inside = s(
+    "g",
+    { transform: `translate(${left} ${top})` },
+    cells(shown, cell, most, theme),
+    s("path", { d: hiddenPath(shown, cell), fill: hatch.fill }),
+    names(shown, cell, palette),
     frame,
-    shown.row >= 0 && outline({ x: left, y: top + shown.row * cell, width, height: cell }, 2),
-    shown.column >= 0 && outline({ x: left + shown.column * cell, y: top, width: cell, height }, 1),
-    s("g", { transform: `translate(${left} ${top + height + 18})` }, legend),
-  ]);
+    row >= 0 && s("rect", { y: row * cell, width, height: cell, "stroke-width": 2, ...outline }),
+    column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
+    s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
+  );
+  return figure(left + width + 60, top + height + 44, shown.told, [hatch.definition, inside]);
+}
+
+/**
+ * The names of rows and columns; where cells are small, of some.
+ * @param {Shown} shown
+ * @param {number} cell
+ * @param {Record<string, string>} palette
+ */
+function names({ rows, columns, row, column }, cell, palette) {
+  const every = labelEvery(cell);
+  const written = (
+    /** @type {string} */ text,
+    /** @type {number} */ i,
+    /** @type {number} */ selected,
+    /** @type {Record<string, unknown>} */ look,
+  ) =>
+    (i % every === 0 || i === selected) &&
+    label(shortened(text, LABEL, 12), 0, 0, { ...look, ...emphasis(i === selected, palette) });
+  const middle = (/** @type {number} */ i) => (i + 0.5) * cell;
+  return [
+    ...rows.map((text, i) =>
+      written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
+    ),
+    ...columns.map((text, i) =>
+      written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-50)` }),
+    ),
+  ];
+}
+
+/**
+ * The row and the column that a pointer is on.
+ * @param {SVGElement} frame
+ * @param {Shown} shown
+ * @param {MouseEvent} event
+ * @returns {[number, number]}
+ */
+function cellAt(frame, { rows, columns }, event) {
+  const box = frame.getBoundingClientRect();
+  const within = (/** @type {number} */ share, /** @type {number} */ count) =>
+    Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+  return [
+    within((event.clientY - box.top) / box.height, rows.length),
+    within((event.clientX - box.left) / box.width, columns.length),
+  ];
 }
 
 /**
@@ -242,9 +244,7 @@ export function linesFigure(context, shown) {
       opacity: (strong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
       "stroke-linecap": "round",
     });
-    path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
-    path.addEventListener("mouseleave", () => tip.hide());
-    return { path, strong };
+    return { path: telling(path, tip, shown.say(row, column)), strong };
   });
   const token = (/** @type {string} */ text, /** @type {number} */ y, isRow = true, i = 0) => {
     const selected = i === (isRow ? shown.row : shown.column);
@@ -317,9 +317,7 @@ export function arcsFigure({ palette, tip }, shown) {
       "stroke-width": (0.6 + 5 * weight).toFixed(2),
       opacity: (strong ? 0.3 + 0.7 * weight : 0.07 + 0.2 * weight).toFixed(3),
     });
-    path.addEventListener("mousemove", (event) => tip.show(shown.say(row, column), event));
-    path.addEventListener("mouseleave", () => tip.hide());
-    return { path, strong };
+    return { path: telling(path, tip, shown.say(row, column)), strong };
   });
   const tokens = shown.rows.map((text, i) => {
     const selected = i === shown.row;
@@ -347,7 +345,7 @@ function lineWeights({ matrix, rows, columns, row: selected, threshold = 0.1, ma
     if (rows.length > MANY && row !== selected) continue;
     for (let column = 0; column < columns.length; column++) {
       const weight = matrix.data[row * columns.length + column];
-      if (may(row, column) && weight >= Math.max(threshold, 0.01)) found.push({ row, column, weight });
+      if (may(row, column) && weight >= Math.max(threshold, FAINT)) found.push({ row, column, weight });
     }
   }
   return found;

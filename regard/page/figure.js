@@ -42,6 +42,37 @@ export function label(text, x, y, attributes = {}) {
   return s("text", { x, y, "font-size": 12, "dominant-baseline": "central", ...attributes }, text);
 }
 
+/** Figures below each other stand in line. */
+export const TABULAR = { "font-variant-numeric": "tabular-nums" };
+
+/**
+ * How a name is written when it is selected, and when it is not.
+ * @param {boolean} selected
+ * @param {Record<string, string>} palette
+ */
+export function emphasis(selected, palette) {
+  return { fill: selected ? palette.orange : palette.ink, "font-weight": selected ? 700 : 400 };
+}
+
+/**
+ * A part that says something when it is pointed at, and perhaps does something when it is clicked.
+ * @template {SVGElement} T
+ * @param {T} node
+ * @param {import("./frame.js").Tip} tip
+ * @param {string} text
+ * @param {() => void} [pick]
+ * @returns {T}
+ */
+export function telling(node, tip, text, pick) {
+  node.addEventListener("mousemove", (event) => tip.show(text, /** @type {MouseEvent} */ (event)));
+  node.addEventListener("mouseleave", () => tip.hide());
+  if (pick) {
+    node.setAttribute("cursor", "pointer");
+    node.addEventListener("click", pick);
+  }
+  return node;
+}
+
 /**
  * Parts below each other, with a little room between them.
  * @param {(Part | null | undefined | false)[]} parts

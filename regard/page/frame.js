@@ -81,8 +81,9 @@ export function rail({ state, store, t }, screens) {
  * @param {() => void} doings.help
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
+ * @param {string} [doings.home]
  */
-export function bar({ about, state, store, t }, { save, help, canSave, hasTable }) {
+export function bar({ about, state, store, t }, { save, help, canSave, hasTable, home }) {
   const button = (
     /** @type {string} */ id,
     /** @type {string} */ text,
@@ -90,26 +91,14 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
     /** @type {() => void} */ onclick,
     more = {},
   ) => h("button", { id, type: "button", title, onclick, ...more }, text);
-  const { sizes } = about;
-  const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
   const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[
     state.theme
   ];
   return [
-    h("strong", { class: "brand" }, "regard"),
-    h(
-      "span",
-      { class: "model soft", title: t("model.title", { hash: about.hash }) },
-      t(`model.${about.architecture}`),
-      " · ",
-      t("model.sizes", {
-        layers,
-        heads: sizes.n_heads,
-        d_model: sizes.d_model,
-        d_k: sizes.d_k,
-        d_ff: sizes.d_ff,
-      }),
-    ),
+    home
+      ? h("a", { class: "brand", href: home, title: t("ask") }, "regard")
+      : h("strong", { class: "brand" }, "regard"),
+    model(about, t),
     h("span", { class: "gap" }),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
@@ -129,6 +118,28 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable 
     ),
     button("help", "?", t("keys"), help),
   ];
+}
+
+/**
+ * What was looked at, and whether it was as it was trained.
+ * @param {import("./source.js").About} about
+ * @param {import("./i18n.js").Say} t
+ */
+function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
+  const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
+  const { n_heads: heads, d_model, d_k, d_ff } = sizes;
+  const told = { hash, engine: engine || "–", weights: weights_hash.slice(0, 16) || "–" };
+  return h(
+    "span",
+    { class: "model soft", title: t("model.title", told) },
+    `${t(`model.${architecture}`)} · ${t("model.sizes", { layers, heads, d_model, d_k, d_ff })}`,
+    interventions.length > 0 &&
+      h(
+        "span",
+        { class: "tag changed", title: JSON.stringify(interventions) },
+        t("model.changed", { count: interventions.length }),
+      ),
+  );
 }
 
 /**

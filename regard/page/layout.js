@@ -56,11 +56,11 @@ export function labelEvery(cell) {
 /**
  * The places of a tree's nodes: steps go to the right, ranks down.
  * @param {TreeNode[]} nodes
- * @param {{ column: number, row: number }} size
+ * @param {{ column: number, row: number, left?: number, top?: number }} size
  * @returns {Map<number, { x: number, y: number }>}
  */
-export function treeLayout(nodes, { column, row }) {
-  return new Map(nodes.map((node) => [node.id, { x: node.step * column, y: node.rank * row }]));
+export function treeLayout(nodes, { column, row, left = 0, top = 0 }) {
+  return new Map(nodes.map(({ id, step, rank }) => [id, { x: left + step * column, y: top + rank * row }]));
 }
 
 /**

@@ -18,9 +18,11 @@ class Page {
   /**
    * @param {import("./source.js").Source} source
    * @param {import("./source.js").About} about
+   * @param {string} [home] Where another text can be chosen.
    */
-  constructor(source, about) {
+  constructor(source, about, home) {
     this.source = source;
+    this.home = home;
     this.about = about;
     this.store = new Store(about, languageOf(navigator.languages));
     this.tip = new Tip();
@@ -102,6 +104,7 @@ class Page {
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
+      home: this.home,
     };
     this.parts.bar.replaceChildren(...bar(context, doings));
     this.parts.rail.setAttribute("aria-label", t("screens"));
@@ -259,17 +262,12 @@ class Page {
 /**
  * Show a source.
  * @param {import("./source.js").Source} source
+ * @param {string} [home] Where another text can be chosen, if anywhere.
  */
-export async function start(source) {
+export async function start(source, home) {
   const kept = remembered(source);
-  const t = speaker(languageOf(navigator.languages));
-  document.body.replaceChildren(h("p", { class: "empty" }, t("loading")));
-  try {
-    await new Page(kept, await kept.describe()).draw();
-  } catch (problem) {
-    document.body.replaceChildren(
-      h("div", { class: "empty", role: "alert" }, h("strong", {}, t("failed")), h("p", {}, String(problem))),
-    );
-    throw problem;
-  }
+  document.body.replaceChildren(
+    h("p", { class: "empty" }, speaker(languageOf(navigator.languages))("loading")),
+  );
+  await new Page(kept, await kept.describe(), home).draw();
 }

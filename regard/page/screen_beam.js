@@ -1,7 +1,7 @@
 // The tree of a beam search: every candidate that was weighed, and what became of it.
 
 import { h, s } from "./dom.js";
-import { figure, label } from "./figure.js";
+import { figure, label, telling } from "./figure.js";
 import { ancestry, neighbour, shortened, treeLayout } from "./layout.js";
 import { fixed } from "./number.js";
 
@@ -24,80 +24,71 @@ function step({ state, store }, arrow) {
  * @param {import("./source.js").Beam} beam
  * @param {number} selected
  */
-function drawn({ palette, store, tip, t }, beam, selected) {
-  const places = treeLayout(beam.nodes, SIZE);
+function drawn(context, beam, selected) {
+  const { palette, t } = context;
+  const places = treeLayout(beam.nodes, { ...SIZE, left: 20, top: 34 });
   const best = ancestry(beam.nodes, beam.winner);
   const ranks = 1 + Math.max(...beam.nodes.map((node) => node.rank));
-  const at = (/** @type {number} */ id) => {
-    const place = /** @type {{ x: number, y: number }} */ (places.get(id));
-    return { x: place.x + 20, y: place.y + 34 };
-  };
-  const edges = beam.nodes.map((node) => {
-    if (node.parent === null) return null;
-    const [from, to] = [at(node.parent), at(node.id)];
-    const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x, to.y + BOX.height / 2];
-    const won = best.has(node.id);
-    return s("path", {
-      d: `M${x1} ${y1}C${x1 + 14} ${y1} ${x2 - 14} ${y2} ${x2} ${y2}`,
-      fill: "none",
-      stroke: won ? palette.blue : palette.line,
-      "stroke-width": won ? 3 : 1,
-      opacity: node.fate === "pruned" ? 0.6 : 1,
-    });
-  });
-  const nodes = beam.nodes.map((node) => {
-    const { x, y } = at(node.id);
-    const [won, given] = [best.has(node.id), node.fate === "pruned"];
-    const box = s(
-      "g",
-      { cursor: "pointer", opacity: given ? 0.55 : 1, "data-node": node.id },
-      s("rect", {
-        x,
-        y,
-        ...BOX,
-        rx: 6,
-        fill: won ? palette.blue : given ? palette.raised : palette.paper,
-        stroke:
-          node.id === selected
-            ? palette.orange
-            : won
-              ? palette.blue
-              : node.fate === "finished"
-                ? palette.green
-                : palette.line,
-        "stroke-width": node.id === selected ? 3 : node.fate === "finished" ? 2 : 1,
-      }),
-      label(shortened(node.text, BOX.width - 10, 12.5), x + BOX.width / 2, y + 11, {
-        "text-anchor": "middle",
-        "font-size": 12.5,
-        "font-weight": won ? 700 : 400,
-        fill: won ? palette.paper : palette.ink,
-      }),
-      label(fixed(node.total, 2), x + BOX.width / 2, y + 23, {
-        "text-anchor": "middle",
-        "font-size": 9.5,
-        fill: won ? palette.paper : palette.soft,
-      }),
-    );
-    box.addEventListener("click", () => store.set({ node: node.id }));
-    box.addEventListener("mousemove", (event) =>
-      tip.show(`${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`, event),
-    );
-    box.addEventListener("mouseleave", () => tip.hide());
-    return box;
-  });
-  const heads = Array.from({ length: beam.steps }, (_, i) =>
-    label(String(i + 1), 20 + i * SIZE.column + BOX.width / 2, 14, {
-      "text-anchor": "middle",
-      "font-size": 11,
-      fill: palette.soft,
-    }),
-  );
+  const look = { "text-anchor": "middle", "font-size": 11, fill: palette.soft };
+  const at = (/** @type {number} */ id) => /** @type {{ x: number, y: number }} */ (places.get(id));
   return figure(20 + beam.steps * SIZE.column, 44 + ranks * SIZE.row, t("beam"), [
-    ...heads,
-    ...edges,
-    ...nodes,
+    ...Array.from({ length: beam.steps }, (_, i) =>
+      label(String(i + 1), 20 + i * SIZE.column + BOX.width / 2, 14, look),
+    ),
+    ...beam.nodes.map((node) =>
+      node.parent === null ? null : edge(at(node.parent), at(node.id), node, best.has(node.id), palette),
+    ),
+    ...beam.nodes.map((node) => box(context, at(node.id), node, best.has(node.id), node.id === selected)),
   ]);
+}
+
+/**
+ * @param {{ x: number, y: number }} from
+ * @param {{ x: number, y: number }} to
+ * @param {import("./source.js").BeamNode} node
+ * @param {boolean} won Whether it is on the winner's way.
+ * @param {Record<string, string>} palette
+ */
+function edge(from, to, node, won, palette) {
+  const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x, to.y + BOX.height / 2];
+  return s("path", {
+    d: `M${x1} ${y1}C${x1 + 14} ${y1} ${x2 - 14} ${y2} ${x2} ${y2}`,
+    fill: "none",
+    stroke: won ? palette.blue : palette.line,
+    "stroke-width": won ? 3 : 1,
+    opacity: node.fate === "pruned" ? 0.6 : 1,
+  });
+}
+
+/**
+ * @param {Context} context
+ * @param {{ x: number, y: number }} place
+ * @param {import("./source.js").BeamNode} node
+ * @param {boolean} won
+ * @param {boolean} selected
+ */
+function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
+  const given = node.fate === "pruned";
+  const border = node.fate === "finished" ? palette.green : won ? palette.blue : palette.line;
+  const fill = given ? palette.raised : won ? palette.blue : palette.paper;
+  const [ink, soft] = won ? [palette.paper, palette.paper] : [palette.ink, palette.soft];
+  const middle = { "text-anchor": "middle" };
+  const told = `${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`;
+  const drawn = s(
+    "g",
+    { opacity: given ? 0.55 : 1, "data-node": node.id },
+    s("rect", {
+      ...{ x, y, ...BOX, rx: 6, fill },
+      stroke: selected ? palette.orange : border,
+      "stroke-width": selected ? 3 : node.fate === "finished" ? 2 : 1,
+    }),
+    label(shortened(node.text, BOX.width - 10, 12.5), x + BOX.width / 2, y + 11, {
+      ...{ ...middle, "font-size": 12.5, fill: ink },
+      "font-weight": won ? 700 : 400,
+    }),
+    label(fixed(node.total, 2), x + BOX.width / 2, y + 23, { ...middle, "font-size": 9.5, fill: soft }),
+  );
+  return telling(drawn, tip, told, () => store.set({ node: node.id }));
 }
 
 /**

@@ -38,8 +38,9 @@ function threshold({ state, store, t }) {
  * @param {Context} context
  * @param {import("./tensor.js").Tensor} weights
  */
-function favourites({ state, store, source, queries, keys, t }, { data, shape }) {
+function favourites({ state, store, source, kind, queries, keys, t }, { data, shape }) {
   const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
+  const seen = row.filter((_, key) => mayAttend(kind, state.query, key)).length;
   const best = row
     .map((weight, key) => ({ weight, key }))
     .sort((a, b) => b.weight - a.weight)
@@ -69,7 +70,7 @@ function favourites({ state, store, source, queries, keys, t }, { data, shape })
       h(
         "p",
         { class: "soft" },
-        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(row.length), 2) }),
+        t("head.entropy", { bits: fixed(entropy(row), 2), most: fixed(Math.log2(seen), 2) }),
       ),
     h(
       "button",
@@ -77,7 +78,7 @@ function favourites({ state, store, source, queries, keys, t }, { data, shape })
         id: "to-walk",
         type: "button",
         class: "primary",
-        onclick: () => store.set({ screen: "walk", panel: 0 }),
+        onclick: () => store.set({ screen: "walk", panel: "" }),
       },
       t("head.walk"),
     ),

@@ -19,27 +19,33 @@ import { at, furthest, pooled } from "./tensor.js";
 
 const PIXELS = 96; // a thumbnail is never finer than it can be shown
 
-/** @param {Context} context @returns {Promise<Head[][][]>} For each kind, for each layer, its heads. */
+/** @type {WeakMap<import("./source.js").Source, Promise<Head[][][]>>} */
+const known = new WeakMap();
+
+/**
+ * The heads of one layer, made small.
+ * @param {import("./source.js").Source} source
+ * @param {import("./source.js").Kind} kind
+ * @param {number} layer
+ * @returns {Promise<Head[]>}
+ */
+async function headsOf(source, kind, layer) {
+  const all = await source.heads(kind.kind, layer);
+  return Array.from({ length: kind.heads }, (_, head) => {
+    const matrix = at(all, head);
+    const role = roleOf(matrix, kind.queries === kind.keys);
+    return { kind, layer, head, matrix: pooled(matrix, PIXELS), role };
+  });
+}
+
+/** For each kind, for each layer, its heads. @param {Context} context @returns {Promise<Head[][][]>} */
 function gathered({ source, about }) {
-  return Promise.all(
-    about.kinds.map((kind) =>
-      Promise.all(
-        Array.from({ length: kind.layers }, async (_, layer) => {
-          const heads = await source.heads(kind.kind, layer);
-          return Array.from({ length: kind.heads }, (_, head) => {
-            const matrix = at(heads, head);
-            return {
-              kind,
-              layer,
-              head,
-              matrix: pooled(matrix, PIXELS),
-              role: roleOf(matrix, kind.queries === kind.keys),
-            };
-          });
-        }),
-      ),
-    ),
-  );
+  const layersOf = (/** @type {import("./source.js").Kind} */ kind) =>
+    Promise.all(Array.from({ length: kind.layers }, (_, layer) => headsOf(source, kind, layer)));
+  const found = known.get(source) ?? Promise.all(about.kinds.map(layersOf));
+  known.set(source, found);
+  found.catch(() => known.delete(source));
+  return found;
 }
 
 /** @param {Context} context @param {Head} shown */

@@ -2,44 +2,23 @@
 
 import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
-import { scalars } from "./vectors.js";
 import { stacked } from "./figure.js";
 import { fixed, percent } from "./number.js";
+import { Player } from "./player.js";
+import { scalars } from "./scalars.js";
 import { at } from "./tensor.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 
-let playing = 0;
-
-/** Go on by itself, or stop. @param {Context} context */
-function play({ store }) {
-  if (playing) {
-    clearInterval(playing);
-    playing = 0;
-    return store.tell();
-  }
-  playing = setInterval(() => {
-    const { state, about } = store;
-    const last = (about.outputs?.tokens.length ?? 1) - 1;
-    if (state.screen !== "steps" || state.step >= last) {
-      clearInterval(playing);
-      playing = 0;
-      return store.tell();
-    }
-    store.set({ step: state.step + 1 });
-  }, 900);
-  store.tell();
-}
-
-/** @param {Context} context @param {number} by */
-const turn = ({ state, store }, by) => store.set({ step: Math.max(0, state.step + by) });
+const player = new Player("steps", "step", 900);
 
 /**
  * All steps in a row, each as tall as it was sure.
  * @param {Context} context
  * @param {import("./source.js").Said[]} all
+ * @param {number} current
  */
-function skyline({ state, store, t }, all) {
+function skyline({ store, t }, all, current) {
   return h(
     "div",
     { class: "skyline scroll", role: "group", "aria-label": t("steps") },
@@ -49,7 +28,7 @@ function skyline({ state, store, t }, all) {
         {
           id: `step-${i}`,
           type: "button",
-          "aria-current": i === state.step && "step",
+          "aria-current": i === current && "step",
           "aria-label": step.chosen
             ? `${step.chosen.text} ${percent(step.chosen.probability)}`
             : t("steps.open"),
@@ -137,96 +116,66 @@ async function looking({ about, source, state, theme, t }, row) {
   return strips.flat();
 }
 
+/** The candidates, drawn. @param {Context} context @param {import("./source.js").Said} step */
+function candidates(context, { candidates: found, chosen }) {
+  const told = context.t("steps.candidates");
+  const part = scalars(context, {
+    rows: found.map((each) => each.text),
+    values: found.map((each) => each.probability),
+    written: found.map((each) => percent(each.probability)),
+    selected: found.findIndex((each) => each.id === chosen?.id),
+    most: 1,
+    caption: told,
+  });
+  return stacked([part], told);
+}
+
+/** What came, and how sure that was. @param {Context} context @param {import("./source.js").Said} step */
+function verdict({ t }, { after, chosen, entropy, rest }) {
+  const words = after === null ? "steps.labelled" : "steps.chose";
+  const came = chosen
+    ? t(words, { token: chosen.text, share: percent(chosen.probability) })
+    : t("steps.open");
+  const doubt = [t("steps.entropy", { bits: fixed(entropy, 2) }), t("steps.rest", { rest: percent(rest) })];
+  return h("p", {}, came, " ", h("span", { class: "soft" }, doubt.join(" ")));
+}
+
 /** @type {import("./frame.js").Screen} */
 export const steps = {
   id: "steps",
   sign: "⇥",
-  keys: { ArrowLeft: (context) => turn(context, -1), ArrowRight: (context) => turn(context, 1), " ": play },
+  keys: player.keys,
   render: async (context) => {
-    const { source, t } = context;
+    const { source, state, t } = context;
     const all = await source.steps();
-    const number = Math.min(context.state.step, all.length - 1);
+    player.names = all.map((_, i) => i);
+    const number = player.place(state);
     const step = all[number];
-    const chosen = step.candidates.findIndex((each) => each.id === step.chosen?.id);
-    const shown = step.candidates.map((each) => ({
-      text: each.text,
-      value: each.probability,
-    }));
-    const figure = stacked(
-      [
-        scalars(context, {
-          rows: shown.map((each) => each.text),
-          values: shown.map((each) => each.value),
-          selected: chosen,
-          most: 1,
-          written: shown.map((each) => percent(each.value)),
-          caption: t("steps.candidates"),
-        }),
-      ],
-      t("steps.candidates"),
-    );
+    const figure = candidates(context, step);
     const after = step.after === null ? t("steps.label") : t("steps.after", { token: step.after });
-    const controls = [
-      h(
-        "button",
-        { id: "back", type: "button", disabled: number === 0, onclick: () => turn(context, -1) },
-        "◀ ",
-        t("back"),
-      ),
-      h(
-        "button",
-        { id: "play", type: "button", "aria-pressed": String(playing > 0), onclick: () => play(context) },
-        playing ? "❚❚ " : "▶ ",
-        t(playing ? "pause" : "play"),
-      ),
-      h(
-        "button",
-        { id: "next", type: "button", disabled: number >= all.length - 1, onclick: () => turn(context, 1) },
-        t("next"),
-        " ▶",
-      ),
-      h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length })),
-    ];
-    const sure = step.chosen
-      ? t("steps.chose", { token: step.chosen.text, share: percent(step.chosen.probability) })
-      : t("steps.open");
+    const of = h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length }));
+    const said = h(
+      "section",
+      {},
+      h("h2", {}, after),
+      verdict(context, step),
+      h("div", { class: "scroll" }, figure),
+    );
+    const inside = h(
+      "section",
+      {},
+      h("h2", {}, t("steps.lens")),
+      h("p", { class: "soft" }, t("steps.lens.note")),
+      h("div", { class: "scroll" }, lens(context, step)),
+      step.after === null ? [] : await looking(context, number),
+    );
     return {
-      controls: all.length > 1 ? controls : [],
+      controls: all.length > 1 ? [...player.buttons(context), of] : [],
       body: h(
         "div",
         { class: "steps" },
-        all.length > 1 && skyline({ ...context, state: { ...context.state, step: number } }, all),
-        h(
-          "div",
-          { class: "split even" },
-          h(
-            "section",
-            {},
-            h("h2", {}, after),
-            h(
-              "p",
-              {},
-              sure,
-              " ",
-              h(
-                "span",
-                { class: "soft" },
-                t("steps.entropy", { bits: fixed(step.entropy, 2) }),
-                " ",
-                t("steps.rest", { rest: percent(step.rest) }),
-              ),
-            ),
-            h("div", { class: "scroll" }, figure),
-          ),
-          h(
-            "section",
-            {},
-            h("h2", {}, t("steps.lens")),
-            h("p", { class: "soft" }, t("steps.lens.note")),
-            h("div", { class: "scroll" }, lens(context, step)),
-            step.after === null ? [] : await looking(context, number),
-          ),
-        ),
+        all.length > 1 && skyline(context, all, number),
+        h("div", { class: "split even" }, said, inside),
       ),
       figure,
       table: {

@@ -4,6 +4,7 @@ import { placeControls, tick } from "./controls.js";
 import { h, m } from "./dom.js";
 import { parse } from "./latex.js";
 import { fixed, short } from "./number.js";
+import { Player } from "./player.js";
 import { substituted } from "./substitute.js";
 import { argmax } from "./tensor.js";
 import { SIGNS, doubt, panel } from "./walk_panels.js";
@@ -11,35 +12,9 @@ import { SIGNS, doubt, panel } from "./walk_panels.js";
 /** @typedef {import("./frame.js").Context} Context */
 /** @typedef {import("./source.js").WalkStep} WalkStep */
 
-const PACE = 2600;
-let playing = 0;
-let length = 1; // of the walk that was drawn last, for keys
-
-/** @param {Context} context @param {number} by */
-const turn = ({ state, store }, by) =>
-  store.set({ panel: Math.min(length - 1, Math.max(0, Math.min(state.panel, length - 1) + by)) });
-
-function stop() {
-  clearInterval(playing);
-  playing = 0;
-}
-
-/** Go on by itself, or stop. @param {Context} context */
-function play(context) {
-  const { store } = context;
-  if (playing) stop();
-  else {
-    if (store.state.panel >= length - 1) store.set({ panel: 0 });
-    playing = setInterval(() => {
-      if (store.state.screen !== "walk" || store.state.panel >= length - 1) {
-        stop();
-        return store.tell();
-      }
-      turn({ ...context, state: store.state }, 1);
-    }, PACE);
-  }
-  store.tell();
-}
+const player = new Player("walk", "panel", 2600);
+const OF_KEYS = ["similarity", "scaled", "masked", "weights"]; // one number a key
+const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // without dimensions to be left out
 
 /**
  * @param {import("./latex.js").Formula | string} part
@@ -77,7 +52,7 @@ function way({ store, t }, steps, index) {
             type: "button",
             "aria-current": i === index && "step",
             title: t(`walk.${step.name}`),
-            onclick: () => store.set({ panel: i }),
+            onclick: () => player.go(store, i),
           },
           SIGNS[step.name],
         ),
@@ -108,7 +83,7 @@ function comparison({ about, state, store, t }, at) {
           t("walk.doubt", {
             with: fixed(bits.with, 2),
             without: fixed(bits.without, 2),
-            most: fixed(Math.log2(at.steps[at.index].values.length), 2),
+            most: fixed(bits.most, 2),
           }),
         )
       : h("p", { class: "soft" }, t("walk.entropy", { bits: fixed(bits.with, 2) })),
@@ -127,89 +102,90 @@ function table(step, t) {
   };
 }
 
+/**
+ * The step's formula, with its own numbers beside it.
+ * @param {Context} context
+ * @param {import("./substitute.js").At} at
+ */
+function formula({ t, queries }, at) {
+  const { name, latex, rows } = at.steps[at.index];
+  const whose = { query: queries[at.query].text, key: rows[at.focus] };
+  return h(
+    "div",
+    { class: "formula" },
+    mathml(parse(latex), t),
+    h(
+      "div",
+      { class: "substituted" },
+      substituted(at).map((line) => h("div", {}, line)),
+    ),
+    OF_KEYS.includes(name) && h("p", { class: "soft" }, t("walk.focus", whose)),
+  );
+}
+
+/**
+ * One step: what happens, the formula, the numbers.
+ * @param {Context} context
+ * @param {import("./substitute.js").At} at
+ * @param {SVGElement} figure
+ */
+function card(context, at, figure) {
+  const { state, t } = context;
+  const step = at.steps[at.index];
+  const count = h("span", { class: "soft number" }, `${at.index + 1} / ${at.steps.length}`);
+  const sentence = state.lang === "zh" ? step.chinese : step.english;
+  return h(
+    "div",
+    { class: "card" },
+    h("header", {}, h("h2", {}, count, " ", t(`walk.${step.name}`)), h("p", { class: "sentence" }, sentence)),
+    formula(context, at),
+    comparison(context, at),
+    h("div", { class: "scroll panel" }, figure),
+  );
+}
+
+/**
+ * A name for each step: its own, and for the second of that name, `norm-2`. So a step stays in view when one goes to
+ * another layer or head.
+ * @param {WalkStep[]} steps
+ * @returns {string[]}
+ */
+function named(steps) {
+  return steps.map(({ name }, i) => {
+    const before = steps.slice(0, i).filter((each) => each.name === name).length;
+    return before ? `${name}-${before + 1}` : name;
+  });
+}
+
 /** @type {import("./frame.js").Screen} */
 export const walk = {
   id: "walk",
   sign: "ƒ",
-  keys: { ArrowLeft: (context) => turn(context, -1), ArrowRight: (context) => turn(context, 1), " ": play },
+  keys: player.keys,
   render: async (context) => {
-    const { source, state, store, about, t, queries } = context;
+    const { source, state, store, about, t } = context;
     const steps = await source.walk(state.kind, state.layer, state.head, state.query);
     if (!steps) return { controls: placeControls(context), body: h("p", { class: "empty" }, t("walk.none")) };
-    length = steps.length;
-    const index = Math.min(Math.max(0, state.panel), length - 1);
-    const step = steps[index];
-    const weights = /** @type {WalkStep} */ (steps.find((each) => each.name === "weights")).values;
+    player.names = named(steps);
+    const index = player.place(state);
+    const weights = steps.find((each) => each.name === "weights")?.values;
     const focus = state.key < 0 ? argmax(weights) : state.key;
     const at = { steps, index, focus, about, query: state.query };
     const figure = panel(context, at);
-    const lines = substituted(at);
-    const isWide =
-      step.shape.length > 0 &&
-      !["similarity", "scaled", "masked", "weights", "logits", "probabilities"].includes(step.name);
-    const button = (
-      /** @type {string} */ id,
-      /** @type {string} */ text,
-      /** @type {() => void} */ onclick,
-      more = {},
-    ) => h("button", { id, type: "button", onclick, ...more }, text);
+    const widen = (/** @type {boolean} */ on) => store.set({ wide: on ? 1 : 0 });
+    const wide =
+      !NARROW.includes(steps[index].name) && tick("wide", t("walk.wide"), Boolean(state.wide), widen);
     return {
       controls: placeControls(context),
       body: h(
         "article",
         { class: "walk" },
         way(context, steps, index),
-        h(
-          "div",
-          { class: "card" },
-          h(
-            "header",
-            {},
-            h(
-              "h2",
-              {},
-              h("span", { class: "soft number" }, `${index + 1} / ${length}`),
-              " ",
-              t(`walk.${step.name}`),
-            ),
-            h("p", { class: "sentence" }, state.lang === "zh" ? step.chinese : step.english),
-          ),
-          h(
-            "div",
-            { class: "formula" },
-            mathml(parse(step.latex), t),
-            h(
-              "div",
-              { class: "substituted" },
-              lines.map((line) => h("div", {}, line)),
-            ),
-            ["similarity", "scaled", "masked", "weights"].includes(step.name) &&
-              h(
-                "p",
-                { class: "soft" },
-                t("walk.focus", { query: queries[state.query].text, key: step.rows[focus] }),
-              ),
-          ),
-          comparison(context, at),
-          h("div", { class: "scroll panel" }, figure),
-        ),
-        h(
-          "div",
-          { class: "pace" },
-          button("back", `◀ ${t("back")}`, () => turn(context, -1), { disabled: index === 0 }),
-          button("play", playing ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`, () => play(context), {
-            "aria-pressed": String(playing > 0),
-          }),
-          button("next", `${t("next")} ▶`, () => turn(context, 1), {
-            disabled: index === length - 1,
-            class: "primary",
-          }),
-          isWide &&
-            tick("wide", t("walk.wide"), Boolean(state.wide), (on) => store.set({ wide: on ? 1 : 0 })),
-        ),
+        card(context, at, figure),
+        h("div", { class: "pace" }, player.buttons(context), wide),
       ),
       figure,
-      table: table(step, t),
+      table: table(steps[index], t),
     };
   },
 };

@@ -96,7 +96,8 @@
  */
 
 /**
- * The same source, asked once for each thing; what failed is asked for again.
+ * The same source, asked once for each thing, except for the heads of whole layers, which are too large to be
+ * kept; what failed is asked for again.
  * @param {Source} source
  * @returns {Source}
  */
@@ -114,11 +115,8 @@ export function remembered(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const asked = ["describe", "heads", "matrix", "walk", "steps", "beam", "alignment"].map((name) => [
-    name,
-    ask(name),
-  ]);
-  return { ...Object.fromEntries(asked), precision: () => source.precision() };
+  const asked = ["describe", "matrix", "walk", "steps", "beam", "alignment"].map((name) => [name, ask(name)]);
+  return { ...source, ...Object.fromEntries(asked) };
 }
 
 /**

@@ -1,5 +1,6 @@
 // A source over the network: the traces of `regard serve`.
 
+import { Refused, ask } from "./asking.js";
 import { decode } from "./tensor.js";
 
 /**
@@ -8,24 +9,16 @@ import { decode } from "./tensor.js";
  * @returns {import("./source.js").Source}
  */
 export function httpSource(id, base = "/api/v1/traces") {
-  const address = (/** @type {string} */ what, /** @type {Record<string, any>} */ given = {}) => {
-    const query = new URLSearchParams(given).toString();
-    return `${base}/${encodeURIComponent(id)}${what && `/${what}`}${query && `?${query}`}`;
+  const asked = (/** @type {string} */ what, /** @type {Record<string, string | number>} */ given = {}) => {
+    const query = new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]));
+    return ask(`${base}/${encodeURIComponent(id)}${what}${query.size ? `?${query}` : ""}`);
   };
-  const answer = async (/** @type {string} */ what, /** @type {Record<string, any>} */ given = {}) => {
-    const response = await fetch(address(what, given));
-    if (response.ok) return response;
-    const told = await response.json().catch(() => null);
-    throw new Error(told?.error?.message ?? `${response.status} ${response.statusText}`);
-  };
-  const json = async (/** @type {string} */ what, /** @type {Record<string, any>} */ given = {}) =>
-    (await answer(what, given)).json();
-  const perhaps = async (/** @type {string} */ what) => {
-    const response = await fetch(address(what));
-    return response.ok ? response.json() : null; // a model without it, or a trace made without a search
-  };
-  const attention = async (/** @type {Record<string, any>} */ given) => {
-    const response = await answer("attention", given);
+  const json = async (
+    /** @type {string} */ what,
+    /** @type {Record<string, string | number>} */ given = {},
+  ) => (await asked(what, given)).json();
+  const attention = async (/** @type {Record<string, string | number>} */ given) => {
+    const response = await asked("/attention", given);
     const header = (/** @type {string} */ name) => response.headers.get(name) ?? "";
     const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
     const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
@@ -33,12 +26,21 @@ export function httpSource(id, base = "/api/v1/traces") {
   };
   return {
     describe: () => json(""),
-    steps: () => json("steps"),
-    alignment: () => perhaps("alignment"),
-    beam: () => perhaps("beam"),
-    walk: (kind, layer, head, query) => json("walk", { kind, layer, head, query }),
+    steps: () => json("/steps"),
+    alignment: () => json("/alignment").catch(unlessMissing),
+    beam: () => json("/beam").catch(unlessMissing),
+    walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
     precision: () => ({ precision: "f32" }),
   };
+}
+
+/**
+ * A model that does not align has nothing to show there, nor has a trace made without a search: no failure.
+ * @param {unknown} problem
+ */
+function unlessMissing(problem) {
+  if (problem instanceof Refused && [404, 409, 422].includes(problem.status)) return null;
+  throw problem;
 }

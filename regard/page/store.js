@@ -11,7 +11,7 @@
  * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
  * @property {string} form `weights` or `scores`.
  * @property {number} threshold Lines thinner than this are left out.
- * @property {number} panel The step of the walk.
+ * @property {string} panel The step of the walk, by its name; empty: the first.
  * @property {number} wide Whether a walk shows vectors whole.
  * @property {number} unscaled Whether the walk shows a softmax without √d_k.
  * @property {number} step The output token of the Steps screen.
@@ -32,7 +32,7 @@ export const DEFAULTS = {
   view: "matrix",
   form: "weights",
   threshold: 0.1,
-  panel: 0,
+  panel: "",
   wide: 0,
   unscaled: 0,
   step: 0,

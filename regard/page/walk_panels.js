@@ -2,9 +2,10 @@
 
 import { stacked } from "./figure.js";
 import { short } from "./number.js";
+import { scalars } from "./scalars.js";
 import { before, exponentials, products, rowsBefore, vectorBefore } from "./substitute.js";
 import { entropy, softmax } from "./tensor.js";
-import { bars, heat, scalars } from "./vectors.js";
+import { bars, heat } from "./vectors.js";
 
 /**
  * @typedef {import("./frame.js").Context} Context
@@ -47,9 +48,10 @@ export function unscaled({ steps, index }) {
   );
 }
 
-/** How undecided a step's shares are, with and without the scale. @param {At} at */
+/** How undecided a step's shares are, with and without the scale, and at most. @param {At} at */
 export function doubt(at) {
-  return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)) };
+  const seen = vectorBefore(at.steps, at.index, "masked").filter((score) => score !== null).length;
+  return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)), most: Math.log2(seen) };
 }
 
 /** A step's vector as bars, below those that it was made of. @param {...string} names */

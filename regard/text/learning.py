@@ -41,6 +41,7 @@ def learn_subwords(
     vocab_size: int | None = None,
     *,
     tags: Iterable[str] = (),
+    coverage: float = COVERAGE,
     seed: int = 1,
     threads: int = _THREADS,
 ) -> bytes:
@@ -52,6 +53,7 @@ def learn_subwords(
         vocab_size: how many subwords, special tokens included; by default `fitting_size` chooses. A text that
             has not that many different pieces gives fewer.
         tags: languages to have a tag for, such as `en`.
+        coverage: the share of the text whose characters get a subword of their own.
         seed: which part of a large text is learned from.
         threads: how many SentencePiece starts. The sums of a round are added up thread by thread, so another
             number can give slightly other pieces; the default is the same on every machine.
@@ -64,7 +66,7 @@ def learn_subwords(
     sample = draw_sample(lines, seed)
     if not sample.texts:
         raise CorpusError("there is no text to learn subwords from: every line is empty")
-    least = _BYTES + _FIRST_IDS + len(special) + len(common_characters(sample.texts)) + 1
+    least = _BYTES + _FIRST_IDS + len(special) + len(common_characters(sample.texts, coverage)) + 1
     size = fitting_size(sample.characters, least) if vocab_size is None else vocab_size
     model = io.BytesIO()
     try:
@@ -75,7 +77,7 @@ def learn_subwords(
             vocab_size=size,
             hard_vocab_limit=False,  # fewer pieces where the text has no more
             byte_fallback=True,
-            character_coverage=COVERAGE,
+            character_coverage=coverage,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             split_digits=True,
@@ -134,12 +136,12 @@ def draw_sample(
     return Sample([text for _, text in drawn], total)
 
 
-def common_characters(texts: Iterable[str]) -> set[str]:
-    """The characters that make up the share `COVERAGE` of a text, as SentencePiece counts them."""
+def common_characters(texts: Iterable[str], coverage: float = COVERAGE) -> set[str]:
+    """The characters that make up a share of a text, as SentencePiece counts them."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
-    wanted, covered = COVERAGE * counts.total(), 0
+    wanted, covered = coverage * counts.total(), 0
     common = set()
     for character, count in counts.most_common():
         if covered >= wanted:

@@ -131,7 +131,13 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     test = test if source.test is None else list(source.test.rows())
     tell("learning subwords")
     tags = source.languages if source.both_directions else ()
-    model = learn_subwords(cleaned.texts(), source.vocab_size, tags=tags, seed=source.seed)
+    model = learn_subwords(
+        cleaned.texts(),
+        source.vocab_size,
+        tags=tags,
+        coverage=source.data.character_coverage,
+        seed=source.seed,
+    )
     subwords = Subwords(model)
     (folder / SUBWORDS).write_bytes(model)
     # One is for the token that ends a sequence, or starts it; one for a tag.

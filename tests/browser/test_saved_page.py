@@ -9,7 +9,9 @@ import torch
 
 from regard.engine.engine import Search
 from regard.look.html import html
+from regard.look.interventions import HeadOff
 from regard.look.looking import look
+from tests.browser.tables import numbers_on
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
@@ -47,17 +49,10 @@ def drawn(tab, act):
     until(tab, f"Number(document.body.dataset.drawn) > {before}")
 
 
-def matrix_of(tab):
-    """The numbers of the table on the screen; a masked cell is NaN."""
-    rows = tab.locator(".table tbody tr").all()
-    cells = [[cell.inner_text() for cell in row.locator("td").all()] for row in rows]
-    return np.array([[float(t.replace("−", "-")) if t != "–" else np.nan for t in row] for row in cells])
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_screen_is_drawn_in_both_languages(opened, saved, screen, language):
-    tab = opened(saved, f"#screen={screen}&lang={language}")
+    tab = opened(saved.as_uri() + f"#screen={screen}&lang={language}")
     assert tab.locator("h1").inner_text().strip()
     assert tab.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
     assert bool(re.search("[\u4e00-\u9fff]", tab.locator("h1").inner_text())) == (language == "zh")
@@ -66,20 +61,20 @@ def test_every_screen_is_drawn_in_both_languages(opened, saved, screen, language
 
 
 def test_the_page_shows_the_weights_of_the_trace(opened, saved, trace):
-    tab = opened(saved, "#screen=head&kind=decoder&layer=1&head=2&table=1")
-    shown, real = matrix_of(tab), trace.attention("decoder", 1, 2)
+    tab = opened(saved.as_uri() + "#screen=head&kind=decoder&layer=1&head=2&table=1")
+    shown, real = numbers_on(tab), trace.attention("decoder", 1, 2)
     np.testing.assert_array_equal(np.isnan(shown), ~trace.may_attend("decoder"))
     np.testing.assert_allclose(np.nan_to_num(shown), real, atol=6e-4)
     drawn(tab, lambda: tab.click("#choose-cross"))
     drawn(tab, lambda: tab.click("#layer\\+"))
     drawn(tab, lambda: tab.click("#head−"))
-    np.testing.assert_allclose(matrix_of(tab), trace.attention("cross", 2, 1), atol=6e-4)
+    np.testing.assert_allclose(numbers_on(tab), trace.attention("cross", 2, 1), atol=6e-4)
     drawn(tab, lambda: tab.click("#choose-scores"))
-    np.testing.assert_allclose(matrix_of(tab), trace.scores("cross", 2, 1), atol=6e-4)
+    np.testing.assert_allclose(numbers_on(tab), trace.scores("cross", 2, 1), atol=6e-4)
 
 
 def test_pointing_at_a_cell_says_who_looks_at_whom(opened, saved, trace):
-    tab = opened(saved, "#screen=head&kind=cross&layer=2&head=1")
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&layer=2&head=1")
     box = tab.locator("svg.figure rect[fill=transparent]").bounding_box()
     rows, columns = trace.attention("cross", 2, 1).shape
     tab.mouse.move(box["x"] + box["width"] * 2.5 / columns, box["y"] + box["height"] * 1.5 / rows)
@@ -89,20 +84,20 @@ def test_pointing_at_a_cell_says_who_looks_at_whom(opened, saved, trace):
 
 
 def test_a_link_shows_what_was_shown(opened, saved):
-    tab = opened(saved)
+    tab = opened(saved.as_uri())
     for key in ["2", "d", "[", ".", "ArrowRight", "v", "l"]:
         drawn(tab, lambda key=key: tab.keyboard.press(key))
     before, text = tab.url, tab.locator("main").inner_text()
     assert "kind=decoder" in before
     assert "view=lines" in before
-    again = opened(saved, "#" + before.partition("#")[2])
+    again = opened(saved.as_uri() + "#" + before.partition("#")[2])
     assert again.locator("main").inner_text() == text
     tab.go_back()
     until(tab, "document.querySelector('#screen-map').ariaCurrent === 'page'")
 
 
 def test_the_walk_goes_from_vector_to_probabilities(opened, saved, trace):
-    tab = opened(saved, "#screen=walk&kind=cross&layer=2&head=1&query=2&lang=en")
+    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&layer=2&head=1&query=2&lang=en")
     walk = trace.walk("cross", 2, 1, 2)
     for i, step in enumerate(walk):
         assert tab.locator(".sentence").inner_text() == step.english
@@ -115,9 +110,18 @@ def test_the_walk_goes_from_vector_to_probabilities(opened, saved, trace):
     assert tab.locator(".sentence").inner_text() == walk[-1].chinese
 
 
+def test_a_step_stays_in_view_when_one_goes_to_another_layer(opened, saved):
+    tab = opened(saved.as_uri() + "#screen=walk&kind=encoder&layer=0&panel=norm-2&lang=en")
+    assert tab.locator(".way [aria-current]").inner_text() == "norm"
+    drawn(tab, lambda: tab.keyboard.press("]"))
+    assert "panel=norm-2" in tab.url
+    assert tab.locator(".way button").last.get_attribute("aria-current") == "step"
+    drawn(tab, lambda: tab.evaluate("location.hash = 'screen=walk&kind=cross&layer=1&panel=embedding'"))
+    assert tab.locator(".way button").first.get_attribute("aria-current") == "step"
+
+
 def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
-    names = [step.name for step in trace.walk("cross", 2, 1, 2)]
-    tab = opened(saved, f"#screen=walk&kind=cross&layer=2&head=1&query=2&panel={names.index('weights')}")
+    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&layer=2&head=1&query=2&panel=weights")
     drawn(tab, lambda: tab.check("#unscaled"))
     with_scale, without, most = map(float, re.findall(r"\d+\.\d+", tab.locator(".comparison p").inner_text()))
     weights = trace.attention("cross", 2, 1)[2]
@@ -129,7 +133,7 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
 
 
 def test_play_goes_on_by_itself_and_stops(opened, saved):
-    tab = opened(saved, "#screen=steps&lang=en")
+    tab = opened(saved.as_uri() + "#screen=steps&lang=en")
     tab.click("#play")
     until(tab, "location.hash.includes('step=1')")
     tab.click("#play")
@@ -139,7 +143,7 @@ def test_play_goes_on_by_itself_and_stops(opened, saved):
 def test_arrow_keys_walk_the_tree(opened, saved, trace):
     tree = trace.beam
     selected = tree.winner or tree.nodes[0]
-    tab = opened(saved, "#screen=beam&lang=en")
+    tab = opened(saved.as_uri() + "#screen=beam&lang=en")
     assert tab.locator("svg [data-node]").count() == len(tree.nodes)
     for key in ["", "ArrowLeft", "ArrowDown", "ArrowDown", "ArrowUp"]:
         column = [node for node in tree.nodes if node.step == selected.step]
@@ -156,7 +160,7 @@ def test_arrow_keys_walk_the_tree(opened, saved, trace):
 
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
-    tab = opened(saved, f"#screen={screen}&kind=cross")
+    tab = opened(saved.as_uri() + f"#screen={screen}&kind=cross")
     with tab.expect_download() as got:
         tab.click("#save-svg")
     got.value.save_as(tmp_path / "figure.svg")
@@ -173,7 +177,7 @@ def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
 
 
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
-    tab = opened(saved, "#screen=head&theme=dark")
+    tab = opened(saved.as_uri() + "#screen=head&theme=dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
     drawn(tab, lambda: tab.click("#theme"))
     drawn(tab, lambda: tab.keyboard.press("t"))
@@ -189,9 +193,17 @@ def test_every_architecture_is_shown(opened, tmp_path, architecture):
     trace = trace_of(model_of(torch.float32, architecture=architecture))
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
     for screen in SCREENS:
-        tab = opened(tmp_path / "it.html", f"#screen={screen}")
+        tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}")
         empty = screen == "beam" or (screen == "alignment" and architecture != "encoder-decoder")
         assert tab.locator("main .empty").count() == int(empty)
+
+
+def test_a_model_that_was_changed_inside_is_said_to_be(opened, saved, tmp_path):
+    assert opened(saved.as_uri()).locator(".changed").count() == 0
+    trace = trace_of(model_of(torch.float32), interventions=[HeadOff(kind="cross", layer=0, head=0)])
+    (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
+    tab = opened((tmp_path / "it.html").as_uri() + "#lang=en")
+    assert tab.locator(".changed").inner_text() == "changed inside: 1"
 
 
 def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
@@ -199,14 +211,14 @@ def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
     trace = look(model_of(torch.float32), subwords(), hostile, TARGET)
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
     for screen in SCREENS:
-        tab = opened(tmp_path / "it.html", f"#screen={screen}&kind=encoder&lang=en")
+        tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}&kind=encoder&lang=en")
         assert tab.evaluate("window.hurt") is None
     shown = "".join(chip.inner_text() for chip in tab.locator("#inputs-0 ~ button, #inputs-0").all())
     assert "<script>" in shown
 
 
 def test_a_narrow_window_scrolls_down_and_not_sideways(opened, saved):
-    tab = opened(saved, "#screen=walk&kind=cross&panel=4")
+    tab = opened(saved.as_uri() + "#screen=walk&kind=cross&panel=similarity")
     tab.set_viewport_size({"width": 390, "height": 800})
     for screen in SCREENS:
         drawn(tab, lambda screen=screen: tab.evaluate(f"location.hash = 'screen={screen}&kind=cross'"))

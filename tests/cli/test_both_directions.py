@@ -42,6 +42,11 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
         status, _, err = regard("translate", "--model", "both", *wrong, stdin=lines)
         assert (status, "from zh into en and from en into zh, not" in err) == (2, True)
 
+    looked = ["look", "Привет", "--model", "both", "--view", "lines", "--kind", "encoder"]
+    assert regard(*looked)[0] == 2
+    status, out, _ = regard(*looked, "--to", "zh")
+    assert (status, "<2zh>" in out) == (0, True)
+
     likelier = [
         regard("score", "train.zh", "train.en", "--model", "both", *to) for to in ([], ["--to", "en"])
     ]

@@ -87,6 +87,7 @@ def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
     [
         (["--view", "head"], "there is no view 'head'; did you mean heads?"),
         (["--kind", "self"], "there is no kind 'self'"),
+        (["--to", "fr"], "fr"),
         (["--layer", "9"], "no layer 9"),
         (["--head", "9"], "no head 9"),
         (["--view", "walk", "--query", "99"], "no query 99"),

@@ -1,16 +1,19 @@
 """A trace as plain values and bytes says what the trace says."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from regard.engine.engine import Search
 from regard.errors import RequestError
 from regard.look.aligning_heads import usual_heads
 from regard.look.alignment import align
 from regard.look.document import alignment, beam, describe, matrix, plain, steps, walk
 from regard.look.interventions import HeadOff, MaskSource
-from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, trace_of
+from regard.look.looking import look
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 WIDTHS = {"u8": np.uint8, "f16": np.float16, "f32": np.float32}
@@ -113,7 +116,7 @@ def test_a_walk_keeps_names_words_shapes_and_numbers():
 
 def test_alignment_is_that_of_the_heads_given():
     trace = trace_of(model_of())
-    told, real = through_json(alignment(trace, [(0, 1)], "predicting")), align(trace, [(0, 1)], "predicting")
+    told, real = through_json(alignment(trace, [(0, 1)], "own")), align(trace, [(0, 1)], "own")
     np.testing.assert_allclose(told["shares"], real.shares, atol=1e-4)
     np.testing.assert_allclose(told["coverage"], real.coverage, rtol=1e-6)
     assert told["links"] == [list(link) for link in real.links]
@@ -129,12 +132,17 @@ def test_alignment_is_by_the_usual_heads_where_none_are_given():
     np.testing.assert_allclose(told["shares"], align(trace, usual).shares, atol=1e-4)
 
 
-def test_a_tree_says_itself():
-    class Tree:
-        def to_json(self):
-            return {"beam_size": 2, "steps": 0, "winner": None, "nodes": []}
+def test_a_tree_is_json_also_where_a_score_is_not_finite():
+    tree = look(model_of(), subwords(), SOURCE, search=Search(beam_size=2, extra_length=0)).beam
+    assert through_json(beam(tree)) == tree.to_json()
+    never = replace(tree, nodes=(replace(tree.nodes[0], log_prob=-np.inf), *tree.nodes[1:]))
+    assert through_json(beam(never))["nodes"][0] == {**tree.to_json()["nodes"][0], "log_prob": None}
 
-    assert beam(Tree())["beam_size"] == 2
+
+def test_who_found_the_output_is_told():
+    trace = look(model_of(), subwords(), SOURCE, search=Search(extra_length=0))
+    told = describe(replace(trace, weights_hash="abc"))
+    assert (told["engine"], told["weights_hash"]) == ("torch", "abc")
 
 
 @pytest.mark.parametrize(("dtype", "close"), [("u8", 2e-3), ("f16", 1e-3), ("f32", 1e-7)])

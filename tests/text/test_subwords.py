@@ -162,3 +162,5 @@ def test_a_sample_is_random_bounded_and_repeatable():
 
 def test_the_rarest_characters_are_left_to_bytes():
     assert common_characters(["a" * 5000 + "b" * 100 + "é"]) == {"a", "b"}
+    assert common_characters(["a" * 5000 + "b" * 100 + "é"], 0.9999) == {"a", "b", "é"}
+    assert common_characters(["a" * 5000 + "b" * 100 + "é"], 0.95) == {"a"}

@@ -191,3 +191,16 @@ def test_with_its_tag_an_input_must_still_fit(tmp_path, source):
         return max(side.longest for side in train.facts.sides)
 
     assert longest("one") == longest("both", both_directions=True) == 16
+
+
+def test_coverage_decides_which_characters_are_spelt_in_bytes(tmp_path, source):
+    def pieces(name, coverage):
+        data = DataConfig(character_coverage=coverage)
+        subwords = prepare_pairs(tmp_path / name, replace(source, vocab_size=900, data=data)).subwords
+        return subwords.pieces(subwords.encode_one("鑫"))
+
+    with (tmp_path / "text" / "train.zh").open("a") as zh, (tmp_path / "text" / "train.en").open("a") as en:
+        zh.write("鑫先生有三本书。\n")
+        en.write("Mr Xin has three books.\n")
+    assert any(piece.startswith("<0x") for piece in pieces("usual", 0.9995))
+    assert "鑫" in "".join(pieces("all", 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import ceil
 
 import numpy as np
@@ -60,7 +61,7 @@ def _above(columns: Sequence[str], beside: int) -> Iterator[Text]:
         found = Text(" " * (beside + 1))
         for word in letters:
             place = line - (tallest - len(word))
-            found.append(fitted(word[place] if place >= 0 else "", CELL - 1).rjust(1) + " ")
+            found.append(fitted(word[place] if place >= 0 else "", CELL))
         yield found
 
 
@@ -100,18 +101,15 @@ class Small:
         if not has_colours(console) or options.ascii_only:
             values = smaller(self.values, self.height, self.width).tolist()
             return [[Segment("".join(shade(v, self.most, options) for v in row))] for row in values]
-        values = smaller(self.values, 2 * self.height, self.width).tolist()
-        rows = [*values, *([None] if len(values) % 2 else [])]
-        return [
-            [self._two(top, row, j) for j, top in enumerate(rows[i])]
-            for i in range(0, len(rows), 2)
-            for row in (rows[i + 1],)
-        ]
+        rows = smaller(self.values, 2 * self.height, self.width).tolist()
+        nothing = [None] * len(rows[0])
+        pairs = zip_longest(rows[::2], rows[1::2], fillvalue=nothing)
+        return [[self._two(*both) for both in zip(top, below, strict=True)] for top, below in pairs]
 
-    def _two(self, top: float, row: list[float] | None, j: int) -> Segment:
+    def _two(self, top: float, below: float | None) -> Segment:
         """The upper half of a cell and the lower one."""
-        below = None if row is None else colour(row[j], self.most, self.shades)
-        return Segment("▀", Style(color=colour(top, self.most, self.shades), bgcolor=below))
+        background = None if below is None else colour(below, self.most, self.shades)
+        return Segment("▀", Style(color=colour(top, self.most, self.shades), bgcolor=background))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Line by line."""
@@ -132,14 +130,13 @@ class Thumbnails:
         names = [f"layer {layer} " for layer in range(n_layers)]
         beside = max(map(len, names))
         width = min(keys, max(8, (options.max_width - beside) // min(n_heads, 8) - 2))
-        at_once = max(1, (options.max_width - beside) // (width + 2))
+        slot = 2 + max(width, len(f"head {n_heads - 1}"))
+        at_once = max(1, (options.max_width - beside) // slot)
         # A cell is about twice as high as it is wide.
         height = max(1, min(ceil(queries / 2), ceil(width * min(2.0, queries / keys) / 2)))
         for start in range(0, n_heads, at_once):
             heads = range(start, min(n_heads, start + at_once))
-            yield Text(
-                " " * beside + "".join(fitted(f"head {head}", width) + "  " for head in heads).rstrip()
-            )
+            yield Text(" " * beside + "".join(f"head {head}".ljust(slot) for head in heads).rstrip())
             for layer in range(n_layers):
                 small = [
                     Small(self.weights[layer, head], width, height).lines(console, options) for head in heads
@@ -147,6 +144,6 @@ class Thumbnails:
                 for i in range(len(small[0])):
                     yield Segment(names[layer].ljust(beside) if i == 0 else " " * beside)
                     for lines in small:
-                        yield from (*lines[i], Segment("  "))
+                        yield from (*lines[i], Segment(" " * (slot - width)))
                     yield Segment.line()
                 yield Segment.line()
