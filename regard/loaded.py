@@ -87,6 +87,7 @@ class LoadedModel(Model):
         target: Text | None = None,
         *,
         to: str | None = None,
+        prefix: Sequence[int] = (),
         interventions: Sequence[Intervention] = (),
         beam_size: int | None = None,
     ) -> Trace:
@@ -101,6 +102,8 @@ class LoadedModel(Model):
             target: what it is to have written, whole or in part: a text, or token ids, such as those of a
                 node of a beam tree. Without one, a translation is searched for.
             to: the language to translate into; where a model knows both directions, else the source tells.
+            prefix: token ids that an output which is searched for must begin with, such as those of another
+                node of a beam tree.
             interventions: what to change inside of the model, in the search too.
             beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
 
@@ -117,11 +120,19 @@ class LoadedModel(Model):
             raise RequestError("beam_size is for a search, and here there is nothing to search for")
         search, engine = Options(beam_size=beam_size).search(self.decoding), ""
         if searching and beam_size is None and not interventions:
-            chosen = self._engines.choose(request := Request(ids=ids), search)
+            chosen = self._engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if chosen.name != "torch":  # which is observed below
                 ((best, *_),) = chosen.decode([request], search)
                 answer, engine = best.ids, chosen.name
-        trace = look(bundle.model, self.subwords, ids, answer, search=search, interventions=interventions)
+        trace = look(
+            bundle.model,
+            self.subwords,
+            ids,
+            answer,
+            prefix=prefix,
+            search=search,
+            interventions=interventions,
+        )
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
 
     def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
@@ -164,11 +175,10 @@ class LoadedModel(Model):
         from regard.look.measuring_heads import measure_heads
 
         model = self._translator_to_watch
-        lines = (
-            (source.rstrip("\n"), target.rstrip("\n"))
-            for source, target in zip(sources, targets, strict=True)
-        )
-        pairs = [(self.read(source), self._encoded(target)) for source, target in lines]
+        read, written = ([text.rstrip("\n") for text in side] for side in (sources, targets))
+        if len(read) != len(written):
+            raise RequestError(f"{len(read)} sources and {len(written)} targets: one of each is a pair")
+        pairs = [(self.read(text), self._encoded(other)) for text, other in zip(read, written, strict=True)]
         heads = measure_heads(model, self.subwords, pairs)
         keep_aligning_heads(self.folders[0], heads)
         self.__dict__.pop("aligning_heads", None)  # to be read anew

@@ -51,6 +51,7 @@ def look(
     source: Text,
     target: Text | None = None,
     *,
+    prefix: Sequence[int] = (),
     search: Search | None = None,
     interventions: Sequence[Intervention] = (),
     bos: int | None = None,
@@ -64,6 +65,7 @@ def look(
         source: what it reads. The decoder alone reads this and then the target; the encoder alone, only this.
         target: what it is to have written, whole or in part, as a text or as token ids, such as those of a
             node of a beam tree; if an encoder-decoder model is given none, it is searched for.
+        prefix: token ids that an output which is searched for must begin with.
         search: how; by default as `Search` has it.
         interventions: what to change inside of the model, in the search too.
         bos: the token that starts an output; by default the vocabulary's.
@@ -79,7 +81,8 @@ def look(
     observer = BeamRecording(lambda tokens: [*map(shown, subwords.pieces(tokens))])
     if isinstance(model, Transformer) and answer is None:
         check(interventions, model.config, len(ids) + 1, None)
-        answer = _found(model, ids, search or Search(), interventions, observer, bos, eos)
+        request = Request(ids=ids, prefix=tuple(prefix))
+        answer = _found(model, request, search or Search(), interventions, observer, bos, eos)
     elif answer and answer[-1] == eos:  # a hypothesis that ended
         answer = answer[:-1]
     read = _read(model, subwords, ids, answer or (), bos, eos)
@@ -122,7 +125,7 @@ def _ids(subwords: Subwords, text: Text) -> tuple[int, ...]:
 
 def _found(
     model: Transformer,
-    ids: tuple[int, ...],
+    request: Request,
     search: Search,
     interventions: Sequence[Intervention],
     observer: BeamRecording,
@@ -136,7 +139,7 @@ def _found(
     change = replacing(interventions, watched.config)
     (running,) = engine.models
     with nullcontext() if change is None else recording(running, change, keep=lambda _: False):
-        ((best, *_),) = engine.decode([Request(ids=ids)], search, observer)
+        ((best, *_),) = engine.decode([request], search, observer)
     return best.ids
 
 

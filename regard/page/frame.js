@@ -7,8 +7,9 @@ import { percent } from "./number.js";
 
 /**
  * @typedef {object} Context What a screen is drawn from.
- * @property {import("./source.js").Source} source
+ * @property {import("./source.js").Source} source Null on a screen that stands alone, and so are the next.
  * @property {import("./source.js").About} about
+ * @property {import("./live.js").Live | null} live The server, where there is one.
  * @property {import("./store.js").Store} store
  * @property {import("./store.js").State} state
  * @property {import("./i18n.js").Say} t
@@ -28,6 +29,7 @@ import { percent } from "./number.js";
  * @typedef {object} Screen
  * @property {string} id Also the key of its words.
  * @property {string} sign
+ * @property {boolean} [alone] Whether it needs no trace.
  * @property {(context: Context) => Promise<View>} render
  * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.
  */
@@ -81,9 +83,8 @@ export function rail({ state, store, t }, screens) {
  * @param {() => void} doings.help
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
- * @param {string} [doings.home]
  */
-export function bar({ about, state, store, t }, { save, help, canSave, hasTable, home }) {
+export function bar({ about, live, state, store, t }, { save, help, canSave, hasTable }) {
   const button = (
     /** @type {string} */ id,
     /** @type {string} */ text,
@@ -95,10 +96,9 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable,
     state.theme
   ];
   return [
-    home
-      ? h("a", { class: "brand", href: home, title: t("ask") }, "regard")
-      : h("strong", { class: "brand" }, "regard"),
-    model(about, t),
+    h("strong", { class: "brand" }, "regard"),
+    live && h("span", { class: "served" }, live.way(state).model),
+    model(about ?? live?.described(state), t),
     h("span", { class: "gap" }),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
@@ -117,12 +117,12 @@ export function bar({ about, state, store, t }, { save, help, canSave, hasTable,
       { lang: state.lang === "zh" ? "en" : "zh" },
     ),
     button("help", "?", t("keys"), help),
-  ];
+  ].filter((each) => each !== null);
 }
 
 /**
  * What was looked at, and whether it was as it was trained.
- * @param {import("./source.js").About} about
+ * @param {any} about A trace, or a model of which there is none yet.
  * @param {import("./i18n.js").Say} t
  */
 function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
@@ -148,7 +148,8 @@ function model({ architecture, sizes, interventions, engine, weights_hash, hash 
  * @param {Float32Array | null} row The weights of the selected query.
  */
 export function strips(context, row) {
-  const { about, kind, state, t } = context;
+  const { about, kind, t } = context;
+  if (!about) return [];
   return ["inputs", "outputs"]
     .filter((side) => about[/** @type {"inputs"} */ (side)])
     .map((side) => {
@@ -214,8 +215,9 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
 /**
  * The sheet of keys.
  * @param {import("./i18n.js").Say} t
+ * @param {boolean} live Whether there is a server.
  */
-export function sheet(t) {
+export function sheet(t, live) {
   const close = () => /** @type {HTMLDialogElement} */ (dialog).close();
   const dialog = h(
     "dialog",
@@ -224,14 +226,16 @@ export function sheet(t) {
     h(
       "dl",
       {},
-      KEYS.map(({ keys, words }) => [
-        h(
-          "dt",
-          {},
-          keys.map((key) => h("kbd", {}, key)),
-        ),
-        h("dd", {}, t(words)),
-      ]).flat(),
+      KEYS.filter((each) => live || !each.live)
+        .map(({ keys, words }) => [
+          h(
+            "dt",
+            {},
+            keys.map((key) => h("kbd", {}, key)),
+          ),
+          h("dd", {}, t(words)),
+        ])
+        .flat(),
     ),
     h("button", { type: "button", onclick: close, autofocus: true }, t("close")),
   );

@@ -15,6 +15,7 @@ export const KEYS = [
   { keys: ["t"], words: "key.table" },
   { keys: ["s"], words: "key.save" },
   { keys: ["l"], words: "key.language" },
+  { keys: ["/"], words: "key.text", live: true },
   { keys: ["?"], words: "key.help" },
 ];
 
@@ -22,18 +23,21 @@ export const KEYS = [
  * The changes that a key makes to the state; null where it means nothing.
  * @param {string} key
  * @param {import("./store.js").State} state
- * @param {import("./source.js").About} about
+ * @param {import("./source.js").About | null} about
  * @param {string[]} screens
  * @returns {Partial<import("./store.js").State> | null}
  */
 export function changesOf(key, state, about, screens) {
+  if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
+  if (key === "t") return { table: state.table ? 0 : 1 };
+  if (key === "l") return { lang: state.lang === "zh" ? "en" : "zh" };
+  if (!about) return null;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
   const turned = (/** @type {number} */ value, /** @type {number} */ by, /** @type {number} */ count) =>
     Math.min(count - 1, Math.max(0, value + by));
   const to = /** @type {Record<string, string>} */ ({ e: "encoder", d: "decoder", x: "cross" })[key];
   if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
-  if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
   switch (key) {
     case "[":
       return { layer: turned(state.layer, -1, kind.layers) };
@@ -56,10 +60,6 @@ export function changesOf(key, state, about, screens) {
         view:
           { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" }[state.view] ?? "matrix",
       };
-    case "t":
-      return { table: state.table ? 0 : 1 };
-    case "l":
-      return { lang: state.lang === "zh" ? "en" : "zh" };
     default:
       return null;
   }

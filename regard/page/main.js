@@ -1,5 +1,6 @@
 // The page: draws the screen that the state names, again whenever the state changes, and hears keys.
 
+import { connection } from "./asking.js";
 import { PALETTES } from "./colour.js";
 import { tableOf } from "./controls.js";
 import { h } from "./dom.js";
@@ -16,15 +17,18 @@ const SLOW = 200; // milliseconds before a reader is told to wait
 
 class Page {
   /**
-   * @param {import("./source.js").Source} source
-   * @param {import("./source.js").About} about
-   * @param {string} [home] Where another text can be chosen.
+   * @param {import("./frame.js").Screen[]} screens
+   * @param {import("./live.js").Live | null} live The server, which has many traces.
+   * @param {import("./live.js").Opened | null} held The trace of a file, which has one.
    */
-  constructor(source, about, home) {
-    this.source = source;
-    this.home = home;
-    this.about = about;
-    this.store = new Store(about, languageOf(navigator.languages));
+  constructor(screens, live, held) {
+    this.screens = screens;
+    this.live = live;
+    this.held = held;
+    this.source = held?.source ?? null;
+    this.about = held?.about ?? null;
+    this.store = new Store(this.about, languageOf(navigator.languages));
+    this.drawn = "";
     this.tip = new Tip();
     this.turn = 0;
     this.selected = "";
@@ -36,23 +40,27 @@ class Page {
       rail: h("nav", { class: "rail" }),
       strips: h("section", { class: "strips" }),
       main: h("main", { class: "main", id: "main" }),
-      live: h("div", { class: "unseen", "aria-live": "polite" }),
+      heard: h("div", { class: "unseen", "aria-live": "polite" }),
+      lost: h("div", { class: "lost", role: "status", hidden: true }),
     };
-    const { bar: top, rail: left, strips: texts, main, live } = this.parts;
+    const { bar: top, rail: left, strips: texts, main, heard, lost } = this.parts;
     document.body.replaceChildren(
       top,
       left,
       h("div", { class: "content" }, texts, main),
-      live,
+      heard,
+      lost,
       this.tip.node,
     );
+    connection.addEventListener("lost", () => this.unreached(true));
+    connection.addEventListener("back", () => this.unreached(false));
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
   }
 
   get screen() {
-    return SCREENS.find((screen) => screen.id === this.store.state.screen) ?? SCREENS[0];
+    return this.screens.find((screen) => screen.id === this.store.state.screen) ?? this.screens[0];
   }
 
   /** @returns {import("./frame.js").Context} */
@@ -64,51 +72,94 @@ class Page {
           ? "dark"
           : "light"
         : /** @type {"light" | "dark"} */ (state.theme);
-    const kind = /** @type {import("./source.js").Kind} */ (
-      this.about.kinds.find((each) => each.kind === state.kind)
-    );
-    return {
+    const kind = this.about?.kinds.find((each) => each.kind === state.kind);
+    return /** @type {import("./frame.js").Context} */ ({
       source: this.source,
       about: this.about,
+      live: this.live,
       store: this.store,
       state: { ...state, screen: this.screen.id },
       t: speaker(state.lang),
       theme,
       palette: PALETTES[theme],
       kind,
-      queries: this.about[kind.queries].tokens,
-      keys: this.about[kind.keys].tokens,
+      queries: kind ? this.about?.[kind.queries].tokens : [],
+      keys: kind ? this.about?.[kind.keys].tokens : [],
       tip: this.tip,
-    };
+    });
   }
 
   async draw() {
     const turn = ++this.turn;
+    const screen = this.screen;
+    const { theme } = this.context();
+    document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
+    document.documentElement.dataset.theme = theme;
+    const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
+    const opened = await this.opened(screen).catch((problem) => problem);
+    if (turn !== this.turn) return;
+    const failed = opened instanceof Error;
+    this.source = failed ? null : (opened?.source ?? null);
+    this.about = failed ? null : (opened?.about ?? null);
+    this.store.suit(this.about);
     const context = this.context();
-    const { state, t } = context;
-    document.documentElement.lang = state.lang === "zh" ? "zh-CN" : "en";
-    document.documentElement.dataset.theme = context.theme;
-    const waiting = setTimeout(
-      () => turn === this.turn && this.parts.main.setAttribute("aria-busy", "true"),
-      SLOW,
-    );
-    const row = await this.attentionRow(context).catch(() => null);
-    const view = await this.screen.render(context).catch((problem) => this.failed(context, problem));
+    const row = this.source && (await this.attentionRow(context).catch(() => null));
+    const view = failed
+      ? this.failed(context, opened)
+      : screen.alone || opened
+        ? await screen.render(context).catch((problem) => this.failed(context, problem))
+        : this.nothing(context);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
+    this.show(context, view, row);
+    document.body.dataset.drawn = String(turn);
+  }
+
+  /**
+   * What a screen is shown from: the trace of a file, or that of the text in the address.
+   * @param {import("./frame.js").Screen} screen
+   */
+  async opened(screen) {
+    if (!this.live) return this.held;
+    return screen.alone ? null : this.live.trace(this.store.state);
+  }
+
+  /**
+   * Tell that something is on its way; where it is another screen, which.
+   * @param {import("./frame.js").Screen} screen
+   */
+  wait(screen) {
+    const { state, t } = this.context();
+    this.parts.main.setAttribute("aria-busy", "true");
+    this.parts.rail.replaceChildren(...rail({ ...this.context(), state: { ...state } }, this.screens));
+    if (this.drawn === screen.id) return;
+    this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
+    this.parts.main.replaceChildren(
+      h("div", { class: "head" }, h("h1", {}, t(screen.id)), h("p", { class: "note soft" }, t("loading"))),
+    );
+  }
+
+  /**
+   * @param {import("./frame.js").Context} context
+   * @param {import("./frame.js").View} view
+   * @param {Float32Array | null} row
+   */
+  show(context, view, row) {
+    const { state, t } = context;
     this.tip.hide();
     this.view = view;
+    this.drawn = this.screen.id;
     const held = document.activeElement?.id;
     const doings = {
       save: (/** @type {"svg" | "png"} */ kind) => void this.save(kind),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
-      home: this.home,
     };
     this.parts.bar.replaceChildren(...bar(context, doings));
     this.parts.rail.setAttribute("aria-label", t("screens"));
-    this.parts.rail.replaceChildren(...rail(context, SCREENS));
+    this.parts.rail.replaceChildren(...rail(context, this.screens));
+    this.parts.strips.hidden = !this.about;
     this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...strips(context, row)));
     this.parts.main.removeAttribute("aria-busy");
     const shown = state.table && view.table ? tableOf(view.table) : view.body;
@@ -122,12 +173,35 @@ class Page {
         ),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
-        this.footer(context),
+        this.source ? this.footer(context) : "",
       ),
     );
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
-    document.body.dataset.drawn = String(turn);
+  }
+
+  /** There is nothing to look at before there is a text. @param {import("./frame.js").Context} context */
+  nothing({ store, t }) {
+    return {
+      body: h(
+        "div",
+        { class: "empty" },
+        h("strong", {}, t("nothing")),
+        h("p", {}, t("nothing.note")),
+        h(
+          "button",
+          { type: "button", class: "primary", onclick: () => store.set({ screen: this.screens[0].id }) },
+          t(this.screens[0].id),
+        ),
+      ),
+    };
+  }
+
+  /** @param {boolean} lost */
+  unreached(lost) {
+    this.parts.lost.textContent = speaker(this.store.state.lang)("lost");
+    this.parts.lost.hidden = !lost;
+    if (!lost) void this.draw();
   }
 
   /**
@@ -154,7 +228,9 @@ class Page {
     const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
     if (selected === this.selected) return;
     this.selected = selected;
-    for (const each of document.querySelectorAll(".looks, .skyline [aria-current], .way [aria-current]")) {
+    for (const each of document.querySelectorAll(
+      ".looks, .skyline [aria-current], .way [aria-current], .rail [aria-current]",
+    )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
@@ -211,7 +287,7 @@ class Page {
   }
 
   help() {
-    const dialog = sheet(speaker(this.store.state.lang));
+    const dialog = sheet(speaker(this.store.state.lang), Boolean(this.live));
     document.body.append(dialog);
     dialog.showModal();
   }
@@ -235,10 +311,11 @@ class Page {
           event.key,
           this.context().state,
           this.about,
-          SCREENS.map((screen) => screen.id),
+          this.screens.map((screen) => screen.id),
         );
     if (own) own(this.context());
     else if (event.key === "?") this.help();
+    else if (event.key === "/" && this.live) this.store.set({ screen: this.screens[0].id });
     else if (event.key === "s") void this.save("svg");
     else if (changes) this.store.set(changes);
     else return;
@@ -249,9 +326,10 @@ class Page {
   /** For those who hear the page: where the keys have led. */
   async announce() {
     const { t, state, queries, keys, source } = this.context();
+    if (!source) return;
     const row = at(await source.matrix(state.kind, state.layer, state.head, "weights"), state.query).data;
     const key = state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
-    this.parts.live.textContent = t("said", {
+    this.parts.heard.textContent = t("said", {
       query: queries[state.query].text,
       key: keys[key].text,
       weight: row[key].toFixed(2),
@@ -262,12 +340,20 @@ class Page {
 /**
  * Show a source.
  * @param {import("./source.js").Source} source
- * @param {string} [home] Where another text can be chosen, if anywhere.
  */
-export async function start(source, home) {
+export async function start(source) {
   const kept = remembered(source);
   document.body.replaceChildren(
     h("p", { class: "empty" }, speaker(languageOf(navigator.languages))("loading")),
   );
-  await new Page(kept, await kept.describe(), home).draw();
+  await new Page(SCREENS, null, { source: kept, about: await kept.describe() }).draw();
+}
+
+/**
+ * Show a server.
+ * @param {import("./frame.js").Screen[]} screens
+ * @param {import("./live.js").Live} live
+ */
+export async function serve(screens, live) {
+  await new Page(screens, live, null).draw();
 }

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 export class Player {
   /**
    * @param {string} screen
-   * @param {"panel" | "step"} field Of the state: where one is.
+   * @param {"panel" | "step" | "moment"} field Of the state: where one is.
    * @param {number} pace Milliseconds for a step.
    */
   constructor(screen, field, pace) {

@@ -2,6 +2,7 @@
 
 import { h, s } from "./dom.js";
 import { figure, label, telling } from "./figure.js";
+import { force, forced } from "./forcing.js";
 import { ancestry, neighbour, shortened, treeLayout } from "./layout.js";
 import { fixed } from "./number.js";
 
@@ -96,7 +97,8 @@ function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
  * @param {import("./source.js").Beam} beam
  * @param {import("./source.js").BeamNode} node
  */
-function details({ t, state }, beam, node) {
+function details(context, beam, node) {
+  const { live, state, t } = context;
   const way = ancestry(beam.nodes, node.id);
   const path = beam.nodes.filter((each) => way.has(each.id)).sort((a, b) => a.step - b.step);
   const facts = [
@@ -120,6 +122,21 @@ function details({ t, state }, beam, node) {
         .map(([words, value]) => [h("dt", {}, t(String(words))), h("dd", { class: "number" }, value)])
         .flat(),
     ),
+    live &&
+      node.fate !== "winner" &&
+      h(
+        "button",
+        {
+          id: "force",
+          type: "button",
+          onclick: () =>
+            force(
+              context,
+              path.map((each) => each.token),
+            ),
+        },
+        t("beam.force"),
+      ),
   );
 }
 
@@ -136,7 +153,9 @@ export const beam = {
   render: async (context) => {
     const { source, state, t } = context;
     tree = await source.beam();
-    if (!tree || !tree.nodes.length) return { body: h("p", { class: "empty" }, t("beam.none")) };
+    const choice = context.live && forced(context);
+    if (!tree || !tree.nodes.length)
+      return { controls: [choice], body: h("p", { class: "empty" }, t("beam.none")) };
     const found = (/** @type {number | null | undefined} */ id) => tree?.nodes.find((each) => each.id === id);
     const node = found(state.node) ?? found(tree.winner) ?? tree.nodes[0];
     const selected = node.id;
@@ -149,6 +168,7 @@ export const beam = {
     return {
       controls: [
         h("span", { class: "soft" }, t("beam.legend", { size: tree.beam_size, nodes: tree.nodes.length })),
+        choice,
       ],
       body: h("div", { class: "split" }, h("div", { class: "scroll" }, shown), details(context, tree, node)),
       figure: shown,

@@ -3,6 +3,7 @@
 import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
 import { stacked } from "./figure.js";
+import { force, forced } from "./forcing.js";
 import { fixed, percent } from "./number.js";
 import { Player } from "./player.js";
 import { scalars } from "./scalars.js";
@@ -116,9 +117,16 @@ async function looking({ about, source, state, theme, t }, row) {
   return strips.flat();
 }
 
-/** The candidates, drawn. @param {Context} context @param {import("./source.js").Said} step */
-function candidates(context, { candidates: found, chosen }) {
-  const told = context.t("steps.candidates");
+/**
+ * The candidates, drawn; where there is a model to go on, each is another way.
+ * @param {Context} context
+ * @param {import("./source.js").Said} step
+ * @param {number} number
+ */
+function candidates(context, { candidates: found, chosen }, number) {
+  const { about, live, t } = context;
+  const told = t(live ? "steps.choose" : "steps.candidates");
+  const before = about.wanted.slice(0, number).map((each) => each.id);
   const part = scalars(context, {
     rows: found.map((each) => each.text),
     values: found.map((each) => each.probability),
@@ -126,6 +134,7 @@ function candidates(context, { candidates: found, chosen }) {
     selected: found.findIndex((each) => each.id === chosen?.id),
     most: 1,
     caption: told,
+    pick: live ? (row) => force(context, [...before, found[row].id]) : undefined,
   });
   return stacked([part], told);
 }
@@ -151,7 +160,7 @@ export const steps = {
     player.names = all.map((_, i) => i);
     const number = player.place(state);
     const step = all[number];
-    const figure = candidates(context, step);
+    const figure = candidates(context, step, number);
     const after = step.after === null ? t("steps.label") : t("steps.after", { token: step.after });
     const of = h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length }));
     const said = h(
@@ -170,7 +179,7 @@ export const steps = {
       step.after === null ? [] : await looking(context, number),
     );
     return {
-      controls: all.length > 1 ? [...player.buttons(context), of] : [],
+      controls: all.length > 1 ? [...player.buttons(context), of, context.live && forced(context)] : [],
       body: h(
         "div",
         { class: "steps" },

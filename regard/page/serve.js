@@ -1,81 +1,13 @@
-// The page of a server: a text to look at, and then the trace of it, whose name is in the address.
+// The page of a server: asks what it serves, and for a key where it wants one.
 
 import { Refused, ask, keepKey } from "./asking.js";
 import { h } from "./dom.js";
 import { languageOf, speaker } from "./i18n.js";
-import { start } from "./main.js";
-import { httpSource } from "./source_http.js";
+import { Live } from "./live.js";
+import { serve } from "./main.js";
+import { LIVE } from "./screens_live.js";
 
 const t = speaker(languageOf(navigator.languages));
-
-/** @typedef {{ id: string, task: string, directions: { source: string, target: string }[] }} Model */
-
-/**
- * What is asked for the trace of a text.
- * @param {FormData} given
- */
-function request(given) {
-  const told = Object.fromEntries([...given].filter(([, value]) => String(value).trim()));
-  const [model, to] = String(told.model ?? "").split(" ");
-  return {
-    source: told.source ?? "",
-    ...(told.target && { target: told.target }),
-    ...(model && { model }),
-    ...(to && { to }),
-  };
-}
-
-/** @param {Model[]} models */
-function choices(models) {
-  return models.flatMap(({ id, directions }) =>
-    directions.length
-      ? directions.map(({ source, target }) => ({
-          value: `${id} ${target}`,
-          text: `${id}: ${source} → ${target}`,
-        }))
-      : [{ value: id, text: id }],
-  );
-}
-
-/** @param {Model[]} models */
-function form(models) {
-  const problem = h("p", { class: "problem", role: "alert" });
-  const button = h("button", { class: "primary", type: "submit" }, t("ask.look"));
-  const field = (/** @type {string} */ name, /** @type {HTMLElement} */ input) =>
-    h("label", {}, t(`ask.${name}`), input);
-  const asked = h(
-    "form",
-    { class: "ask" },
-    h("h1", {}, t("ask")),
-    field("source", h("textarea", { name: "source", rows: 3, required: true, autofocus: true })),
-    field("target", h("textarea", { name: "target", rows: 2 })),
-    field(
-      "model",
-      h(
-        "select",
-        { name: "model" },
-        choices(models).map(({ value, text }) => h("option", { value }, text)),
-      ),
-    ),
-    button,
-    problem,
-  );
-  asked.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    button.toggleAttribute("disabled", true);
-    problem.textContent = "";
-    try {
-      const { trace_id: trace } = await (
-        await ask("/api/v1/traces", request(new FormData(/** @type {HTMLFormElement} */ (asked))))
-      ).json();
-      location.assign(`?trace=${encodeURIComponent(trace)}`);
-    } catch (refused) {
-      problem.textContent = refused instanceof Error ? refused.message : String(refused);
-      button.toggleAttribute("disabled", false);
-    }
-  });
-  return asked;
-}
 
 /** A field for the key that the server asks for. */
 function keyForm() {
@@ -101,27 +33,23 @@ function keyForm() {
   return asked;
 }
 
-async function begin() {
-  const trace = new URLSearchParams(location.search).get("trace");
-  if (trace) return start(httpSource(trace), "/");
-  const { models } = await (await ask("/api/v1/models")).json();
-  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches
-    ? "dark"
-    : "light";
-  document.body.replaceChildren(
-    h("header", { class: "bar" }, h("strong", { class: "brand" }, "regard")),
-    form(models),
+/** @param {Error} problem */
+function failed(problem) {
+  return h(
+    "div",
+    { class: "ask", role: "alert" },
+    h("h1", {}, t("failed")),
+    h("p", {}, problem.message),
+    h("button", { type: "button", class: "primary", onclick: () => location.reload() }, t("again")),
   );
 }
 
-begin().catch((problem) => {
-  const isKey = problem instanceof Refused && problem.status === 401;
-  const gone = h(
-    "div",
-    { class: "empty", role: "alert" },
-    h("strong", {}, t("failed")),
-    h("p", {}, problem.message),
-    h("a", { href: "/" }, t("ask")),
-  );
-  document.body.replaceChildren(isKey ? keyForm() : gone);
-});
+const night = matchMedia("(prefers-color-scheme: dark)").matches;
+document.documentElement.dataset.theme = night ? "dark" : "light";
+ask("/api/v1/models")
+  .then((answer) => answer.json())
+  .then(({ models }) => serve(LIVE, new Live(models)))
+  .catch((problem) => {
+    const wantsKey = problem instanceof Refused && [401, 403].includes(problem.status);
+    document.body.replaceChildren(wantsKey ? keyForm() : failed(problem));
+  });

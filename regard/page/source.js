@@ -63,6 +63,7 @@
  * @property {number | null} parent
  * @property {number} step
  * @property {number} rank
+ * @property {number} token Its id.
  * @property {string} text
  * @property {number} log_prob
  * @property {number} total

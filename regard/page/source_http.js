@@ -4,6 +4,18 @@ import { Refused, ask } from "./asking.js";
 import { decode } from "./tensor.js";
 
 /**
+ * Numbers that came as bytes.
+ * @param {Response} response
+ * @returns {Promise<import("./tensor.js").Tensor>}
+ */
+export async function received(response) {
+  const header = (/** @type {string} */ name) => response.headers.get(name) ?? "";
+  const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
+  const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
+  return { data, shape: header("X-Shape").split(",").map(Number) };
+}
+
+/**
  * @param {string} id The trace.
  * @param {string} [base]
  * @returns {import("./source.js").Source}
@@ -17,13 +29,8 @@ export function httpSource(id, base = "/api/v1/traces") {
     /** @type {string} */ what,
     /** @type {Record<string, string | number>} */ given = {},
   ) => (await asked(what, given)).json();
-  const attention = async (/** @type {Record<string, string | number>} */ given) => {
-    const response = await asked("/attention", given);
-    const header = (/** @type {string} */ name) => response.headers.get(name) ?? "";
-    const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
-    const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
-    return { data, shape: header("X-Shape").split(",").map(Number) };
-  };
+  const attention = async (/** @type {Record<string, string | number>} */ given) =>
+    received(await asked("/attention", given));
   return {
     describe: () => json(""),
     steps: () => json("/steps"),

@@ -19,11 +19,28 @@
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
+ *
+ * What only a server can answer for:
+ * @property {string} text The text to translate and to look at.
+ * @property {string} model
+ * @property {string} from
+ * @property {string} to The language to translate into.
+ * @property {string} target An output that was chosen instead of the best.
+ * @property {string} prefix Ids of tokens that the output must begin with.
+ * @property {string} whole Ids of all tokens of the output.
+ * @property {string} off Heads that are switched off, as `cross.1.3`.
+ * @property {number} effects Whether the effect of every head is shown.
+ * @property {string} other The text beside.
+ * @property {string} beside What is compared: `text` or `off`.
+ * @property {string} dims The dimensions of positions that are drawn as curves.
+ * @property {string} measure What is drawn of a run.
+ * @property {number} probe
+ * @property {number} moment The validation of a run that is shown; -1: the last.
  */
 
 /** @type {State} */
 export const DEFAULTS = {
-  screen: "map",
+  screen: "",
   kind: "",
   layer: -1,
   head: 0,
@@ -40,7 +57,25 @@ export const DEFAULTS = {
   table: 0,
   lang: "",
   theme: "auto",
+  text: "",
+  model: "",
+  from: "",
+  to: "",
+  target: "",
+  prefix: "",
+  whole: "",
+  off: "",
+  effects: 0,
+  other: "",
+  beside: "off",
+  dims: "0,8,16,24",
+  measure: "loss",
+  probe: 0,
+  moment: -1,
 };
+
+/** What belongs to one text, and is forgotten with it. */
+export const ANEW = { target: "", prefix: "", whole: "", query: -1, key: -1, step: 0, node: -1 };
 
 /**
  * The state as an address's hash; what is as usual is left out.
@@ -77,10 +112,11 @@ export function fromHash(hash) {
 /**
  * The nearest state that a trace has: a link made for another text still shows something.
  * @param {State} state
- * @param {import("./source.js").About} about
+ * @param {import("./source.js").About | null} about Null: nothing is known of the text yet.
  * @returns {State}
  */
 export function fitted(state, about) {
+  if (!about) return { ...state, theme: ["light", "dark"].includes(state.theme) ? state.theme : "auto" };
   const kinds = about.kinds.map((each) => each.kind);
   const kind =
     about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
@@ -110,7 +146,7 @@ export function fitted(state, about) {
 /** The one place where the state changes; whoever listens hears of it, and the address follows. */
 export class Store {
   /**
-   * @param {import("./source.js").About} about
+   * @param {import("./source.js").About | null} about
    * @param {string} lang The language where the address names none.
    */
   constructor(about, lang) {
@@ -131,13 +167,27 @@ export class Store {
     return { ...state, lang: ["en", "zh"].includes(state.lang) ? state.lang : this.lang };
   }
 
+  /** From now on another text is shown. @param {import("./source.js").About | null} about */
+  suit(about) {
+    this.about = about;
+    this.state = fitted(this.state, about);
+  }
+
   /** @param {Partial<State>} changes */
   set(changes) {
+    if (this.note(changes)) this.tell();
+  }
+
+  /**
+   * Change the state and the address, and tell nobody: whoever does so has drawn it already.
+   * @param {Partial<State>} changes
+   */
+  note(changes) {
     const before = toHash(this.state);
     const screen = this.state.screen;
     this.state = fitted({ ...this.state, ...changes }, this.about);
     const after = toHash(this.state);
-    if (after === before) return;
+    if (after === before) return false;
     try {
       const address = after || "#";
       if (screen === this.state.screen) history.replaceState(null, "", address);
@@ -145,7 +195,7 @@ export class Store {
     } catch {
       // A page inside a notebook's frame has no address of its own.
     }
-    this.tell();
+    return true;
   }
 
   /** @param {(state: State) => void} listener */

@@ -24,6 +24,8 @@ class Looked:
     to: str | None = None
     """The language to translate into."""
     beam: int | None = None
+    prefix: tuple[int, ...] = ()
+    """What it must begin with, where no target is given."""
 
 
 def traced(
@@ -72,7 +74,9 @@ def ablated(
 
 def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int) -> Trace:
     if looked.target is None:
-        return served.model.look(looked.source, to=looked.to, interventions=changes, beam_size=beam)
+        return served.model.look(
+            looked.source, to=looked.to, prefix=looked.prefix, interventions=changes, beam_size=beam
+        )
     return served.model.look(looked.source, looked.target, to=looked.to, interventions=changes)
 
 
@@ -80,6 +84,8 @@ def _check(service: Service, served: Served, looked: Looked) -> None:
     limits = service.limits
     if (looked.beam or 0) > limits.beam:
         raise bad_value(f"beam is {limits.beam} at most, and {looked.beam} was asked for.", "beam")
+    if looked.prefix and looked.target is not None:
+        raise bad_value("A target is given whole: leave out prefix, or target.", "prefix")
     for param, side in (("source", looked.source), ("target", looked.target)):
         if isinstance(side, str):
             if len(side) > limits.characters:

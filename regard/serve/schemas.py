@@ -179,6 +179,11 @@ class LookAsked(Asked):
     target: Text | list[Id] | None = Field(
         None, description="What it is to have written, or its token ids; by default what it would write."
     )
+    prefix: list[Id] | None = Field(
+        None,
+        max_length=4096,
+        description="Token ids that what it writes must begin with, instead of a target.",
+    )
     to: Code | None = Field(None, description="The language to translate into.")
     interventions: list[dict[str, Any]] = Field([], description="What to change inside of the model.")
     beam: int | None = Field(None, ge=1)

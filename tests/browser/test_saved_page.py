@@ -12,6 +12,7 @@ from regard.look.html import html
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
 from tests.browser.tables import numbers_on
+from tests.browser.waiting import drawn, until
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
@@ -31,22 +32,6 @@ def saved(trace, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "cat sat.html"
     path.write_text(html(trace), encoding="utf-8")
     return path
-
-
-def until(tab, condition):
-    """Wait for the page; its policy forbids Playwright's own way, which evaluates a string inside of it."""
-    for _ in range(500):
-        if tab.evaluate(condition):
-            return
-        tab.wait_for_timeout(20)
-    pytest.fail(f"never came: {condition}")
-
-
-def drawn(tab, act):
-    """Do something, and wait until the page has been drawn again."""
-    before = int(tab.get_attribute("body", "data-drawn"))
-    act()
-    until(tab, f"Number(document.body.dataset.drawn) > {before}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -81,6 +66,17 @@ def test_pointing_at_a_cell_says_who_looks_at_whom(opened, saved, trace):
     weight = trace.attention("cross", 2, 1)[1, 2]
     said = f"{trace.outputs[1].text} → {trace.inputs[2].text}: {weight:.3f}"
     assert tab.locator(".tip").inner_text() == said
+
+
+@pytest.mark.parametrize("view", ["lines", "arcs"])
+def test_there_is_a_line_for_each_weight_from_the_threshold_on(opened, saved, trace, view):
+    anchor = f"#screen=head&kind=encoder&layer=1&head=0&view={view}&threshold=0.15&query=2"
+    tab = opened(saved.as_uri() + anchor)
+    weights = trace.attention("encoder", 1, 0)
+    assert tab.locator("svg.figure path").count() == (weights >= 0.15).sum()
+    assert tab.locator("svg.figure path[stroke='#0072b2']").count() == (weights[2] >= 0.15).sum()
+    drawn(tab, lambda: tab.locator("svg.figure text").nth(4).click())
+    assert "query=4" in tab.url
 
 
 def test_a_link_shows_what_was_shown(opened, saved):

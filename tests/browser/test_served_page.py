@@ -1,79 +1,324 @@
-"""The page of a real server, in a real browser: it shows what the model does."""
+"""The page of a real server, in a real browser: it translates, and shows what the model does."""
+
+import json
+import re
+import shutil
+import subprocess
+from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
-from regard.bundle import save_bundle
+import regard
+from regard.config import TaskConfig
+from regard.look.interventions import HeadOff, Uniform
+from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
+from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.browser.tables import numbers_on
-from tests.look.traced import SOURCE, TARGET, model_of, subwords, trace_of
+from tests.browser.waiting import drawn, until
+from tests.engine import talking
 from tests.serve.running import running
 
 pytestmark = pytest.mark.slow
+SCREENS = [
+    "translate", "map", "head", "walk", "steps", "beam", "alignment",
+    "off", "compare", "positions", "training", "api",
+]  # fmt: skip
+SOURCE = talking.PAIRS["train"][0][0]
+OTHER = talking.PAIRS["train"][1][0]
+OFFLINE = "ERR_INTERNET_DISCONNECTED|Failed to fetch"
 
 
 @pytest.fixture(scope="session")
-def catalogue(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "small"
-    save_bundle(folder, model_of(torch.float32), subwords=subwords().model)
-    found = serve_models([folder], Metrics(), engine="torch", threads=1)
+def folder(tmp_path_factory):
+    """The folder of a run: a model, a journal, and probes."""
+    place = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_CACHE", str(place / "cache"))
+        talking.trained(place / "training", talking.learned(), task=TaskConfig(source="zh", target="en"))
+        run = place / "zh-en"
+        shutil.copytree(place / "training" / "trained", run / "best")
+        shutil.copy(place / "training" / "run" / "journal.jsonl", run)
+        model = regard.load(run / "best")
+        (run / "probes").mkdir()
+        for step, changes in enumerate([(Uniform(kind="cross", layer=0, head=2),), ()]):
+            probe = Probe.of_trace(model.look(SOURCE, "the third", interventions=changes))
+            write_probes(probe_file(run, 300 * step), [probe])
+        yield run
+
+
+@pytest.fixture(scope="session")
+def model(folder):
+    return regard.load(folder)
+
+
+@pytest.fixture(scope="session")
+def catalogue(folder):
+    found = serve_models([folder], Metrics(), threads=1)
     yield found
     found.close()
 
 
-def look_at(tab, source, target=""):
-    tab.fill("textarea[name=source]", source)
-    tab.fill("textarea[name=target]", target)
-    tab.click("button[type=submit]")
-    tab.wait_for_selector("body[data-drawn]")
+@pytest.fixture(scope="session")
+def server(catalogue):
+    with running(catalogue) as found:
+        yield found
 
 
-def test_a_text_is_traced_and_shown(opened, catalogue):
-    trace = trace_of(model_of(torch.float32))
-    with running(catalogue) as server:
-        tab = opened(server.url, wait_for="form")
-        look_at(tab, SOURCE, TARGET)
-        assert [chip.inner_text() for chip in tab.locator("[id^=outputs-]").all()] == trace.outputs.texts
-        for screen in ("map", "head", "walk", "steps", "alignment"):
-            tab.goto(tab.url.partition("#")[0] + f"#screen={screen}&kind=cross&layer=2&head=1&query=2")
-            tab.wait_for_selector(f"#screen-{screen}[aria-current=page]")
-            assert tab.locator("main .empty").count() == 0
-        tab.goto(tab.url.partition("#")[0] + "#screen=head&kind=cross&layer=2&head=1&table=1&lang=en")
-        tab.wait_for_selector(".table")
-        np.testing.assert_allclose(numbers_on(tab), trace.attention("cross", 2, 1), atol=6e-4)
+def at(server, **state):
+    return f"{server.url}/#" + "&".join(f"{name}={quote(str(value))}" for name, value in state.items())
 
 
-def test_what_was_searched_for_has_a_tree(opened, catalogue):
-    with running(catalogue) as server:
-        tab = opened(server.url, wait_for="form")
-        look_at(tab, SOURCE)
-        tab.click("#screen-beam")
-        tab.wait_for_selector("svg [data-node]")
+def typed(tab, text):
+    """Write a text, and wait until its translation has said where its words come from."""
+    tab.fill("#text", text)
+    until(tab, "document.querySelector('#output .word') && !document.querySelector('#output[aria-busy]')")
 
 
-def test_a_text_that_is_refused_says_why_and_stays(opened, catalogue):
-    with running(catalogue) as server:
-        tab = opened(server.url, wait_for="form", expected="413|422|400")
-        tab.fill("textarea[name=source]", "猫" * 100_000)
-        tab.click("button[type=submit]")
-        tab.wait_for_selector(".problem:not(:empty)")
-        assert tab.input_value("textarea[name=source]").startswith("猫")
+def best(model, text):
+    return model.translate(text, n_best=4)
 
 
-def test_a_trace_that_is_gone_is_said_to_be(opened, catalogue):
-    with running(catalogue) as server:
-        tab = opened(f"{server.url}/?trace=nonesuch", wait_for=".empty[role=alert] a", expected="404")
-        assert tab.locator(".empty p").inner_text()
+def test_a_text_is_translated_as_it_is_typed(opened, server, model):
+    tab = opened(server.url)
+    assert tab.locator("#look").is_disabled()
+    typed(tab, SOURCE)
+    found = best(model, SOURCE)
+    assert tab.locator("#output").inner_text() == found.text
+    assert tab.locator(".others li span[dir]").all_inner_texts() == [each.text for each in found.alternatives]
+    assert quote(SOURCE[0]) in tab.url
+    typed(tab, OTHER)
+    until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
+
+
+def test_pointing_at_a_word_lights_up_where_it_comes_from(opened, server, model):
+    tab = opened(server.url)
+    typed(tab, SOURCE)
+    links = model.translate(SOURCE, n_best=4, alignment=True).alignment
+    for i, link in enumerate(links):
+        word = tab.locator("#output .word").nth(i)
+        word.hover()
+        assert word.inner_text() == link.target
+        assert tab.locator(".mirror mark").inner_text() == link.source
+        assert f"{link.target} ← {link.source}" in tab.locator(".tip").inner_text()
+    tab.focus("#output")
+    tab.keyboard.press("ArrowRight")
+    assert links[0].target in tab.locator(".status").inner_text()
+
+
+def test_what_the_model_was_not_sure_of_is_dotted(opened, server, model):
+    tab = opened(server.url)
+    doubtful = "零点零" * 4  # nothing that it has learned
+    typed(tab, doubtful)
+    until(tab, "document.querySelector('.doubtful')")
+    scores = model.translate(doubtful, n_best=4, token_scores=True).token_scores
+    assert min(scores[:-1]) < np.log(0.5)
+
+
+def test_looking_inside_shows_the_trace_and_the_address_brings_it_back(opened, server, model):
+    tab = opened(server.url)
+    typed(tab, SOURCE)
+    drawn(tab, lambda: tab.click("#look"))
+    until(tab, "document.querySelectorAll('.thumb').length > 0")
+    trace = model.look(SOURCE, beam_size=4)
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == trace.outputs.texts
+    tab.click("#thumb-cross-0-2")
+    until(tab, "document.querySelector('#screen-head').ariaCurrent === 'page'")
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    np.testing.assert_allclose(numbers_on(tab), trace.attention("cross", 0, 2), atol=6e-4)
+    address, text = tab.url, tab.locator("main").inner_text()
+    again = opened(address)
+    until(again, "document.querySelector('.table')")
+    assert again.locator("main").inner_text() == text
+
+
+def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
+    tab = opened(at(server, screen="head", text=SOURCE, lang="en"), expected="404")
+    kept = server.service.inspector.traces
+    for trace in list(kept._kept):
+        kept.drop(trace)
+    drawn(tab, lambda: tab.keyboard.press("."))
+    assert tab.locator("main .empty").count() == 0
+    drawn(tab, lambda: tab.click("#screen-beam"))
+    tab.wait_for_selector("svg [data-node]")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_screen_is_drawn_in_both_languages_and_on_a_phone(opened, server, screen, language):
+    more = {"off": "cross.0.1", "effects": 1} if screen in ("off", "compare") else {}
+    tab = opened(at(server, screen=screen, lang=language, text=SOURCE, theme="dark", **more))
+    until(tab, f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'")
+    assert bool(re.search("[\u4e00-\u9fff]", tab.locator("h1").inner_text())) == (language == "zh")
+    assert tab.locator("main .empty").count() == 0
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
+    tab.set_viewport_size({"width": 390, "height": 800})
+    drawn(tab, lambda: tab.click("#language"))
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_screens_without_a_text_say_what_to_do(opened, server):
+    tab = opened(at(server, screen="walk", lang="en"))
+    assert "nothing to look at" in tab.locator("main .empty").inner_text()
+    drawn(tab, lambda: tab.click("main .empty button"))
+    assert tab.locator("#text").is_visible()
+
+
+def test_a_walk_over_http(opened, server, model):
+    tab = opened(at(server, screen="walk", text=SOURCE, kind="cross", layer=0, head=1, query=1, lang="en"))
+    walk = model.look(SOURCE, beam_size=4).walk("cross", 0, 1, 1)
+    assert tab.locator(".sentence").inner_text() == walk[0].english
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert tab.locator(".sentence").inner_text() == walk[1].english
+
+
+def test_another_candidate_leads_another_way(opened, server, model):
+    tab = opened(at(server, screen="steps", text=SOURCE, lang="en"))
+    trace = model.look(SOURCE, beam_size=4)
+    second = trace.candidates(0)[1]
+    drawn(tab, lambda: tab.locator("main svg.figure g[cursor=pointer]").nth(1).click())
+    forced = model.look(SOURCE, beam_size=4, prefix=[second.id])
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == forced.outputs.texts
+    assert second.text in tab.locator(".forced").inner_text()
+    drawn(tab, lambda: tab.click("#free"))
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == trace.outputs.texts
+
+
+def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
+    tree = model.look(SOURCE, beam_size=4).beam
+    fallen = next(node for node in tree.nodes if node.fate == "pruned" and node.step == 1)
+    tab = opened(at(server, screen="beam", text=SOURCE, node=fallen.id, lang="en"))
+    drawn(tab, lambda: tab.click("#force"))
+    forced = model.look(SOURCE, beam_size=4, prefix=tree.ids(fallen.id))
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == forced.outputs.texts
+    assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
+
+
+def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
+    tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    for head in range(3):
+        drawn(tab, lambda head=head: tab.click(f"[id='off-cross.0.{head}']"))
+    off = [HeadOff(kind="cross", layer=0, head=head) for head in range(3)]
+    changed = model.look(SOURCE, interventions=off, beam_size=4).outputs.text
+    shown = tab.locator("aside .rewritten")
+    assert (
+        shown.evaluate(
+            "p => [...p.childNodes].filter(n => n.tagName !== 'DEL').map(n => n.textContent).join('')"
+        )
+        == changed
+    )
+    assert tab.locator("[id='off-cross.0.1']").get_attribute("aria-pressed") == "true"
+    tab.focus("[id='off-cross.0.1']")
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert tab.locator("[id='off-cross.0.1']").get_attribute("aria-pressed") == "false"
+    drawn(tab, lambda: tab.click("#effects"))
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    effects = model.head_effects(model.look(SOURCE, beam_size=4))
+    expected = np.concatenate([effects[kind].ravel() for kind in ("encoder", "decoder", "cross")])
+    np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
+
+
+def test_two_traces_beside_each_other(opened, server):
+    tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", lang="en"))
+    assert tab.locator("main svg.figure").count() == 2
+    assert (
+        float(tab.locator(".aparts tr").first.locator("button").first.inner_text()) == 0
+    )  # below what is off
+    drawn(tab, lambda: tab.click("#choose-text"))
+    tab.fill("#other", OTHER)
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert OTHER in tab.locator("main section").nth(1).inner_text()
+
+
+def test_positions_are_those_of_the_model(opened, server, model):
+    tab = opened(at(server, screen="positions", dims="0,5", table=1, lang="en"))
+    positions = model.positions(64)
+    shown = numbers_on(tab)
+    np.testing.assert_allclose(shown[:, :2], positions[:, [0, 5]], atol=6e-4)
+    products = positions @ positions.T
+    expected = [np.diagonal(products, i).mean() for i in range(64)]
+    np.testing.assert_allclose(shown[:, 2], expected, atol=6e-3)
+
+
+def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
+    run = shutil.copytree(folder, tmp_path / "live")
+    catalogue = serve_models([run], Metrics(), threads=1)
+    with running(catalogue) as live:
+        tab = opened(at(live, screen="training", kind="cross", layer=0, head=2, lang="en"))
+        assert "300 steps" in tab.locator(".controls").first.inner_text()
+        with (run / "journal.jsonl").open("a") as file:
+            file.write('{"step": 301, "loss": 0.5, "tokens": 9, "learning_rate": 0.1, "seconds": 99}\n')
+        until(tab, "document.querySelector('.controls').textContent.includes('301 steps')")
+        last = tab.locator(".played svg.figure").inner_html()
+        drawn(tab, lambda: tab.click("#play"))
+        until(tab, "document.querySelector('.slider output').textContent === 'step 0'")
+        assert tab.locator(".played svg.figure").inner_html() != last
+        until(tab, "document.querySelector('.slider output').textContent === 'step 300'")
+    catalogue.close()
+
+
+def test_requests_can_be_copied_and_sent(opened, server, model):
+    hostile = '三月\'; "$(echo hurt)" \\ 五日'
+    tab = opened(at(server, screen="api", text=hostile, lang="en"))
+    command = tab.locator("pre").first.inner_text()
+    told = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert json.loads(told)["items"][0]["text"] == model.translate(hostile, n_best=3).text
+    program = tab.locator("pre").nth(1).inner_text()
+    said = subprocess.run(["python3", "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == model.translate(hostile, n_best=3).text.strip()
+
+
+@pytest.mark.parametrize("screen", ["map", "head", "walk", "steps", "beam", "off", "positions", "training"])
+def test_figures_can_be_saved(opened, server, screen, tmp_path):
+    tab = opened(at(server, screen=screen, text=SOURCE, kind="cross"))
+    with tab.expect_download() as got:
+        tab.click("#save-svg")
+    got.value.save_as(tmp_path / "figure.svg")
+    assert "<svg" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
+
+
+def test_a_server_that_goes_away_is_waited_for(opened, server, model):
+    tab = opened(server.url, expected=OFFLINE)
+    typed(tab, SOURCE)
+    tab.context.set_offline(True)
+    tab.fill("#text", OTHER)
+    until(tab, "!document.querySelector('.lost').hidden")
+    assert tab.locator(".lost").inner_text()
+    assert tab.input_value("#text") == OTHER
+    tab.context.set_offline(False)
+    until(tab, "document.querySelector('.lost').hidden")
+    until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
+
+
+def test_what_is_refused_is_said_and_the_text_stays(opened, catalogue):
+    with running(catalogue, limits=Limits(characters=50)) as small:
+        tab = opened(small.url, expected="413")
+        tab.fill("#text", "三" * 60)
+        until(tab, "document.querySelector('.status.problem')?.textContent.includes('50 characters')")
+        assert tab.input_value("#text") == "三" * 60
+
+
+def test_a_text_that_looks_like_a_script_is_only_shown(opened, server):
+    hostile = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+    for screen in SCREENS:
+        tab = opened(at(server, screen=screen, lang="en", text=hostile, other=hostile, beside="text"))
+        until(tab, f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'")
+        assert tab.evaluate("window.hurt") is None
+        tab.close()
 
 
 def test_a_key_is_asked_for_and_kept(opened, catalogue, tmp_path):
     secret = new_key(tmp_path / "keys", "reader")
-    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
-        tab = opened(server.url, wait_for="input[name=key]", expected="401")
+    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as closed:
+        tab = opened(closed.url, wait_for="input[name=key]", expected="401")
         tab.fill("input[name=key]", secret)
         tab.click("button[type=submit]")
-        tab.wait_for_selector("textarea[name=source]")
-        look_at(tab, SOURCE, TARGET)
+        tab.wait_for_selector("#text")
+        typed(tab, SOURCE)
+        drawn(tab, lambda: tab.click("#look"))
+        tab.wait_for_selector(".thumb")

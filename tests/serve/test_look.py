@@ -82,6 +82,23 @@ def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
     assert forced["wanted"][0]["id"] == node.token
 
 
+def test_an_output_can_be_made_to_begin_another_way(server, trace):
+    source = trace.inputs.text
+    tree = trace.beam
+    fallen = next(node for node in tree.nodes if node.fate == "pruned" and node.step == 1)
+    prefix = list(tree.ids(fallen.id))
+    forced = server.post("/api/v1/traces", source=source, prefix=prefix, beam=4).json()
+    assert [each["id"] for each in forced["wanted"]][:2] == prefix
+    assert len(forced["wanted"]) > 2
+    alone = server.post(
+        "/api/v1/traces", source=source, target=[each["id"] for each in forced["wanted"][:-1]]
+    )
+    assert alone.json()["wanted"] == forced["wanted"]
+    both = server.post("/api/v1/traces", source=source, prefix=prefix, target="May")
+    assert (both.status_code, both.json()["error"]["param"]) == (422, "prefix")
+    assert server.post("/api/v1/traces", source=source, prefix=[10**6]).status_code == 422
+
+
 def test_interventions_are_made_and_bad_ones_are_refused(server, sources):
     off = [{"op": "head-off", "kind": "cross", "layer": 0, "head": 1}]
     plain = server.post("/api/v1/traces", source=sources[0], target="the third").json()

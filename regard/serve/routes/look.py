@@ -29,7 +29,7 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
     served = service.catalogue.choose(body.model)
-    looked = Looked(body.source, body.target, body.to, body.beam)
+    looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
     changes = from_json(body.interventions)
 
     def work(job: Job) -> Kept:

@@ -1,0 +1,197 @@
+// Curves over one axis: lines told apart by colour and dash, with numbers at the pointer.
+
+import { s } from "./dom.js";
+import { label } from "./figure.js";
+import { textWidth } from "./layout.js";
+import { short } from "./number.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+/** @typedef {import("./figure.js").Part} Part */
+/** @typedef {{ name: string, points: [number, number][], faint?: boolean }} Line */
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
+const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+const DOTTED = 24; // points of a line that are few enough to be seen each
+const DRAWN = 600; // points of a line: a screen has no more
+
+/**
+ * Round numbers between two, about as many as wanted.
+ * @param {number} least
+ * @param {number} most
+ * @param {number} count
+ */
+export function ticks(least, most, count) {
+  const rough = (most - least) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
+  const first = Math.ceil(least / step - 1e-9);
+  const last = Math.floor(most / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/**
+ * Fewer points, the mean of neighbours each; the last one stays what it is.
+ * @param {[number, number][]} points
+ * @param {number} most
+ * @returns {[number, number][]}
+ */
+export function thinned(points, most) {
+  if (points.length <= most) return points;
+  const size = points.length / (most - 1);
+  const means = Array.from({ length: most - 1 }, (_, i) => {
+    const some = points.slice(
+      Math.floor(i * size),
+      Math.max(Math.floor((i + 1) * size), Math.floor(i * size) + 1),
+    );
+    const mean = (/** @type {0 | 1} */ axis) => some.reduce((sum, each) => sum + each[axis], 0) / some.length;
+    return /** @type {[number, number]} */ ([mean(0), mean(1)]);
+  });
+  return [...means, points[points.length - 1]];
+}
+
+/**
+ * How a line is drawn: no two alike, also to those who see no colours.
+ * @param {Record<string, string>} palette
+ * @param {number} i
+ * @param {boolean} [faint]
+ */
+const lineLook = (palette, i, faint = false) => ({
+  stroke: [palette.blue, palette.orange, palette.green, palette.purple][i % 4],
+  "stroke-dasharray": faint ? "" : DASHES[i % 4],
+  "stroke-width": faint ? 1.2 : 2.2,
+  opacity: faint ? 0.6 : 1,
+});
+
+/**
+ * @param {Context} context
+ * @param {object} given
+ * @param {string} given.title
+ * @param {string} given.across What the horizontal axis is.
+ * @param {Line[]} given.lines
+ * @param {number} [given.width]
+ * @param {number} [given.height]
+ * @param {number} [given.mark] A place on the horizontal axis.
+ * @returns {Part}
+ */
+export function chart({ palette, tip }, { title, across, lines, width = 640, height = 260, mark }) {
+  const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
+  const all = shown.flatMap((line) => line.points);
+  const [xs, ys] = [all.map(([x]) => x), all.map(([, y]) => y)];
+  const range = (/** @type {number[]} */ values) => [Math.min(...values), Math.max(...values)];
+  const [x0, x1] = xs.length ? range(xs) : [0, 1];
+  const [low, high] = ys.length ? range(ys) : [0, 1];
+  const room = (high - low || Math.abs(high) || 1) * 0.05;
+  const [y0, y1] = [low >= 0 && low < (high - low) * 0.5 ? 0 : low - room, high + room];
+  const [wide, tall] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
+  const atX = (/** @type {number} */ x) => LEFT + ((x - x0) / (x1 - x0 || 1)) * wide;
+  const atY = (/** @type {number} */ y) => TOP + tall - ((y - y0) / (y1 - y0 || 1)) * tall;
+  const text = { "font-size": 11, fill: palette.soft };
+  const rules = [
+    ...ticks(y0, y1, 6).map((y) => [
+      s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
+      label(short(y).replace(/\.?0+$/, ""), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
+    ]),
+    ...ticks(x0, x1, wide / 80).map((x) => [
+      label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
+    ]),
+  ];
+  const paths = shown.map((line, i) =>
+    s("path", {
+      d: line.points.map(([x, y], j) => `${j ? "L" : "M"}${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`).join(""),
+      fill: "none",
+      "stroke-linejoin": "round",
+      ...lineLook(palette, i, line.faint),
+    }),
+  );
+  const dots = shown.flatMap((line, i) =>
+    line.points.length > DOTTED
+      ? []
+      : line.points.map(([x, y]) =>
+          s("circle", { cx: atX(x), cy: atY(y), r: 3, fill: lineLook(palette, i).stroke }),
+        ),
+  );
+  const cursor = s("line", { y1: TOP, y2: TOP + tall, stroke: palette.soft, visibility: "hidden" });
+  const field = s("rect", { x: LEFT, y: TOP, width: wide, height: tall, fill: "transparent" });
+  field.addEventListener("mousemove", (event) => {
+    const box = field.getBoundingClientRect();
+    const x = x0 + ((event.clientX - box.left) / box.width) * (x1 - x0);
+    const near = shown.map((line) => nearest(line.points, x)).filter((point) => point !== null);
+    if (!near.length) return;
+    for (const end of ["x1", "x2"]) cursor.setAttribute(end, String(atX(near[0][0])));
+    cursor.setAttribute("visibility", "visible");
+    const told = shown.flatMap((line) => {
+      const point = nearest(line.points, x);
+      return point ? [`${line.name} ${short(point[1])}`] : [];
+    });
+    tip.show(`${across} ${short(near[0][0]).replace(/\.?0+$/, "")}: ${told.join(" · ")}`, event);
+  });
+  field.addEventListener("mouseleave", () => {
+    cursor.setAttribute("visibility", "hidden");
+    tip.hide();
+  });
+  const place =
+    mark === undefined
+      ? null
+      : s("line", {
+          x1: atX(mark),
+          x2: atX(mark),
+          y1: TOP,
+          y2: TOP + tall,
+          stroke: palette.orange,
+          "stroke-width": 1.5,
+        });
+  const node = s(
+    "g",
+    {},
+    label(title, 0, 10, { "font-size": 13, "font-weight": 600, fill: palette.ink }),
+    rules.flat(),
+    s("line", { x1: LEFT, x2: LEFT + wide, y1: TOP + tall, y2: TOP + tall, stroke: palette.line }),
+    label(across, LEFT + wide, TOP + tall + 31, { ...text, "text-anchor": "end" }),
+    paths,
+    dots,
+    place,
+    cursor,
+    field,
+  );
+  return { node, width, height };
+}
+
+/**
+ * @param {[number, number][]} points In order.
+ * @param {number} x
+ */
+function nearest(points, x) {
+  if (!points.length) return null;
+  return points.reduce((best, each) => (Math.abs(each[0] - x) < Math.abs(best[0] - x) ? each : best));
+}
+
+/**
+ * How wide a chart can be: as wide as wanted, or as the window.
+ * @param {number} wanted
+ */
+export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
+
+/**
+ * What the lines of a chart are.
+ * @param {Context} context
+ * @param {Line[]} lines
+ * @param {number} width
+ * @returns {Part}
+ */
+export function legend({ palette }, lines, width) {
+  const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
+  const columns = Math.max(1, Math.floor(width / wide));
+  const entries = lines.map(({ name, faint }, i) => {
+    const x = (i % columns) * wide;
+    const y = 8 + Math.floor(i / columns) * 20;
+    return [
+      s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, i, faint) }),
+      label(name, x + 34, y, { "font-size": 12, fill: palette.ink }),
+    ];
+  });
+  return {
+    node: s("g", {}, entries.flat()),
+    width: wide * Math.min(columns, lines.length),
+    height: 20 * Math.ceil(lines.length / columns),
+  };
+}

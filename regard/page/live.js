@@ -1,0 +1,181 @@
+// The server behind the page: its models and their directions, translations, and traces made when needed.
+
+import { Refused, ask } from "./asking.js";
+import { remembered } from "./source.js";
+import { httpSource } from "./source_http.js";
+
+/** @typedef {import("./store.js").State} State */
+/** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
+/** @typedef {{ model: string, from: string, to: string }} Way */
+/**
+ * @typedef {object} Model
+ * @property {string} id
+ * @property {{ source: string, target: string }[]} directions
+ * @property {Record<string, any>} config
+ * @property {string} weights_hash
+ * @property {boolean} run
+ */
+
+const KEPT = 6; // traces that a reader may want to go back to
+
+/** @param {string} ids */
+const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
+
+/**
+ * Heads that are switched off, as the address writes them: `cross.1.3,encoder.0.2`.
+ * @param {string} off
+ */
+export function headsOff(off) {
+  return off
+    .split(",")
+    .map((each) => /^(encoder|decoder|cross)\.(\d+)\.(\d+)$/.exec(each))
+    .filter((found) => found !== null)
+    .map(([, kind, layer, head]) => ({ op: "head-off", kind, layer: Number(layer), head: Number(head) }));
+}
+
+export class Live {
+  /** @param {Model[]} models */
+  constructor(models) {
+    this.models = models;
+    /** @type {Way[]} */
+    this.ways = models.flatMap(({ id, directions }) =>
+      directions.length
+        ? directions.map(({ source, target }) => ({ model: id, from: source, to: target }))
+        : [{ model: id, from: "", to: "" }],
+    );
+    /** @type {Map<string, Promise<Opened>>} */
+    this.traces = new Map();
+  }
+
+  /**
+   * The way that the state names, or the nearest.
+   * @param {Pick<State, "model" | "from" | "to">} state
+   */
+  way({ model, from, to }) {
+    const of = this.ways.filter((way) => way.model === model);
+    const exact = of.find((way) => way.from === from && way.to === to);
+    return exact ?? of[0] ?? this.ways[0];
+  }
+
+  /** @param {State} state */
+  model(state) {
+    return /** @type {Model} */ (this.models.find((each) => each.id === this.way(state).model));
+  }
+
+  /** The sizes of a model, as a trace of it tells them. @param {State} state */
+  described(state) {
+    const { config, weights_hash } = this.model(state);
+    const d_k = config.d_k ?? config.d_model / config.n_heads;
+    const none = { interventions: [], engine: "", hash: "–" };
+    return { architecture: config.architecture, sizes: { ...config, d_k }, weights_hash, ...none };
+  }
+
+  /**
+   * What is asked for the translation of a text.
+   * @param {State} state
+   * @param {object} [more]
+   */
+  asked(state, more = {}) {
+    const { model, from, to } = this.way(state);
+    return { text: state.text, model, ...(from && { source: from }), ...(to && { target: to }), ...more };
+  }
+
+  /**
+   * @param {State} state
+   * @param {object} more
+   * @param {AbortSignal} [signal]
+   */
+  async translate(state, more, signal) {
+    return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+  }
+
+  /**
+   * What is asked for the trace of a text.
+   * @param {State} state
+   */
+  looked({ text, target, prefix, whole, ...state }) {
+    const { model, to } = this.way(state);
+    const given = whole || target;
+    return {
+      source: text,
+      model,
+      ...(to && { to }),
+      ...(given && { target: whole ? numbers(whole) : target }),
+      ...(prefix && !given && { prefix: numbers(prefix) }),
+    };
+  }
+
+  /**
+   * The trace of the text that the state names; null where it names none.
+   * @param {State} state
+   * @param {object} [more] What else is asked for.
+   * @returns {Promise<Opened | null>}
+   */
+  async trace(state, more = {}) {
+    if (!state.text.trim()) return null;
+    const body = { ...this.looked(state), ...more };
+    const key = JSON.stringify(body);
+    const found = this.traces.get(key) ?? opened(body);
+    this.traces.delete(key);
+    this.traces.set(key, found); // the last that was asked for goes last
+    if (this.traces.size > KEPT) this.traces.delete([...this.traces.keys()][0]);
+    found.catch(() => this.traces.delete(key));
+    return found;
+  }
+
+  /**
+   * What becomes of a text without some heads, and what each head is worth for it.
+   * @param {State} state
+   * @param {object} asked
+   */
+  async ablate(state, asked) {
+    const { model, to } = this.way(state);
+    const body = { source: state.text, model, ...(to && { to }), ...asked };
+    const key = JSON.stringify(["ablate", body]);
+    const found = this.traces.get(key) ?? ask("/api/v1/ablate", body).then((answer) => answer.json());
+    this.traces.set(key, found);
+    found.catch(() => this.traces.delete(key));
+    return /** @type {Promise<any>} */ (found);
+  }
+}
+
+/**
+ * Make a trace, and make it again when the server has let go of it.
+ * @param {object} body
+ * @returns {Promise<Opened>}
+ */
+async function opened(body) {
+  const make = async () => (await ask("/api/v1/traces", body)).json();
+  const { trace_id: first, ...about } = await make();
+  let current = httpSource(first);
+  /** @type {Promise<void> | null} */
+  let renewing = null;
+  const renew = async () => {
+    current = httpSource((await make()).trace_id);
+    renewing = null;
+  };
+  const gone = (/** @type {unknown} */ problem) => problem instanceof Refused && problem.status === 404;
+  const again = async (/** @type {string} */ name, /** @type {any[]} */ given) => {
+    renewing ??= renew();
+    await renewing;
+    return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
+  };
+  const asked =
+    (/** @type {string} */ name) =>
+    async (/** @type {any[]} */ ...given) => {
+      try {
+        const found = await current[/** @type {"walk"} */ (name)](
+          .../** @type {[any, any, any, any]} */ (given),
+        );
+        if (found === null) await current.describe(); // nothing to show, or nothing there any more?
+        return found;
+      } catch (problem) {
+        if (!gone(problem)) throw problem;
+        return again(name, given);
+      }
+    };
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment"];
+  const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
+  const whole = { ...source, describe: async () => about, precision: () => current.precision() };
+  return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };
+}

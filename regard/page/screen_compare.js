@@ -1,0 +1,202 @@
+// Two traces beside each other: the model intact and without some heads, or two sentences.
+
+import { matrixFigure } from "./matrix_figure.js";
+import { css, on, shade } from "./colour.js";
+import { meanDistance } from "./comparing.js";
+import { placeControls, segments } from "./controls.js";
+import { difference } from "./difference.js";
+import { h } from "./dom.js";
+import { headsOff } from "./live.js";
+import { fixed } from "./number.js";
+import { mayAttend } from "./source.js";
+import { at } from "./tensor.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+/** @typedef {import("./live.js").Opened} Opened */
+
+/** The ids of what was written. @param {import("./source.js").About} about */
+const written = (about) => about.wanted.slice(0, -1).map((each) => each.id);
+
+/** @param {import("./source.js").About} about */
+const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob, 0);
+
+/**
+ * What is beside: the same output without some heads, or another text; null where nothing was chosen.
+ * @param {Context} context
+ * @returns {Promise<Opened | null>}
+ */
+async function beside({ about, live, state }) {
+  if (state.beside === "text")
+    return live.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
+  const interventions = headsOff(state.off);
+  if (!interventions.length) return null;
+  return live.trace({ ...state, prefix: "", target: "" }, { target: written(about), interventions });
+}
+
+/**
+ * One of the two, at the place that is chosen.
+ * @param {Context} context
+ * @param {Opened} opened
+ */
+async function column(context, { source, about }) {
+  const { state, store, t } = context;
+  const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
+  const matrix = await source.matrix(kind.kind, state.layer, state.head, "weights");
+  const [queries, keys] = [about[kind.queries].tokens, about[kind.keys].tokens];
+  return matrixFigure(context, {
+    matrix,
+    rows: queries.map((token) => token.text),
+    columns: keys.map((token) => token.text),
+    may: (query, key) => mayAttend(kind, query, key),
+    row: Math.min(state.query, queries.length - 1),
+    column: -1,
+    pick: (query) => store.set({ query }),
+    say: (query, key) =>
+      `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
+    told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer + 1}, ${t("head.number")} ${state.head + 1}`,
+  });
+}
+
+/**
+ * How far every head looks elsewhere; only where both read and wrote the same.
+ * @param {Context} context
+ * @param {Opened} one
+ * @param {Opened} other
+ */
+async function apart({ state, store, t, theme }, one, other) {
+  const rows = await Promise.all(
+    one.about.kinds.flatMap((kind) =>
+      Array.from({ length: kind.layers }, async (_, layer) => {
+        const [a, b] = await Promise.all([one, other].map(({ source }) => source.heads(kind.kind, layer)));
+        const cells = Array.from({ length: kind.heads }, (_, head) => {
+          const value = meanDistance(at(a, head), at(b, head));
+          const colour = shade(value, 1, theme);
+          return h(
+            "td",
+            {},
+            h(
+              "button",
+              {
+                type: "button",
+                class: "apart",
+                style: { "background-color": css(colour), color: on(colour) },
+                "aria-current":
+                  kind.kind === state.kind && layer === state.layer && head === state.head && "true",
+                onclick: () => store.set({ kind: kind.kind, layer, head, query: -1 }),
+              },
+              fixed(value, 2),
+            ),
+          );
+        });
+        return h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, `${t(`kind.${kind.kind}`)} · ${t("layer")} ${layer + 1}`),
+          cells,
+        );
+      }),
+    ),
+  );
+  return h(
+    "section",
+    { class: "aparts" },
+    h("h2", {}, t("compare.apart")),
+    h("p", { class: "soft" }, t("compare.apart.note")),
+    h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, rows))),
+  );
+}
+
+/** What the controls of this screen choose between. @param {Context} context */
+function choices({ state, store, t }) {
+  const choice = (/** @type {string} */ value) => ({ value, text: t(`compare.${value}`) });
+  const field = h("input", {
+    id: "other",
+    type: "text",
+    value: state.other,
+    placeholder: t("compare.write"),
+    "aria-label": t("compare.text"),
+    onchange: (/** @type {Event} */ event) =>
+      store.set({ other: /** @type {HTMLInputElement} */ (event.target).value }),
+  });
+  return [
+    segments(t("compare"), ["off", "text"].map(choice), state.beside, (value) =>
+      store.set({ beside: value }),
+    ),
+    state.beside === "text" && field,
+    state.beside === "off" &&
+      h(
+        "button",
+        { id: "to-off", type: "button", onclick: () => store.set({ screen: "off" }) },
+        t("compare.choose"),
+      ),
+  ];
+}
+
+/**
+ * A text over its log-probability; where another is beside, with what changed.
+ * @param {Context} context
+ * @param {string} title
+ * @param {Opened} opened
+ * @param {string} [before]
+ */
+function heading({ t }, title, { about }, before) {
+  const { text } = about.outputs;
+  const marks = { same: "span", gone: "del", new: "ins" };
+  return [
+    h("h2", {}, title),
+    h("p", { class: "soft", dir: "auto" }, about.inputs.text),
+    h(
+      "p",
+      { class: "rewritten", dir: "auto" },
+      before === undefined || before === text
+        ? text
+        : difference(before, text).map((part) => h(marks[part.change], {}, part.text)),
+    ),
+    h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(likely(about), 3) })),
+  ];
+}
+
+/** @type {import("./frame.js").Screen} */
+export const compare = {
+  id: "compare",
+  sign: "◧",
+  render: async (context) => {
+    const { about, source, state, t } = context;
+    const one = { source, about };
+    const other = await beside(context);
+    const controls = [...choices(context), ...placeControls(context)];
+    if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
+    const same = state.beside === "off";
+    const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
+    return {
+      controls,
+      body: h(
+        "div",
+        { class: "compare" },
+        h(
+          "div",
+          { class: "split even" },
+          h(
+            "section",
+            {},
+            heading(context, t(same ? "off.intact" : "compare.one"), one),
+            h("div", { class: "scroll" }, left),
+          ),
+          h(
+            "section",
+            {},
+            heading(
+              context,
+              same ? t("off.without", { count: headsOff(state.off).length }) : t("compare.other"),
+              other,
+              same ? undefined : about.outputs.text,
+            ),
+            h("div", { class: "scroll" }, right),
+          ),
+        ),
+        same && (await apart(context, one, other)),
+      ),
+      figure: right,
+    };
+  },
+};

@@ -1,0 +1,110 @@
+// A translation cut into words: where each comes from, and how sure the model was of it.
+
+/**
+ * @typedef {object} Link Places count whole characters, as Python does.
+ * @property {string} source
+ * @property {string} target
+ * @property {number} source_start
+ * @property {number} source_end
+ * @property {number} target_start
+ * @property {number} target_end
+ * @property {number} strength
+ *
+ * @typedef {{ text: string, link: Link | null, probability: number | null }} Piece
+ * @typedef {{ start: number, end: number, probability: number }} Sure
+ */
+
+/**
+ * Where each whole character of a text begins, as JavaScript counts; and where the text ends.
+ * @param {string} text
+ */
+function places(text) {
+  const found = [0];
+  for (const letter of text) found.push(found[found.length - 1] + letter.length);
+  return found;
+}
+
+/**
+ * The tokens of an output as it is written; a character that is spelt in bytes belongs to each of them.
+ * @param {string[]} tokens
+ */
+function spelt(tokens) {
+  const written = tokens.map((token) => token.replaceAll("▁", " "));
+  for (let first = 0; first < tokens.length; first++) {
+    let end = first;
+    while (/^<0x[0-9A-F]{2}>$/.test(tokens[end] ?? "")) end++;
+    if (end === first) continue;
+    const bytes = tokens.slice(first, end).map((token) => parseInt(token.slice(3, 5), 16));
+    written.fill("", first, end);
+    written[end - 1] = new TextDecoder().decode(Uint8Array.from(bytes));
+    first = end;
+  }
+  return written;
+}
+
+/**
+ * How sure the model was of each part of its output. One sentence has a score a token and one for its end;
+ * of several it is not told where one stops, so nothing is said.
+ * @param {string} text
+ * @param {string[]} tokens
+ * @param {number[]} scores Log-probabilities.
+ * @returns {Sure[]}
+ */
+export function sureness(text, tokens, scores) {
+  if (scores.length !== tokens.length + 1) return [];
+  /** @type {Sure[]} */
+  const found = [];
+  let at = 0;
+  let least = 0;
+  spelt(tokens).forEach((token, i) => {
+    least = Math.min(least, scores[i]);
+    const word = token.trim();
+    if (!word) return;
+    const start = text.indexOf(word, at);
+    if (start >= 0) {
+      at = start + word.length;
+      found.push({ start, end: at, probability: Math.exp(least) });
+    }
+    least = 0;
+  });
+  return found;
+}
+
+/**
+ * The whole output in pieces: words that come from somewhere, and what stands between them.
+ * @param {string} text
+ * @param {Link[]} links
+ * @param {Sure[]} sure
+ * @returns {Piece[]}
+ */
+export function pieces(text, links, sure) {
+  const at = places(text);
+  /** @type {Piece[]} */
+  const found = [];
+  let end = 0;
+  const between = (/** @type {number} */ until) => {
+    if (until > end) found.push({ text: text.slice(end, until), link: null, probability: null });
+  };
+  for (const link of [...links].sort((a, b) => a.target_start - b.target_start)) {
+    const [first, last] = [at[link.target_start], at[link.target_end]];
+    if (first === undefined || last === undefined || first < end || last <= first) continue;
+    between(first);
+    const within = sure.filter((each) => each.start < last && each.end > first);
+    const probability = within.length ? Math.min(...within.map((each) => each.probability)) : null;
+    found.push({ text: text.slice(first, last), link, probability });
+    end = last;
+  }
+  between(text.length);
+  return found;
+}
+
+/**
+ * A text in three: before, of and after some characters.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ */
+export function cut(text, start, end) {
+  const at = places(text);
+  return [text.slice(0, at[start]), text.slice(at[start], at[end]), text.slice(at[end])];
+}
