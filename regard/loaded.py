@@ -175,11 +175,10 @@ class LoadedModel(Model):
         from regard.look.measuring_heads import measure_heads
 
         model = self._translator_to_watch
-        lines = (
-            (source.rstrip("\n"), target.rstrip("\n"))
-            for source, target in zip(sources, targets, strict=True)
-        )
-        pairs = [(self.read(source), self._encoded(target)) for source, target in lines]
+        read, written = ([text.rstrip("\n") for text in side] for side in (sources, targets))
+        if len(read) != len(written):
+            raise RequestError(f"{len(read)} sources and {len(written)} targets: one of each is a pair")
+        pairs = [(self.read(text), self._encoded(other)) for text, other in zip(read, written, strict=True)]
         heads = measure_heads(model, self.subwords, pairs)
         keep_aligning_heads(self.folders[0], heads)
         self.__dict__.pop("aligning_heads", None)  # to be read anew

@@ -71,7 +71,7 @@ def made_up(shape: str, cache: Path) -> Task:
     """Random weights, and sentences with the frequencies of words, all of one length."""
     sources = [(source * LENGTH)[:LENGTH] for source, _ in corpus.synthetic(1000).pairs]
     origin = f"random weights that never end an output; sentences and outputs of {LENGTH} tokens"
-    return _task(f"random {shape}", _endless(shape, cache), sources, cache, 0, origin)
+    return _task(f"random {shape}", endless(shape, cache), sources, cache, 0, origin)
 
 
 def _task(
@@ -82,7 +82,7 @@ def _task(
     return Task(name, folder, file, len(sources), extra_length, origin)
 
 
-def _endless(shape: str, cache: Path) -> Path:
+def endless(shape: str, cache: Path, vocab_size: int = VOCABULARY) -> Path:
     """A model that never writes the token that ends an output, however it is computed."""
     import torch
 
@@ -92,10 +92,10 @@ def _endless(shape: str, cache: Path) -> Path:
 
     torch.manual_seed(1)
     sizes = SHAPES[shape]
-    model = Transformer(ModelConfig(vocab_size=VOCABULARY, attention_bias=True, **sizes))
+    model = Transformer(ModelConfig(vocab_size=vocab_size, attention_bias=True, **sizes))
     with torch.no_grad():
         # The last norm pushes every state one way, and the token that ends an output lies the other way.
         away_D = torch.nn.functional.normalize(torch.randn(sizes["d_model"]), dim=0) * 4
         model.decoder.layers[-1].add_and_norm[-1].norm.bias.copy_(away_D)
         model.output_embedding.weight[EOS] = -away_D
-    return save_bundle(cache / f"decode-random-{shape}", model, overwrite=True)
+    return save_bundle(cache / f"decode-random-{shape}-{vocab_size}", model, overwrite=True)

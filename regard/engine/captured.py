@@ -201,7 +201,7 @@ class CapturedSearches:
         return self._moved(step, (B, W, self._room(n_tokens), S, N), range(B))
 
     def _moved(self, step: CapturedStep, shape: Shape, places: Sequence[int]) -> CapturedStep:
-        moved = self._of(shape, step.slots.own[0].k_BWMHK)
+        moved = self._of(shape, step.slots.own[0].k_BHWMK)
         moved.take_over(step, torch.tensor(places, device=step.settled_B.device))
         return moved
 

@@ -314,17 +314,22 @@ def _their_penalty(search: Search) -> float:
 
 
 def batches(lengths: Sequence[int], budget: int, n_replicas: int) -> Iterator[list[int]]:
-    """Places of sequences of like length, the longest first: so many that no replica waits for the last."""
-    share = -(-sum(lengths) // n_replicas)
-    budget = min(budget, share)
+    """Places of sequences of like length, the longest first, in batches of about as many tokens each.
+
+    There are as many batches for one replica as for another, so that none waits for the last of them.
+    """
+    total = sum(lengths)
+    rounds = -(-total // (budget * n_replicas))
+    n_batches = min(len(lengths), rounds * n_replicas)
     batch: list[int] = []
+    so_far = n_made = 0
     for place in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
-            yield batch
-            batch = []
         batch.append(place)
-    if batch:
-        yield batch
+        so_far += lengths[place]
+        if so_far * n_batches >= total * (n_made + 1):
+            yield batch
+            batch, n_made = [], n_made + 1
+    assert not batch, "the last sequence completes the last share"
 
 
 def usable_cores() -> int:

@@ -33,7 +33,7 @@ from regard.packing import Packed, pack, unpack
 
 MOST_BANKS = 12
 """Hypotheses by which phrases widen the beam, at most."""
-BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 65_536
+BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 131_072
 """Tokens of a batch, with its beams: where caches are small and fast, and where many make a GPU busy."""
 LOGITS = 8 * 1024 * 1024
 """Numbers in one slice of an output layer's results, when many tokens are scored."""

@@ -61,7 +61,7 @@ class Autoregressive(Assembly):
         own, memory = [], []
         for layer in self.decoder.layers:
             masked, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
-            places = (n_sources, beams, room, masked.n_heads)
+            places = (n_sources, masked.n_heads, beams, room)
             k, v = like.new_zeros(*places, masked.d_k), like.new_zeros(*places, masked.d_v)
             own.append(SlotKeysValues(k, v))
             if of_memory is not None:

@@ -28,14 +28,27 @@ def dense_attention(
     q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None, scale: float
 ) -> Tensor:
     """Fused attention on ordinary tensors; zeros, never NaN, for a query that may attend to nothing."""
-    if may_attend is None or may_attend.dtype != torch.bool:  # nothing to hide, or a bias made by `Slots`
-        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=may_attend, scale=scale)
+    if may_attend is None:
+        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, scale=scale)
+    if may_attend.dtype != torch.bool:  # a bias, made by `Slots`
+        return _few_queries(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
     # The fused kernels divide 0 by 0 in an empty row: let it attend to everything, then take the result away.
     may_attend = torch.atleast_2d(may_attend)
     sees_something = may_attend.any(dim=-1, keepdim=True)
     safe = may_attend | ~sees_something
     heads_BHLU = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=safe, scale=scale)
     return heads_BHLU.masked_fill(~sees_something, 0.0)
+
+
+def _few_queries(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, bias: Tensor, scale: float) -> Tensor:
+    """Written out, for the beams of a source alone: a fused kernel works on tiles of 64 queries at least.
+
+    (A whole step of 4 x 1,024 rows at the base shape on an H200: 4.2 ms so, 4.4 with torch's memory-efficient
+    kernel, 5.1 with cuDNN's.)
+    """
+    scores_BHLM = (q_BHLK * scale) @ k_BHMK.transpose(2, 3) + bias
+    wide = torch.promote_types(q_BHLK.dtype, torch.float32)
+    return torch.softmax(scores_BHLM, dim=-1, dtype=wide).to(q_BHLK.dtype) @ v_BHMU
 
 
 def packed_attention(

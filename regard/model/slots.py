@@ -23,19 +23,18 @@ from regard.packing import Boundaries
 class SlotKeysValues:
     """Keys and values of one block of masked self-attention."""
 
-    k_BWMHK: Tensor
-    v_BWMHU: Tensor
+    k_BHWMK: Tensor
+    v_BHWMU: Tensor
 
     def write(self, recall: Recall, k_RHK: Tensor, v_RHU: Tensor) -> None:
         """Put the keys and values of one new token a row into its place, which is the same for all rows."""
-        place_1, shape = recall.new.positions_N[:1], self.k_BWMHK.shape[:2]
-        self.k_BWMHK.index_copy_(2, place_1, k_RHK.unflatten(0, shape)[:, :, None])
-        self.v_BWMHU.index_copy_(2, place_1, v_RHU.unflatten(0, shape)[:, :, None])
+        place_1, beams = recall.new.positions_N[:1], self.k_BHWMK.shape[2]
+        for store, new_RH in ((self.k_BHWMK, k_RHK), (self.v_BHWMU, v_RHU)):
+            store.index_copy_(3, place_1, new_RH.unflatten(0, (-1, beams)).transpose(1, 2)[:, :, :, None])
 
     def up_to(self, _reach: int) -> KeysValues:
         """All places of a source's beams, one beam behind the other."""
-        k_BMHK, v_BMHU = self.k_BWMHK.flatten(1, 2), self.v_BWMHU.flatten(1, 2)
-        return KeysValues(k_BMHK.transpose(1, 2), v_BMHU.transpose(1, 2))
+        return KeysValues(self.k_BHWMK.flatten(2, 3), self.v_BHWMU.flatten(2, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Slots:
         self.ancestry_BWWM.copy_(inherited | own & (torch.arange(M, device=device) == self.place_1))
         rows_R = torch.arange(B * W, device=device)
         new = Boundaries(rows_R, self.place_1.expand(B * W), (1,) * (B * W), M)
-        dtype = self.own[0].k_BWMHK.dtype
+        dtype = self.own[0].k_BHWMK.dtype
         return Recall(
             new,
             reach=M,
@@ -79,7 +78,7 @@ class Slots:
     @property
     def by_source(self) -> tuple[Tensor, ...]:
         """All that there is to know of each source, which is the first dimension of each."""
-        own = (x for layer in self.own for x in (layer.k_BWMHK, layer.v_BWMHU))
+        own = (x for layer in self.own for x in (layer.k_BHWMK, layer.v_BHWMU))
         return (*own, *self.of_memory, self.ancestry_BWWM, self.memory_exists_BS)
 
     @property

@@ -1,6 +1,6 @@
 // The attention of one head in one held-out sentence, played from the first step of a run to its last.
 
-import { matrixFigure } from "./attention_figures.js";
+import { matrixFigure } from "./matrix_figure.js";
 import { segments, stepper } from "./controls.js";
 import { h } from "./dom.js";
 import { attentionAt, probeAt, probesOf } from "./following.js";

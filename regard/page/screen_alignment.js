@@ -1,8 +1,9 @@
 // Which word comes from which, by words rather than by tokens, and which words nothing comes from.
 
-import { linesFigure, matrixFigure } from "./attention_figures.js";
 import { segments } from "./controls.js";
 import { h } from "./dom.js";
+import { linesFigure } from "./line_figures.js";
+import { matrixFigure } from "./matrix_figure.js";
 import { fixed, percent } from "./number.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -11,7 +12,7 @@ import { fixed, percent } from "./number.js";
 /**
  * @param {Context} context
  * @param {Alignment} aligned
- * @returns {import("./attention_figures.js").Shown}
+ * @returns {import("./matrix_figure.js").Shown}
  */
 function shownOf({ kind, state, store, t }, { inputs, outputs, shares }) {
   const here = outputs.findIndex((word) => word.first <= state.query && state.query <= word.last);

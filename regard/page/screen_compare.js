@@ -1,6 +1,6 @@
 // Two traces beside each other: the model intact and without some heads, or two sentences.
 
-import { matrixFigure } from "./attention_figures.js";
+import { matrixFigure } from "./matrix_figure.js";
 import { css, on, shade } from "./colour.js";
 import { meanDistance } from "./comparing.js";
 import { placeControls, segments } from "./controls.js";

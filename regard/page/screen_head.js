@@ -1,8 +1,9 @@
 // One head, large: as a matrix, as lines or as arcs.
 
-import { arcsFigure, linesFigure, matrixFigure } from "./attention_figures.js";
 import { placeControls, segments } from "./controls.js";
 import { h } from "./dom.js";
+import { arcsFigure, linesFigure } from "./line_figures.js";
+import { matrixFigure } from "./matrix_figure.js";
 import { fixed, percent } from "./number.js";
 import { mayAttend } from "./source.js";
 import { entropy } from "./tensor.js";
@@ -100,7 +101,7 @@ export const head = {
       mayAttend(kind, query, key)
         ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
         : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
-    /** @type {import("./attention_figures.js").Shown} */
+    /** @type {import("./matrix_figure.js").Shown} */
     const shown = {
       matrix,
       rows: queries.map((token) => token.text),

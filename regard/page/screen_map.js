@@ -1,8 +1,8 @@
 // Every head of every layer at a glance, in the places that Figure 1 gives them: the last layer on top.
 
-import { thumbnail } from "./attention_figures.js";
 import { h, s } from "./dom.js";
 import { figure, label } from "./figure.js";
+import { thumbnail } from "./matrix_figure.js";
 import { percent } from "./number.js";
 import { roleOf } from "./roles.js";
 import { at, furthest, pooled } from "./tensor.js";

@@ -1,7 +1,7 @@
 // What is added to tell a model where a token stands: all of it, some of its dimensions, how alike places are.
 
 import { ask } from "./asking.js";
-import { thumbnail } from "./attention_figures.js";
+import { thumbnail } from "./matrix_figure.js";
 import { across, chart, legend, ticks } from "./chart.js";
 import { h, s } from "./dom.js";
 import { label, stacked } from "./figure.js";

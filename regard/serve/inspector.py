@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from regard.serve.job import Job
@@ -25,6 +26,8 @@ class Inspector:
         self.traces = Traces(limits.traces_bytes, limits.trace_seconds)
         self._most = limits.looks_waiting
         self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()
+        # Always the same one, so that memory that one look has freed serves the next.
+        self._thread = ThreadPoolExecutor(1, "inspector")
         metrics.watch("regard_trace_bytes", "Memory of the traces that are kept.", lambda: self.traces.nbytes)
 
     def look(self, served: Served, job: Job, work: Callable[[], T]) -> T:
@@ -45,7 +48,7 @@ class Inspector:
                     served.scheduler.wait_until_quiet(PATIENCE_S)
                 if job.over is not None:
                     raise job.over
-                return work()
+                return self._thread.submit(work).result()
         finally:
             with self._counting:
                 self._waiting -= 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.allocator import share_freed_memory
 from regard.engine.loading import EngineName
 from regard.serve.app import create_app
 from regard.serve.keys import KeyRing, read_keys
@@ -45,6 +46,7 @@ def serve(
         ConfigError: the door would be open to all, the address is taken, or a model cannot be served.
         BundleError: a model folder is missing or damaged.
     """
+    share_freed_memory()
     refuse_open_door(door.host, has_keys=door.keys is not None, is_open=door.everybody)
     keys = None if door.keys is None else KeyRing(read_keys(door.keys))
     with listening(door.host, door.port) as socket:

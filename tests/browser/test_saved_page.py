@@ -68,6 +68,17 @@ def test_pointing_at_a_cell_says_who_looks_at_whom(opened, saved, trace):
     assert tab.locator(".tip").inner_text() == said
 
 
+@pytest.mark.parametrize("view", ["lines", "arcs"])
+def test_there_is_a_line_for_each_weight_from_the_threshold_on(opened, saved, trace, view):
+    anchor = f"#screen=head&kind=encoder&layer=1&head=0&view={view}&threshold=0.15&query=2"
+    tab = opened(saved.as_uri() + anchor)
+    weights = trace.attention("encoder", 1, 0)
+    assert tab.locator("svg.figure path").count() == (weights >= 0.15).sum()
+    assert tab.locator("svg.figure path[stroke='#0072b2']").count() == (weights[2] >= 0.15).sum()
+    drawn(tab, lambda: tab.locator("svg.figure text").nth(4).click())
+    assert "query=4" in tab.url
+
+
 def test_a_link_shows_what_was_shown(opened, saved):
     tab = opened(saved.as_uri())
     for key in ["2", "d", "[", ".", "ArrowRight", "v", "l"]:

@@ -417,14 +417,20 @@ def test_a_quantisation_that_the_cpu_lacks_is_refused(reverser, monkeypatch):
 
 
 @pytest.mark.parametrize("n_replicas", [1, 3])
-def test_batches_hold_everything_once_within_the_budget_and_leave_no_replica_idle(n_replicas):
-    lengths = [len(ids) for ids in sources(100, longest=31)]
+def test_batches_hold_everything_once_and_keep_all_replicas_equally_busy(n_replicas):
+    lengths = [1 + 7 * i % 29 for i in range(100)]
     found = list(batches(lengths, 101, n_replicas))
     assert sorted(place for batch in found for place in batch) == list(range(100))
-    assert all(len(batch) * max(lengths[i] for i in batch) <= 101 for batch in found)
-    ordered = [lengths[i] for batch in found for i in batch]
-    assert ordered == sorted(lengths, reverse=True)
-    assert len(list(batches(lengths, 10**6, n_replicas))) >= n_replicas
+    assert len(found) % n_replicas == 0
+    tokens = [sum(lengths[place] for place in batch) for batch in found]
+    assert max(tokens) <= 101 + max(lengths)
+    assert max(tokens) - min(tokens) <= 2 * max(lengths)
+    shortest = [min(lengths[place] for place in batch) for batch in found]
+    longest = [max(lengths[place] for place in batch) for batch in found]
+    assert all(after <= before for before, after in zip(shortest, longest[1:], strict=False)), (
+        "like with like"
+    )
+    assert len(list(batches(lengths, 10**6, n_replicas))) == n_replicas
     assert list(batches([50], 7, n_replicas)) == [[0]]
 
 

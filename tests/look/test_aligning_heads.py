@@ -106,6 +106,8 @@ def test_what_cannot_be_measured_is_refused(tmp_path):
     )
     with pytest.raises(RequestError, match="only an encoder-decoder"):
         regard.load(folder).measure_alignment(["a"], ["b"])
+    with pytest.raises(RequestError, match="2 sources and 1 targets"):
+        regard.load(folder_of(tmp_path)).measure_alignment(["a", "b"], ["b"])
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from base64 import b64decode, b64encode
 from hashlib import sha256
 
@@ -84,6 +86,16 @@ def test_the_trace_s_tree_and_a_given_alignment_are_kept():
     kept = held(html(trace, aligned=alignment(trace, [(0, 1)])))
     assert kept["beam"] == trace.beam.to_json()
     assert kept["alignment"]["heads"] == [[0, 1]]
+
+
+def test_a_saved_trace_becomes_a_file_without_torch(tmp_path):
+    trace_of(model_of()).save(tmp_path / "cat.safetensors")
+    code = (
+        "import sys; from regard.look.trace import Trace; from regard.look.html import html\n"
+        "html(Trace.load(sys.argv[1]))\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "cat.safetensors"], check=True)
 
 
 @pytest.mark.slow

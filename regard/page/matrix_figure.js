@@ -1,8 +1,8 @@
-// One head, drawn: as a matrix, as lines between tokens, as arcs over a text.
+// One head, drawn as a matrix.
 
 import { css, on, shade } from "./colour.js";
 import { s } from "./dom.js";
-import { emphasis, figure, hatching, label, telling } from "./figure.js";
+import { emphasis, figure, hatching, label } from "./figure.js";
 import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
 import { fixed, short } from "./number.js";
 import { furthest } from "./tensor.js";
@@ -22,14 +22,12 @@ import { furthest } from "./tensor.js";
  */
 /** @typedef {import("./frame.js").Context} Context */
 
-const LABEL = 110;
+export const LABEL = 110; // the room that a name may take
 const DRAWN_ONE_BY_ONE = 2500;
-const MANY = 160; // tokens between which no eye could follow lines
-const FEW = 24;
-const FAINT = 0.001; // a line of less would not be seen
 
 /** @param {string[]} labels */
-const widest = (labels) => Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
+export const widest = (labels) =>
+  Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
 
 /**
  * Rows look at columns.
@@ -215,138 +213,4 @@ export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
   for (let i = 0; i < data.length; i++) image.data.set([...shade(data[i], most, theme), 255], 4 * i);
   context.putImageData(image, 0, 0);
   return canvas;
-}
-
-/**
- * Two columns of tokens, a line for each weight.
- * @param {Context} context
- * @param {Shown} shown
- */
-export function linesFigure(context, shown) {
-  if (Math.max(shown.rows.length, shown.columns.length) > MANY && shown.row >= 0)
-    return fewLines(context, shown);
-  const { palette, tip } = context;
-  const { rows, columns } = shown;
-  const step = Math.max(18, Math.min(30, 620 / Math.max(rows.length, columns.length)));
-  const [left, right] = [widest(rows), widest(columns)];
-  const span = 360;
-  const height = step * Math.max(rows.length, columns.length);
-  const middle = (/** @type {number} */ i, /** @type {number} */ count) =>
-    10 + (height - count * step) / 2 + (i + 0.5) * step;
-  const lines = lineWeights(shown).map(({ row, column, weight }) => {
-    const [y1, y2] = [middle(row, rows.length), middle(column, columns.length)];
-    const strong = shown.row < 0 || row === shown.row;
-    const path = s("path", {
-      d: `M${left} ${y1}C${left + span / 2} ${y1} ${left + span / 2} ${y2} ${left + span} ${y2}`,
-      fill: "none",
-      stroke: strong ? palette.blue : palette.soft,
-      "stroke-width": (0.6 + 5 * weight).toFixed(2),
-      opacity: (strong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
-      "stroke-linecap": "round",
-    });
-    return { path: telling(path, tip, shown.say(row, column)), strong };
-  });
-  const token = (/** @type {string} */ text, /** @type {number} */ y, isRow = true, i = 0) => {
-    const selected = i === (isRow ? shown.row : shown.column);
-    const written = label(shortened(text, LABEL, 13), isRow ? left - 8 : left + span + 8, y, {
-      "font-size": 13,
-      "text-anchor": isRow ? "end" : "start",
-      cursor: "pointer",
-      fill: selected ? palette.orange : palette.ink,
-      "font-weight": selected ? 700 : 400,
-    });
-    written.addEventListener("click", () => (isRow ? shown.pick(i, -1) : shown.pick(shown.row, i)));
-    return written;
-  };
-  return figure(left + span + right, height + 20, shown.told, [
-    ...lines.filter((line) => !line.strong).map((line) => line.path),
-    ...lines.filter((line) => line.strong).map((line) => line.path),
-    ...rows.map((text, i) => token(text, middle(i, rows.length), true, i)),
-    ...columns.map((text, i) => token(text, middle(i, columns.length), false, i)),
-  ]);
-}
-
-/**
- * Of a long text the selected token alone, with what it looks at most, in the order of the text.
- * @param {Context} context
- * @param {Shown} shown
- * @returns {SVGElement}
- */
-function fewLines(context, shown) {
-  const width = shown.columns.length;
-  const row = Array.from(shown.matrix.data.subarray(shown.row * width, (shown.row + 1) * width));
-  const best = row
-    .map((_, key) => key)
-    .sort((a, b) => row[b] - row[a])
-    .slice(0, FEW)
-    .sort((a, b) => a - b);
-  return linesFigure(context, {
-    ...shown,
-    matrix: { data: Float32Array.from(best, (key) => row[key]), shape: [1, best.length] },
-    rows: [shown.rows[shown.row]],
-    columns: best.map((key) => shown.columns[key]),
-    row: 0,
-    column: best.indexOf(shown.column),
-    may: (_, key) => shown.may(shown.row, best[key]),
-    say: (_, key) => shown.say(shown.row, best[key]),
-    pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
-  });
-}
-
-/**
- * Tokens in a row, arcs from those that look to those that are looked at.
- * @param {Context} context
- * @param {Shown} shown
- */
-export function arcsFigure({ palette, tip }, shown) {
-  const size = 13;
-  const widths = shown.rows.map((text) => Math.min(LABEL, textWidth(text, size)) + 14);
-  const starts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, 10));
-  const width = starts[starts.length - 1] + widths[widths.length - 1] + 10;
-  const centre = (/** @type {number} */ i) => starts[i] + widths[i] / 2;
-  const tall = Math.min(260, 40 + width / 3);
-  const arcs = lineWeights(shown).map(({ row, column, weight }) => {
-    const [x1, x2] = [centre(row), centre(column)];
-    const strong = shown.row < 0 || row === shown.row;
-    const rise = row === column ? 26 : Math.min(tall, 14 + Math.abs(x2 - x1) * 0.5);
-    const bend = row === column ? 14 : 0;
-    const path = s("path", {
-      d: `M${x1} ${tall}C${x1 - bend} ${tall - rise * 1.3} ${x2 + bend} ${tall - rise * 1.3} ${x2} ${tall}`,
-      fill: "none",
-      stroke: strong ? palette.blue : palette.soft,
-      "stroke-width": (0.6 + 5 * weight).toFixed(2),
-      opacity: (strong ? 0.3 + 0.7 * weight : 0.07 + 0.2 * weight).toFixed(3),
-    });
-    return { path: telling(path, tip, shown.say(row, column)), strong };
-  });
-  const tokens = shown.rows.map((text, i) => {
-    const selected = i === shown.row;
-    const written = label(shortened(text, LABEL, size), centre(i), tall + 16, {
-      "font-size": size,
-      "text-anchor": "middle",
-      cursor: "pointer",
-      fill: selected ? palette.orange : palette.ink,
-      "font-weight": selected ? 700 : 400,
-    });
-    written.addEventListener("click", () => shown.pick(i, -1));
-    return written;
-  });
-  const ordered = [...arcs.filter((arc) => !arc.strong), ...arcs.filter((arc) => arc.strong)];
-  return figure(Math.max(240, width), tall + 36, shown.told, [...ordered.map((arc) => arc.path), ...tokens]);
-}
-
-/**
- * The weights that are worth a line: of a long text those of the selected row alone.
- * @param {Shown} shown
- */
-function lineWeights({ matrix, rows, columns, row: selected, threshold = 0.1, may }) {
-  const found = [];
-  for (let row = 0; row < rows.length; row++) {
-    if (rows.length > MANY && row !== selected) continue;
-    for (let column = 0; column < columns.length; column++) {
-      const weight = matrix.data[row * columns.length + column];
-      if (may(row, column) && weight >= Math.max(threshold, FAINT)) found.push({ row, column, weight });
-    }
-  }
-  return found;
 }
