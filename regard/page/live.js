@@ -157,27 +157,27 @@ async function opened(body) {
   /** @type {Promise<void> | null} */
   let renewing = null;
   const renew = async () => {
-    current = httpSource((await make()).trace_id);
-    renewing = null;
+    try {
+      current = httpSource((await make()).trace_id);
+    } finally {
+      renewing = null;
+    }
   };
   const gone = (/** @type {unknown} */ problem) => problem instanceof Refused && problem.status === 404;
-  const again = async (/** @type {string} */ name, /** @type {any[]} */ given) => {
-    renewing ??= renew();
-    await renewing;
-    return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
-  };
   const asked =
     (/** @type {string} */ name) =>
     async (/** @type {any[]} */ ...given) => {
+      const from = current; // another question may renew it meanwhile
       try {
-        const found = await current[/** @type {"walk"} */ (name)](
+        const found = await from[/** @type {"walk"} */ (name)](
           .../** @type {[any, any, any, any]} */ (given),
         );
-        if (found === null) await current.describe(); // nothing to show, or nothing there any more?
+        if (found === null) await from.describe(); // nothing to show, or nothing there any more?
         return found;
       } catch (problem) {
         if (!gone(problem)) throw problem;
-        return again(name, given);
+        if (from === current) await (renewing ??= renew());
+        return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
   const names = ["heads", "matrix", "walk", "steps", "beam", "alignment"];
