@@ -25,8 +25,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from regard.data.batches import PAIRS_EXTRA, Budget, make_pairs_batch, plan_batches  # noqa: E402
+from regard.data.batches import Budget, plan_batches  # noqa: E402
 from regard.data.encoding import content_key, each_side, encode_in_threads  # noqa: E402
+from regard.data.examples import PAIRS_EXTRA, make_pairs_batch  # noqa: E402
 from regard.data.store import Store  # noqa: E402
 from regard.data.store_writing import write_store  # noqa: E402
 from regard.data.stream import BatchStream  # noqa: E402

@@ -32,7 +32,7 @@ def bare(run: Run, n_steps: int) -> float:
     for number, turn in enumerate(turns, start=1):
         rate = learning_rate(run.config.training, run.config.model.d_model, number)
         run.learner.step(turn, rate, number, asked=False, seconds=0.0).read()
-    return sum(turn.n_tokens for turn in turns) / (time.perf_counter() - started)
+    return sum(turn.n_targets for turn in turns) / (time.perf_counter() - started)
 
 
 def whole(run: Run, n_steps: int) -> float:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
+from regard.bundle.labels import read_labels
+from regard.data.templates import read_of
 from regard.engine.aligner import Aligner
+from regard.engine.classification import Classification, Labelling
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
+from regard.engine.generation import Continuation, Generation
 from regard.engine.loading import (
     EngineName,
     load_onto,
@@ -22,6 +26,7 @@ from regard.engine.loading import (
 )
 from regard.engine.model import Model
 from regard.engine.options import Options
+from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
 from regard.exchange.ctranslate2_file import Quantisation
@@ -37,6 +42,8 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
     from regard.bundle import Bundle
+    from regard.engine.classifier import TextClassifier
+    from regard.engine.generator import Generator
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
@@ -133,7 +140,94 @@ class LoadedModel(Model):
             search=search,
             interventions=interventions,
         )
+        if self.labels:
+            trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
+
+    @overload
+    def generate(self, prompts: str, **options: Any) -> Continuation: ...
+    @overload
+    def generate(self, prompts: Sequence[str], **options: Any) -> list[Continuation]: ...
+    def generate(self, prompts: str | Sequence[str], **options: Any) -> Continuation | list[Continuation]:
+        """Continue a text, or each of a list; of a model of the decoder alone.
+
+        Args:
+            prompts: how a text begins; it may be empty.
+            options: the fields of `Generation`: `max_tokens`, `temperature`, `top_k`, `top_p`, `min_p`,
+                `seed`, `stop`, `past_length`.
+
+        Raises:
+            RequestError: what is asked for cannot be done, or the model is for another task.
+        """
+        asked, generator = _generation(options), self.generator
+        if isinstance(prompts, str):
+            return generator.generate(prompts, asked)
+        return [generator.generate(prompt, asked) for prompt in prompts]
+
+    def continue_text(self, prompt: str, **options: Any) -> Iterator[str]:
+        """What `generate` adds to a text, piece by piece as it is found, each made of whole characters."""
+        return self.generator.stream(prompt, _generation(options))
+
+    @cached_property
+    def generator(self) -> Generator:
+        """What continues texts.
+
+        Raises:
+            RequestError: the model is for another task.
+        """
+        from regard.engine.generator import Generator
+        from regard.model.language_model import LanguageModel
+
+        if self.description.config.architecture != "decoder":
+            raise RequestError(f"{self.folders[0]}: only a model of the decoder alone continues texts")
+        model = self._watched.model
+        assert isinstance(model, LanguageModel), "the description says so"
+        return Generator(model, self.subwords)
+
+    @overload
+    def classify(self, texts: str, **options: Any) -> Classification: ...
+    @overload
+    def classify(self, texts: Sequence[str], **options: Any) -> list[Classification]: ...
+    def classify(self, texts: str | Sequence[str], **options: Any) -> Classification | list[Classification]:
+        """Label a text, or each of a list; of a model of the encoder alone.
+
+        Args:
+            texts: none of them empty.
+            options: the fields of `Labelling`: `too_long`.
+
+        Raises:
+            RequestError: a text cannot be labelled, or the model is for another task.
+        """
+        try:
+            asked = Labelling(**options)
+        except TypeError as error:
+            raise RequestError(f"{error}; the options are {', '.join(Labelling.__slots__)}") from None
+        classifier = self.classifier
+        if isinstance(texts, str):
+            return classifier.classify([texts], asked)[0]
+        return classifier.classify(texts, asked)
+
+    @cached_property
+    def classifier(self) -> TextClassifier:
+        """What labels texts.
+
+        Raises:
+            RequestError: the model is for another task.
+        """
+        from regard.engine.classifier import TextClassifier
+        from regard.model.classifier import Classifier
+
+        if self.description.config.architecture != "encoder":
+            raise RequestError(f"{self.folders[0]}: only a model of the encoder alone labels texts")
+        model = self._watched.model
+        assert isinstance(model, Classifier), "the description says so"
+        return TextClassifier(model, self.subwords, self.labels)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What a classifier tells apart, in the order of its outputs; nothing for other models."""
+        n_labels = self.description.config.n_labels
+        return read_labels(self.folders[0], n_labels) if n_labels else ()
 
     def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
         """For each kind (layers, heads): how much likelier what was written becomes without this head.
@@ -197,7 +291,22 @@ class LoadedModel(Model):
         """
         if self.description.config.architecture != "encoder-decoder":
             raise of_another_task(self.description)
+        if self.task.name != "translate":  # a document's summary is not that of its sentences
+            options |= {"whole_lines": True, "too_long": "error"}
         return super().translator(**options)
+
+    def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
+        """What the model writes for named fields, such as a question and its context; or for a whole text.
+
+        Args:
+            row: the fields that `task.input` names; of `turns`, all that was said so far.
+            options: the fields of `Options`.
+
+        Raises:
+            RequestError: a field is missing, or the whole is too long for the model.
+        """
+        read = row if isinstance(row, str) else read_of(self.task.templates[0], row)
+        return self.translate(read, **options)
 
     def aligner(self) -> Aligner:
         """Who aligns words: the heads that were measured, or the usual ones.
@@ -239,6 +348,13 @@ class LoadedModel(Model):
             most = f"the model reads {self.max_length - 1:,} at most"
             raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
         return tuple(int(i) for i in ids)
+
+
+def _generation(options: dict[str, Any]) -> Generation:
+    try:
+        return Generation(**options)
+    except TypeError as error:
+        raise RequestError(f"{error}; the options are {', '.join(Generation.__slots__)}") from None
 
 
 def _to_be_looked_at(described: Description, device: str) -> LoadedModel:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.card import card
+from regard.bundle.labels import labels_text
 from regard.bundle.manifest import (
     CARD,
     CONFIG,
     FORMAT,
+    LABELS,
     MANIFEST,
     METRICS,
     SUBWORDS,
@@ -77,6 +79,7 @@ def save_bundle(
     model: Model,
     *,
     subwords: bytes | None = None,
+    labels: Sequence[str] = (),
     metrics: Mapping[str, Any] | None = None,
     decoding: DecodingConfig | None = None,
     task: TaskConfig | None = None,
@@ -89,6 +92,7 @@ def save_bundle(
         folder: where to; folders above it are made, a link is followed.
         model: the weights and the configuration.
         subwords: the subword model.
+        labels: what a classifier tells apart, in the order of its outputs.
         metrics: what was measured, as JSON can hold it: no NaN, no infinity.
         decoding: how to search unless told otherwise; by default the paper's way.
         task: what the model is for, as far as it is known.
@@ -113,6 +117,8 @@ def save_bundle(
     }
     if subwords is not None:
         files[SUBWORDS] = subwords
+    if labels:
+        files[LABELS] = labels_text(labels)
     if metrics is not None:
         files[METRICS] = measured.encode()
     files[MANIFEST] = manifest_of(files, hash_of(files[WEIGHTS]))

@@ -17,7 +17,7 @@ FORMAT = 1
 
 WEIGHTS, CONFIG, SUBWORDS = "model.safetensors", "config.toml", "subwords.model"
 METRICS, CARD, MANIFEST = "metrics.json", "card.md", "manifest.json"
-ALIGNMENT = "alignment.json"
+ALIGNMENT, LABELS = "alignment.json", "labels.json"
 NEEDED = (WEIGHTS, CONFIG)
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from regard.text.tables import Column, kind_of
 if TYPE_CHECKING:
     from regard.data.corpus import Corpus
 
-SETS = ("--valid", "--test")
+SETS, MANY = ("--valid", "--test"), "--pretrain"
 _COLUMNS = "--columns SRC,TGT, as in --columns zh,en by name or --columns 1,2 by number"
 
 
@@ -34,7 +35,27 @@ class SetsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what `each_named` makes of the words."""
-        return super().parse_args(ctx, each_named(args))
+        return super().parse_args(ctx, each_named(args) if in_pairs(args) else all_named(args))
+
+
+def in_pairs(words: list[str]) -> bool:
+    """Whether sets may be two files in step: other tasks than translation take their files one by one."""
+    named = [after for word, after in pairwise(words) if word == "--task"]
+    named += [word.removeprefix("--task=") for word in words if word.startswith("--task=")]
+    return named in ([], ["translate"])
+
+
+def all_named(words: list[str]) -> list[str]:
+    """`--pretrain a b` as `--pretrain a --pretrain b`: it takes every word up to the next option."""
+    done: list[str] = []
+    takes = False
+    for word in words:
+        if word.startswith("-"):
+            takes = word == MANY
+        elif takes and done[-1] != MANY:
+            done.append(MANY)
+        done.append(word)
+    return done
 
 
 def each_named(words: list[str]) -> list[str]:

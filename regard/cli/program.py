@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 
 from regard.cli.average import average
+from regard.cli.classify import classify
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
+from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
@@ -32,8 +34,10 @@ PIPE_CLOSED = 1
 # Plain help text: it is quicker to make than panels, and reads the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("average")(average)
+app.command("classify")(classify)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
+app.command("generate")(generate)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)

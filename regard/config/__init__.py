@@ -16,7 +16,7 @@ from regard.config.model import (
 from regard.config.presets import PRESETS, preset, summary
 from regard.config.reading import read_config
 from regard.config.run import SECTIONS, RunConfig
-from regard.config.task import TaskConfig
+from regard.config.task import TaskConfig, TaskName
 from regard.config.training import TrainingConfig
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "SharedEmbeddings",
     "SimilarityName",
     "TaskConfig",
+    "TaskName",
     "TrainingConfig",
     "descriptions",
     "preset",

@@ -19,6 +19,9 @@ class DataConfig:
     max_ratio: float | None = 4.0
     """How far a pair's ratio of lengths may be from the corpus' usual one, as a factor; none for no limit."""
 
+    cut_inputs: bool = False
+    """Cut inputs that are longer than model.max_length, and count them, instead of dropping the pairs."""
+
     drop_duplicates: bool = True
     """Drop a pair that came before, exactly so."""
 

@@ -1,6 +1,6 @@
 """Presets: named functions that return a whole configuration, each a base and a difference.
 
-`paper-*` are what was published, and nothing else. `tiny`, `small`, `base` and `deep-shallow` are ours, and
+`paper-*` are what was published, and nothing else. The others are ours, and
 depart from the paper in one thing: they normalise before each sub-layer, which trains stably without a long
 warm-up and at any depth. The other departures are a `--set` away.
 """
@@ -94,6 +94,60 @@ def numerals() -> RunConfig:
     )
 
 
+def generator() -> RunConfig:
+    """The decoder alone, 6 layers of width 384, for some megabytes of text (`--task generate`); rotary."""
+    return vary(
+        small(),
+        model={
+            "architecture": "decoder",
+            "positions": "rotary",
+            "d_model": 384,
+            "n_heads": 6,
+            "d_ff": 1536,
+            "decoder_layers": 6,
+            "max_length": 256,
+            "dropout": 0.2,
+        },
+        training={
+            "batch_tokens": 16_384,
+            "max_steps": 5000,
+            "schedule": "cosine",
+            "learning_rate": 1e-3,
+            "warmup_steps": 200,
+            "label_smoothing": 0.0,
+            "weight_decay": 0.1,
+            "clip_norm": 1.0,
+            "validate_every": 250,
+            "checkpoint_every": 250,
+        },
+    )
+
+
+def classifier() -> RunConfig:
+    """The encoder alone, 4 layers of width 256, for some thousands of labelled texts (`--task classify`)."""
+    return vary(
+        small(),
+        model={
+            "architecture": "encoder",
+            "n_labels": 2,
+            "encoder_layers": 4,
+            "max_length": 512,
+            "dropout": 0.2,
+        },
+        training={
+            "max_steps": 2000,
+            "schedule": "cosine",
+            "learning_rate": 5e-4,
+            "warmup_steps": 100,
+            "weight_decay": 0.05,
+            "clip_norm": 1.0,
+            "validate_every": 100,
+            "checkpoint_every": 100,
+            "patience": 8,
+        },
+    )
+
+
 def _row(description: str, model: dict[str, Any] | None = None, **sections: dict[str, Any]) -> Preset:
     """One row of the paper's Table 3: its base model with one thing changed."""
 
@@ -134,6 +188,8 @@ PRESETS: dict[str, Preset] = {
     "base": base,
     "deep-shallow": deep_shallow,
     "numerals": numerals,
+    "generator": generator,
+    "classifier": classifier,
 }
 
 

@@ -1,16 +1,34 @@
 """What a model is for. The docstrings are the help text."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 from regard.config.checking import refuse_problems
+
+TaskName = Literal["translate", "generate", "classify", "summarise", "converse", "answer"]
+TASKS: tuple[str, ...] = get_args(TaskName)
+TEMPLATES: dict[str, tuple[str, str]] = {
+    "summarise": ("{document}", "{summary}"),
+    "converse": ("{turns}", "{turns}"),
+    "answer": ("{question} {context}", "{answer}"),
+}
+"""What is read and written in the tasks whose data has named fields."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskConfig:
-    """What a model is for: from which language, and into which; perhaps the other way, too."""
+    """What a model is for: what it does with texts, and in which languages they are."""
 
     SECTION: ClassVar[str] = "task"
+
+    name: TaskName = "translate"
+    """What is learned; `regard train --task` says it."""
+
+    input: str | None = None
+    """What is read, with names of fields in braces, like {question} {context}; none as the task has it."""
+
+    output: str | None = None
+    """What is to be written, in the same way, like {answer}; none as the task has it."""
 
     source: str | None = None
     """Code of the language of inputs, like zh; `regard train` takes it from the names of the files."""
@@ -35,6 +53,12 @@ class TaskConfig:
         if self.both_directions and self.source is not None and self.source == self.target:
             found.append(f"task.both_directions needs two languages, and both are {self.source}")
         return found
+
+    @property
+    def templates(self) -> tuple[str, str]:
+        """What is read, and what is written."""
+        read, written = TEMPLATES.get(self.name, ("", ""))
+        return self.input or read, self.output or written
 
     @property
     def directions(self) -> tuple[tuple[str | None, str | None], ...]:

@@ -67,6 +67,12 @@ class TrainingConfig:
     label_smoothing: float = 0.1
     """Share of the target probability spread over the whole vocabulary, epsilon_ls (5.4)."""
 
+    class_weights: bool = False
+    """Whether rare labels count as much as common ones, when a classifier is trained."""
+
+    pretrain_steps: int = 10000
+    """Steps in which a classifier guesses hidden tokens first, where --pretrain gives it texts."""
+
     clip_norm: float = 0.0
     """Largest norm of the whole gradient, 0 for no limit; the paper names none."""
 
@@ -90,7 +96,14 @@ class TrainingConfig:
 
     def problems(self) -> list[str]:
         """Every setting that is out of range, as sentences."""
-        counts = ("batch_tokens", "max_steps", "max_epochs", "warmup_steps", "average_checkpoints")
+        counts = (
+            "batch_tokens",
+            "max_steps",
+            "max_epochs",
+            "warmup_steps",
+            "average_checkpoints",
+            "pretrain_steps",
+        )
         every = ("validate_every", "checkpoint_every")
         least = dict.fromkeys(counts + every, 1) | dict.fromkeys(
             ("seed", "accumulate", "patience", "probe_sentences", "weight_decay", "clip_norm", "max_minutes"),

@@ -6,17 +6,13 @@ looks at lengths only, a million of them in a fraction of a second; what a batch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from regard.data.store import Store
 from regard.errors import CorpusError
-from regard.packing import Boundaries, Packed
 
 BLOCK = 128
 """Tokens in a tile of the compiled attention: sizes that it divides waste nothing."""
@@ -153,106 +149,3 @@ def one_pass(store: Store, budget: Budget) -> Iterator[np.ndarray]:
         plan = plan_batches(store, np.arange(first, min(first + PASS, len(store))), budget)
         yield from map(plan.__getitem__, range(len(plan)))
         store.release()
-
-
-# --- what a batch holds -----------------------------------------------------------------------------------
-
-
-class PairsBatch(NamedTuple):
-    """What a step of an encoder and decoder takes."""
-
-    inputs: Packed
-    outputs: Packed
-    """Shifted right (3.1): BOS first, and the last token left out."""
-    targets_T: Tensor
-    """The token that should follow each token of `outputs`; EOS last."""
-    counted_T: Tensor | None
-    """False where a target belongs to the filler; None where there is none."""
-    n_tokens: tuple[int, int]
-    """Real tokens of inputs and of outputs."""
-
-    def to(self, device: torch.device) -> PairsBatch:
-        """The same on another device."""
-        counted_T = None if self.counted_T is None else self.counted_T.to(device)
-        inputs, outputs = self.inputs.to(device), self.outputs.to(device)
-        return PairsBatch(inputs, outputs, self.targets_T.to(device), counted_T, self.n_tokens)
-
-
-class TextBatch(NamedTuple):
-    """What a step of a decoder alone takes."""
-
-    outputs: Packed
-    targets_T: Tensor
-    counted_T: Tensor | None
-    n_tokens: tuple[int]
-
-
-class LabelledBatch(NamedTuple):
-    """What a step of an encoder alone takes."""
-
-    inputs: Packed
-    """[CLS] first."""
-    labels_B: Tensor
-    n_tokens: tuple[int]
-
-
-PAIRS_EXTRA, TEXT_EXTRA, LABELLED_EXTRA = (1, 1), (1,), (1, 0)
-"""Tokens that are added to each side of an example by the functions below."""
-
-
-def make_pairs_batch(
-    store: Store, indices: np.ndarray, *, bos: int, eos: int, fill_to: Sequence[int | None] = (None, None)
-) -> PairsBatch:
-    """Inputs end with EOS; outputs begin with BOS, and targets end with EOS. Fixed sizes are filled up."""
-    ids, lengths = store.gather(0, indices)
-    inputs = _packed(_with_one_more(ids, lengths, eos, last=True), lengths + 1, fill_to[0])
-    outputs, targets_T, counted_T, n_outputs = _shifted_right(store, 1, indices, bos, eos, fill_to[1])
-    return PairsBatch(inputs, outputs, targets_T, counted_T, (len(ids) + len(indices), n_outputs))
-
-
-def make_text_batch(
-    store: Store, indices: np.ndarray, *, bos: int, eos: int, fill_to: Sequence[int | None] = (None,)
-) -> TextBatch:
-    """Texts to continue: outputs begin with BOS, and targets end with EOS."""
-    outputs, targets_T, counted_T, n_outputs = _shifted_right(store, 0, indices, bos, eos, fill_to[0])
-    return TextBatch(outputs, targets_T, counted_T, (n_outputs,))
-
-
-def make_labelled_batch(store: Store, indices: np.ndarray, *, cls: int) -> LabelledBatch:
-    """Texts that begin with [CLS], and one label each: the second side of an example has one id."""
-    ids, lengths = store.gather(0, indices)
-    labels, ones = store.gather(1, indices)
-    assert (ones == 1).all(), "an example has one label"
-    inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
-    return LabelledBatch(inputs, torch.from_numpy(labels.astype(np.int64)), (inputs.boundaries.n_tokens,))
-
-
-def _shifted_right(
-    store: Store, side: int, indices: np.ndarray, bos: int, eos: int, fill_to: int | None
-) -> tuple[Packed, Tensor, Tensor | None, int]:
-    ids, lengths = store.gather(side, indices)
-    outputs = _packed(_with_one_more(ids, lengths, bos, last=False), lengths + 1, fill_to)
-    targets_T = torch.from_numpy(_with_one_more(ids, lengths, eos, last=True))
-    n_real = len(targets_T)
-    if fill_to is None:
-        return outputs, targets_T, None, n_real
-    filler = targets_T.new_zeros(fill_to - n_real)
-    return outputs, torch.cat([targets_T, filler]), torch.arange(fill_to) < n_real, n_real
-
-
-def _with_one_more(ids: np.ndarray, lengths: np.ndarray, token: int, *, last: bool) -> np.ndarray:
-    """The same sequences, laid end to end, with one more token after or before each."""
-    longer = np.full(len(ids) + len(lengths), token, dtype=np.int64)
-    longer[np.arange(len(ids)) + np.repeat(np.arange(len(lengths)), lengths) + (not last)] = ids
-    return longer
-
-
-def _packed(ids: np.ndarray, lengths: np.ndarray, fill_to: int | None) -> Packed:
-    packed = Packed(torch.from_numpy(ids), Boundaries.of_lengths(lengths.tolist()))
-    return packed if fill_to is None else packed.filled(fill_to)
-
-
-def cut_documents(documents: Iterable[np.ndarray], longest: int) -> Iterator[tuple[np.ndarray]]:
-    """Documents as examples of at most `longest` tokens; a longer one is cut into equal parts."""
-    for document in documents:
-        yield from ((part,) for part in np.array_split(document, max(1, -(-len(document) // longest))))

@@ -38,7 +38,8 @@ def traced(
         RegardError: texts and interventions do not fit the model.
     """
     _check(service, served, looked)
-    beam = looked.beam or served.model.decoding.beam_size
+    searches = served.description.config.architecture == "encoder-decoder"
+    beam = looked.beam or (served.model.decoding.beam_size if searches else None)
     return service.inspector.look(served, job, lambda: _trace(served, looked, changes, beam))
 
 
@@ -72,7 +73,7 @@ def ablated(
     return answer
 
 
-def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int) -> Trace:
+def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int | None) -> Trace:
     if looked.target is None:
         return served.model.look(
             looked.source, to=looked.to, prefix=looked.prefix, interventions=changes, beam_size=beam

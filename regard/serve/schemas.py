@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -162,14 +162,38 @@ class GenerateAsked(Asked):
     """A text to go on from."""
 
     prompt: Texts
-    max_tokens: int = Field(256, ge=1, le=100_000)
-    stream: bool = False
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="By default as many as it was trained on, or 256 with slide.",
+    )
+    temperature: float = Field(1.0, ge=0, le=100, description="0 takes the likeliest token each time.")
+    top_k: int = Field(0, ge=0, le=1_000_000)
+    top_p: float = Field(1.0, gt=0, le=1)
+    min_p: float = Field(0.0, ge=0, le=1)
+    seed: int = Field(1, ge=0, lt=2**63)
+    stop: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+        [], max_length=16, description="The text ends before any of these."
+    )
+    past_length: Literal["error", "slide"] = Field(
+        "error", description="Past the trained length: an error, or a window that slides along."
+    )
+    stream: bool = Field(False, description="Answer by server-sent events as tokens are found.")
+
+    def options(self) -> dict[str, Any]:
+        """What the model is asked, in its own words."""
+        names = ("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "past_length")
+        return {name: getattr(self, name) for name in names}
 
 
 class ClassifyAsked(Asked):
     """Texts to label."""
 
     text: Texts
+    too_long: Literal["error", "cut"] = Field(
+        "error", description="A text that is too long is an error, or its beginning is read."
+    )
 
 
 class LookAsked(Asked):

@@ -10,11 +10,13 @@ from pathlib import Path
 from regard.bundle.bundle import Description, describe_bundle
 from regard.config import TaskConfig
 from regard.engine.aligner import Aligner
+from regard.engine.engines import Engines
 from regard.engine.loading import BEST, EngineName, model_folder
 from regard.engine.model import Model
 from regard.errors import ConfigError
 from regard.loaded import LoadedModel, load
 from regard.serve.job import Job
+from regard.serve.lone_engine import LoneEngine
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import Refusal, bad_value, not_found
 from regard.serve.scheduler import Scheduler
@@ -22,14 +24,13 @@ from regard.serve.turns import AlignsInTurn, Scheduled
 from regard.text.languages import known_code
 
 JOURNAL = "journal.jsonl"
-TRANSLATE = "translate"
+TRANSLATE, GENERATE, CLASSIFY = "translate", "generate", "classify"
+TASKS = {"encoder-decoder": TRANSLATE, "decoder": GENERATE, "encoder": CLASSIFY}
+"""What a model does, by its stacks."""
 
 
 class Served:
     """A model that is being served."""
-
-    task = TRANSLATE
-    """What it does: what else a model may be for is refused when it is loaded."""
 
     def __init__(self, name: str, path: Path, model: LoadedModel, scheduler: Scheduler) -> None:
         self.id = name
@@ -37,6 +38,8 @@ class Served:
         self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)
         """The folder of the run that it comes from, where there is one."""
         self.description: Description = describe_bundle(self.folder)
+        self.task = TASKS[self.description.config.architecture]
+        """What it does."""
         self.model, self.scheduler = model, scheduler
         self.directions = directions(self.description.task)
         self._aligner: Aligner | None = None
@@ -55,7 +58,8 @@ class Served:
 
     def translates(self, source: str | None, target: str | None) -> bool:
         """Whether it goes from one language into the other; where nobody says which, it does."""
-        return not self.directions or self.direction(source, target) != (None, None)
+        fits = not self.directions or self.direction(source, target) != (None, None)
+        return self.task == TRANSLATE and fits
 
     def direction(self, source: str | None, target: str | None) -> tuple[str | None, str | None]:
         """The first of its directions between these languages, in its own codes; None where none is."""
@@ -89,12 +93,34 @@ class Catalogue:
             Refusal: there is none.
         """
         models = [self.named(name)] if name else list(self)
+        if name and models[0].task != TRANSLATE:
+            raise wrong_task(models[0], TRANSLATE)
         for each in models:
             if each.translates(source, target):
                 return each
         asked = f"from {source or 'any language'} into {target or 'any'}"
         who = f"Model {name!r} does not translate" if name else "No model here translates"
         raise bad_value(f"{who} {asked}; there is {self._ways(models)}.", "target" if target else "source")
+
+    def for_task(self, task: str, name: str | None = None) -> Served:
+        """The model that is named, or the first that does this.
+
+        Raises:
+            Refusal: there is none, or it does something else.
+        """
+        models = [self.named(name)] if name else list(self)
+        for each in models:
+            if each.task == task:
+                return each
+        raise wrong_task(models[0], task)
+
+    def any(self, name: str | None = None) -> Served:
+        """The model that is named, or the first, whatever it does.
+
+        Raises:
+            Refusal: there is none of that name.
+        """
+        return self.named(name) if name else next(iter(self))
 
     @property
     def languages(self) -> list[str]:
@@ -142,7 +168,8 @@ def serve_models(
         if name in models:
             raise ConfigError(f"two models would be called {name!r}: rename the folder {path}")
         model = load(path, engine=engine, device=device, threads=threads)
-        scheduler = Scheduler(model.engines, metrics.ran(name))
+        lone = model.description.config.architecture != "encoder-decoder"
+        scheduler = Scheduler(Engines([LoneEngine]) if lone else model.engines, metrics.ran(name))
         metrics.watch("regard_queue_depth", "Sentences that wait for a lane.", scheduler.__len__, name)
         models[name] = Served(name, path, model, scheduler)
     return Catalogue(list(models.values()))

@@ -12,7 +12,7 @@ from regard.engine.loading import EngineName
 from regard.serve.app import create_app
 from regard.serve.keys import KeyRing, read_keys
 from regard.serve.metrics import Metrics
-from regard.serve.served import Catalogue, serve_models
+from regard.serve.served import TRANSLATE, Catalogue, serve_models
 from regard.serve.server import Server, listening, log_to_stderr, refuse_open_door
 from regard.serve.service import Service
 
@@ -64,5 +64,6 @@ def serve(
 def _tell(catalogue: Catalogue, address: str) -> None:
     for served in catalogue:
         ways = ", ".join(f"{source} → {target}" for source, target in served.directions)
-        print(f"regard: {served.id}: {ways or 'languages not told'}", file=sys.stderr)
+        what = served.task if served.task != TRANSLATE else ways or "languages not told"
+        print(f"regard: {served.id}: {what}", file=sys.stderr)
     print(f"regard: serving at {address}", file=sys.stderr, flush=True)

@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle import load_bundle, save_bundle
+from regard.bundle import Bundle, load_bundle, save_bundle
+from regard.bundle.labels import read_labels
 from regard.bundle.weights import fill, weight_problems
 from regard.errors import BundleError
 from regard.train.checkpoint import STATE, read_weights
@@ -62,10 +63,16 @@ def average_models(places: Sequence[Path], out: Path) -> Path:
         out,
         model,
         subwords=first.subwords,
+        labels=_labels(first),
         metrics={"averaged": [str(place) for place in places]},
         decoding=first.decoding,
         task=first.task,
     )
+
+
+def _labels(model: Bundle) -> Sequence[str]:
+    n_labels = model.config.n_labels
+    return read_labels(model.folder, n_labels) if n_labels else ()
 
 
 def _model_folder(place: Path) -> Path:

@@ -5,39 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from regard.bundle.weights import fill, undrawn
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.batches import PairsBatch
+from regard.data.examples import Batch
 from regard.errors import ConfigError
-from regard.model.transformer import Transformer
+from regard.model.build import build
 from regard.train.averaging import MovingAverage, with_weights
 from regard.train.checkpoint import generators, on_host, read_checkpoint, set_generators, whole_weights
+from regard.train.lesson import Lesson
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.sharding import like, shard
 from regard.train.sharing import Turn
+from regard.train.starting import Start
 from regard.train.step import Outcome, evaluate, train_step
 from regard.train.world import World
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
 
 AVERAGE = "average."
 """What the moving average's weights are called in a checkpoint, before their names."""
 
 
 class Learner:
-    """A translator that learns, on this process's device, in step with those of the other processes."""
+    """A model that learns, on this process's device, in step with those of the other processes."""
 
-    def __init__(self, model: ModelConfig, training: TrainingConfig, world: World, *, sharded: bool) -> None:
+    def __init__(
+        self,
+        model: ModelConfig,
+        lesson: Lesson,
+        training: TrainingConfig,
+        world: World,
+        *,
+        sharded: bool,
+        start: Start | None = None,
+    ) -> None:
         self.training, self.world, self.sharded = training, world, sharded
         torch.manual_seed(training.seed)
-        self.model = Transformer(model).to(world.device)
+        self.model: Model = build(model).to(world.device)
+        if start is not None:
+            start.give(self.model)
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
-        compiled = world.device.type == "cuda" and not sharded
-        self.objective = Objective(self.model, training.label_smoothing, compiled=compiled).train()
+        compiled = world.device.type == "cuda" and not sharded and lesson.compiles
+        self.objective = lesson.objective(self.model, training.label_smoothing, compiled=compiled).train()
+        self.compiled = compiled
+        """Whether steps want batches of fixed size."""
+        self.lesson = lesson
         if sharded:
             shard(self.objective, self.model, world)
         self.optimizer = Optimizer(self.model, training)
@@ -72,7 +91,7 @@ class Learner:
             self.objective,
             self.optimizer,
             turn.batches,
-            turn.n_tokens,
+            turn.n_targets,
             rate,
             self.training,
             self.world,
@@ -82,6 +101,11 @@ class Learner:
         if self.average is not None:
             self.average.update(self.model, number)
         return outcome
+
+    def compile_only_if(self, fixed: bool) -> None:
+        """A run that began with batches of free size goes on with them, and they are not compiled for."""
+        if isinstance(self.objective, Objective):
+            self.objective.compiled = self.objective.compiled and fixed
 
     def forget_gradients(self) -> None:
         """After a step that did not come to its end."""
@@ -93,19 +117,18 @@ class Learner:
         """The model as it is validated and saved: with the moving average for weights, if there is one."""
         return nullcontext() if self.average is None else with_weights(self.model, self.average.weights)
 
-    def measure(self, batches: Iterable[PairsBatch]) -> dict[str, float]:
+    def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Loss and accuracy on held-out batches. All processes do the same; the first one's word counts."""
         score = self.world.gather(evaluate(self.objective, batches, self.world.device))[0]
-        return {"valid_loss": score.loss, "valid_accuracy": score.accuracy}
+        facts = self.lesson.facts(score)
+        return {"valid_loss": score.loss, "valid_accuracy": score.accuracy, **facts}
 
-    def copy(self) -> Transformer | None:
+    def copy(self) -> Model | None:
         """The model with whole weights, on the first process; every process must ask."""
         weights = whole_weights(self.model)
         if not self.world.is_main:
             return None
-        model = fill(undrawn(self.model.config), weights, "cpu")
-        assert isinstance(model, Transformer)
-        return model
+        return fill(undrawn(self.model.config), weights, "cpu")
 
 
 def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:

@@ -12,18 +12,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from regard.bundle import save_bundle
 from regard.config import RunConfig
-from regard.data.batches import PAIRS_EXTRA, Budget, make_pairs_batch, one_pass
+from regard.data.batches import one_pass
 from regard.data.store import Store
 from regard.data.stream import BatchStream
 from regard.errors import RegardError
-from regard.model.transformer import Transformer
 from regard.train.averaging import mean_of, with_weights
 from regard.train.checkpoint import checkpoints, prune, step_of, whole_weights, write_checkpoint
 from regard.train.ending import (
@@ -38,28 +37,23 @@ from regard.train.ending import (
 from regard.train.folder import CHECKPOINTS, claim, sweep
 from regard.train.journal import Journal
 from regard.train.learner import Learner, refuse_clash
+from regard.train.lesson import Lesson
 from regard.train.memory import parts_that_fit
 from regard.train.schedule import learning_rate
 from regard.train.sharing import Sharing, Turn
+from regard.train.starting import Start
 from regard.train.step import Outcome
 from regard.train.world import World
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
 
 KEPT = 3
 """Checkpoints that stay at least."""
 Listener = Callable[[dict[str, Any]], None]
 """Hears of everything that happens, as the journal does: a step, a validation, words for the reader."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairsData:
-    """What an encoder-decoder model learns from, and is measured on."""
-
-    train: Store
-    valid: Store
-    bos: int
-    eos: int
-    subwords: bytes | None = None
-    """Goes into the model folder."""
+Sample = Callable[[Any], dict[str, Any]]
+Probe = Callable[[Any, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,23 +66,25 @@ class Issued:
 
 
 class Run:
-    """Trains a translator in a folder, from the start or from its newest checkpoint."""
+    """Trains a model in a folder, from the start or from its newest checkpoint."""
 
     def __init__(
         self,
         folder: Path,
         config: RunConfig,
-        data: PairsData,
+        data: Lesson,
         *,
         world: World | None = None,
         sharded: bool = False,
         listeners: Sequence[Listener] = (),
-        sample: Callable[[Transformer], dict[str, Any]] = lambda _: {},
-        probe: Callable[[Transformer, int], None] = lambda *_: None,
+        sample: Sample = lambda _: {},
+        probe: Probe = lambda *_: None,
+        start: Start | None = None,
     ) -> None:
         """`sample(model)` is asked at each validation for more to tell: a score of outputs, an example.
 
-        `probe(model, step)` is shown the model at each validation, and before the first step.
+        `probe(model, step)` is shown the model at each validation, and before the first step. The weights are
+        drawn, or where `start` has them, taken from there.
         """
         self.folder, self.config, self.data = folder, config, data
         self.world = World(torch.device("cpu")) if world is None else world
@@ -98,9 +94,8 @@ class Run:
             claim(folder, config)
             sweep(folder)
         self.world.wait()
-        # The size of the vocabulary is the data's: it may have fewer subwords than were asked for.
-        model = replace(config.model, vocab_size=data.train.facts.vocab_size)
-        self.learner = Learner(model, config.training, self.world, sharded=sharded)
+        model = data.shaped(config.model)
+        self.learner = Learner(model, data, config.training, self.world, sharded=sharded, start=start)
         found = checkpoints(folder / CHECKPOINTS)
         state = self.learner.restore(found[-1]) if found else {}
         self.progress = Progress(**state.get("progress", {}))
@@ -111,7 +106,7 @@ class Run:
         self._open_stream(state)
 
     @property
-    def model(self) -> Transformer:
+    def model(self) -> Model:
         """The model that learns."""
         return self.learner.model
 
@@ -155,16 +150,12 @@ class Run:
     def _open_stream(self, state: dict[str, Any]) -> None:
         training, world, train = self.config.training, self.world, self.data.train
         # Batches of fixed size are what a compiled step wants. A run keeps to the kind that it began with.
-        objective = self.learner.objective
-        objective.compiled = objective.compiled and state.get("fixed", True)
-        if state.get("fixed", objective.compiled):
-            self.budget = Budget.balanced(train, training.batch_tokens, PAIRS_EXTRA, fixed=True)
-        else:
-            self.budget = Budget(tokens=(training.batch_tokens,) * 2, extra=PAIRS_EXTRA)
+        fixed = state.get("fixed", self.learner.compiled)
+        self.learner.compile_only_if(fixed)
+        self.budget = self.data.budget(training.batch_tokens, fixed=fixed)
         self.budget.check(train)
         self.sharing = Sharing(
-            bos=self.data.bos,
-            eos=self.data.eos,
+            lesson=self.data,
             budget=self.budget,
             longest=tuple(side.longest for side in train.facts.sides),
             rank=world.rank,
@@ -231,7 +222,7 @@ class Run:
                     "step": issued.step,
                     "loss": score.loss,
                     "accuracy": score.accuracy,
-                    "tokens": score.n_tokens,
+                    "tokens": score.n_targets,
                     "learning_rate": issued.rate,
                     "seconds": round(seconds, 3),
                 }
@@ -265,12 +256,12 @@ class Run:
         self._tell({"step": progress.step, **facts, **more})
 
     def _measure(self) -> dict[str, float]:
-        valid, bos, eos = self.data.valid, self.data.bos, self.data.eos
+        valid = self.data.valid
         # As much at once as a step's parts have, which fit into memory; and room for any sentence.
         part = self.config.training.batch_tokens // (self.world.size * self.progress.parts)
         longest = max(side.longest for side in valid.facts.sides) + 1
-        parts = one_pass(valid, Budget(tokens=(max(part, longest),) * 2, extra=PAIRS_EXTRA))
-        return self.learner.measure(make_pairs_batch(valid, part, bos=bos, eos=eos) for part in parts)
+        parts = one_pass(valid, self.data.budget(max(part, longest)))
+        return self.learner.measure(self.data.batch(valid, part) for part in parts)
 
     def _leave(self, reason: str | None) -> str:
         """At the end a last validation and the last model; when asked to stop, a checkpoint to go on from."""
@@ -310,6 +301,7 @@ class Run:
                 self.folder / name,
                 model,
                 subwords=self.data.subwords,
+                labels=self.data.labels,
                 metrics={"step": self.progress.step, **metrics},
                 decoding=self.config.decoding,
                 task=self.config.task,

@@ -26,8 +26,10 @@ WIDTHS = {"relu": 1, "gelu": 2, "swiglu": 4, "geglu": 4}
 def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> int:
     """What one token of inputs and one of outputs leave behind for the backward pass, about."""
     d, n_heads = config.d_model, config.n_heads
-    n_attentions = config.encoder_layers + 2 * config.decoder_layers
-    n_feed_forwards = config.encoder_layers + config.decoder_layers
+    n_encoder = 0 if config.architecture == "decoder" else config.encoder_layers
+    n_decoder = 0 if config.architecture == "encoder" else config.decoder_layers
+    n_attentions = n_encoder + n_decoder * (2 if n_encoder else 1)
+    n_feed_forwards = n_encoder + n_decoder
     # Of every sub-layer its input, what dropout kept and what the norm was given. Queries, keys, values and
     # heads lie in padded views, which are up to half as large again.
     heads = n_heads * (config.key_width + config.value_width)

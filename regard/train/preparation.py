@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -25,13 +25,13 @@ from regard.data.encoding import both_ways, content_key, each_side, encode_in_th
 from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
 from regard.data.report import report
-from regard.data.store import Store, find_store
+from regard.data.store import Example, Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
 from regard.text.subwords import Subwords, learn_subwords
 from regard.text.tally import Tally
-from regard.train.loop import PairsData
+from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")
 SUBWORDS, TEST = "subwords.model", "test.jsonl"
@@ -50,8 +50,12 @@ class PairsSource:
     languages: tuple[str, str]
     both_directions: bool = False
     """Whether each pair is learned from there and back, with tags that say which language is wanted."""
+    compared: tuple[int, ...] = (0, 1)
+    """The sides whose texts must not be both trained on and held out."""
     vocab_size: int | None = None
     """None: chosen from the data."""
+    subwords: bytes | None = None
+    """A vocabulary that is there already; None: it is learned."""
     max_tokens: int
     """Longest sequence, in tokens."""
     seed: int = 1
@@ -65,8 +69,12 @@ class PairsSource:
         columns = [part.columns for corpus in corpora for part in corpus.parts]
         settings = [self.vocab_size, self.max_tokens, self.seed, *given, *self.languages]
         settings += ["both directions"] if self.both_directions else []
+        settings += [self.subwords.hex()] if self.subwords else []
         paths = [path for corpus in corpora for path in corpus.paths]
-        return content_key(paths, [*settings, columns, asdict(self.data)])
+        data = asdict(self.data)
+        if not data["cut_inputs"]:  # runs that began before there was this setting go on
+            del data["cut_inputs"]
+        return content_key(paths, [*settings, columns, data])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,23 +135,27 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     cleaned = _cleaned(source, scratch=folder)
     left_out = Tally()
     valid, test = cleaned.held_out()
-    valid = valid if source.valid is None else _validation(source.valid, source.test, left_out)
+    valid = valid if source.valid is None else _validation(source.valid, source, left_out)
     test = test if source.test is None else list(source.test.rows())
-    tell("learning subwords")
     tags = source.languages if source.both_directions else ()
-    model = learn_subwords(
-        cleaned.texts(),
-        source.vocab_size,
-        tags=tags,
-        coverage=source.data.character_coverage,
-        seed=source.seed,
-    )
+    model = source.subwords
+    if model is None:
+        tell("learning subwords")
+        model = learn_subwords(
+            cleaned.texts(),
+            source.vocab_size,
+            tags=tags,
+            coverage=source.data.character_coverage,
+            seed=source.seed,
+        )
     subwords = Subwords(model)
     (folder / SUBWORDS).write_bytes(model)
     # One is for the token that ends a sequence, or starts it; one for a tag.
     room = source.max_tokens - (2 if tags else 1)
+    cut = Cutting(room) if source.data.cut_inputs else None
     valid, test = (
-        _fitting(rows, name, subwords, room, tell) for rows, name in ((valid, "validation"), (test, "test"))
+        _fitting(rows, name, subwords, room, tell, cut)
+        for rows, name in ((valid, "validation"), (test, "test"))
     )
     facts = report(
         cleaned,
@@ -157,12 +169,18 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
     encode = each_side(subwords.encode, subwords.encode)
     threads = min(4, os.cpu_count() or 1)
-    train = facts.measure(encode_in_threads(rows, encode, threads=threads), cleaned, room)
-    for name, of, pairs in (("train", key, train), ("valid", f"{key}-valid", encode(valid))):
+    encoded: Iterator[Example] = encode_in_threads(rows, encode, threads=threads)
+    held_out: Iterable[Example] = encode(valid)
+    if cut is not None:
+        encoded, held_out = cut.first_sides(encoded), [*Cutting(room).first_sides(held_out)]
+    train = facts.measure(encoded, cleaned, room)
+    for name, of, pairs in (("train", key, train), ("valid", f"{key}-valid", held_out)):
         examples = both_ways(pairs, [subwords.tag_id(language) for language in tags]) if tags else pairs
         write_store(folder / name, examples, sides=SIDES, key=of, vocab_size=subwords.vocab_size)
     write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
+    if cut is not None and cut.count:
+        tell(f"{cut.count:,} inputs were cut after {room:,} tokens")
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
 
@@ -173,25 +191,50 @@ def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
         validation=data.valid_lines if source.valid is None else 0,
         test=data.test_lines if source.test is None else 0,
     )
-    return clean(source.train, data, split=split, given=given, seed=source.seed, scratch=scratch)
+    return clean(
+        source.train,
+        data,
+        compared=source.compared,
+        split=split,
+        given=given,
+        seed=source.seed,
+        scratch=scratch,
+    )
 
 
-def _validation(valid: Corpus, test: Corpus | None, left_out: Tally) -> list[Row]:
+def _validation(valid: Corpus, source: PairsSource, left_out: Tally) -> list[Row]:
     """The rows of a validation set that is given, without those whose texts a given test set has too.
 
     The best model is chosen by them: the test would score a choice that it helped to make.
     """
-    sides = range(valid.n_sides)
-    rows = rows_apart(valid, known_texts([test] if test else [], sides, Tally()), sides, left_out)
+    sides, tests = source.compared, [source.test] if source.test else []
+    rows = rows_apart(valid, known_texts(tests, sides, Tally()), sides, left_out)
     if not rows and left_out.total:
         raise CorpusError(f"{valid.names[0]}: every line of it is in the test set too; give another")
     return rows
 
 
-def _fitting(rows: list[Row], name: str, subwords: Subwords, room: int, tell: Tell) -> list[Row]:
-    """The rows of a held-out set that a model can take; how many it cannot is said."""
+@dataclass(slots=True)
+class Cutting:
+    """Cuts inputs that are too long, and counts them."""
+
+    room: int
+    count: int = 0
+
+    def first_sides(self, pairs: Iterable[Example]) -> Iterator[Example]:
+        """The pairs, with no more than so many tokens on the first side."""
+        for first, second in pairs:
+            self.count += len(first) > self.room
+            yield first[: self.room], second
+
+
+def _fitting(
+    rows: list[Row], name: str, subwords: Subwords, room: int, tell: Tell, cut: Cutting | None
+) -> list[Row]:
+    """The rows of a held-out set that a model can take, cut or whole; how many it cannot is said."""
     sizes = [[len(ids) for ids in subwords.encode(list(row))] for row in rows]
-    fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size) <= room]
+    limited = slice(0 if cut is None else 1, None)
+    fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size[limited]) <= room]
     if len(fit) < len(rows):
         tell(f"{len(rows) - len(fit):,} of {len(rows):,} lines of the {name} set are empty or too long")
     if not fit:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.batches import BLOCK, Budget, PairsBatch, deal, make_pairs_batch
+from regard.data.batches import BLOCK, Budget, deal
+from regard.data.examples import Batch
 from regard.data.store import Store
+from regard.train.lesson import Lesson
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +24,10 @@ class Turn:
     store: Store
     indices: np.ndarray
     """The examples of the whole step, of all processes, to share them out anew."""
-    batches: Sequence[PairsBatch]
+    batches: Sequence[Batch]
     """This process's hand, in parts."""
-    n_tokens: int
-    """Target tokens of the whole step, of all processes: what the mean is taken over."""
+    n_targets: int
+    """Targets of the whole step, of all processes: what the mean is taken over."""
     asked_parts: int
     """Parts that were asked for; a small hand has fewer."""
 
@@ -39,8 +41,7 @@ class Turn:
 class Sharing:
     """Which process this is, of how many, and what its batches look like."""
 
-    bos: int
-    eos: int
+    lesson: Lesson
     budget: Budget
     """Of a whole step, all processes together."""
     longest: tuple[int, ...]
@@ -51,7 +52,7 @@ class Sharing:
     def turn(self, store: Store, indices: np.ndarray, n_parts: int) -> Turn:
         """This process's part of a step, in at most `n_parts` parts, and in at least one."""
         hands = deal(store, indices, self.world_size)
-        n_tokens = int(store.lengths(1, indices).sum()) + self.budget.extra[1] * len(indices)
+        n_targets = self.lesson.n_targets(store, indices)
         # Sharded processes go through their parts in step, so all have as many as the largest hand needs.
         parts = deal(store, hands[self.rank], min(n_parts, max(map(len, hands))))
         sizes = self.sizes(n_parts)
@@ -59,7 +60,7 @@ class Sharing:
             self._batch(store, part, sizes) if len(part) else self._idle(store, indices[:1], sizes)
             for part in parts
         ]
-        return Turn(store, indices, batches, n_tokens, n_parts)
+        return Turn(store, indices, batches, n_targets, n_parts)
 
     def sizes(self, n_parts: int) -> tuple[int | None, ...]:
         """Tokens that each part is filled up to, side by side; None for no filling."""
@@ -71,16 +72,17 @@ class Sharing:
         shares = [(most or 0) / pieces + more for most, more in zip(self.budget.tokens, slack, strict=True)]
         return tuple(-(-int(np.ceil(share)) // BLOCK) * BLOCK for share in shares)
 
-    def _batch(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> PairsBatch:
+    def _batch(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> Batch:
         if not self.budget.fixed:
-            return make_pairs_batch(store, indices, bos=self.bos, eos=self.eos)
-        lengths = [int(store.lengths(side, indices).sum()) + len(indices) for side in range(len(sizes))]
+            return self.lesson.batch(store, indices)
+        extra = self.budget.extra
+        lengths = [
+            int(store.lengths(side, indices).sum()) + extra[side] * len(indices) for side in range(len(sizes))
+        ]
         # A part that is heavier than it should be is compiled for its own size: slow once, never wrong.
         fill = [max(size or 0, -(-(n + 1) // BLOCK) * BLOCK) for size, n in zip(sizes, lengths, strict=True)]
-        return make_pairs_batch(store, indices, bos=self.bos, eos=self.eos, fill_to=fill)
+        return self.lesson.batch(store, indices, fill)
 
-    def _idle(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> PairsBatch:
+    def _idle(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> Batch:
         """For a process that nothing is left for: it computes along, and its result counts for nothing."""
-        batch = self._batch(store, indices, sizes)
-        counted_T = batch.targets_T.new_zeros(len(batch.targets_T)).bool()
-        return batch._replace(counted_T=counted_T, n_tokens=(0, 0))
+        return self._batch(store, indices, sizes).idle()

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TrainingConfig
-from regard.data.batches import PairsBatch
+from regard.data.examples import Batch
 from regard.errors import RegardError
-from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.sharding import cut_up_again, is_sharded, whole
 from regard.train.world import World
@@ -20,22 +19,22 @@ from regard.train.world import World
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Sums over target tokens, of a step or of a validation set."""
+    """Sums over targets, tokens or labels, of a step or of a validation set."""
 
     smoothed: float
     nll: float
     correct: float
-    n_tokens: int
+    n_targets: int
 
     @property
     def loss(self) -> float:
-        """Negative log-likelihood of a target token."""
-        return self.nll / self.n_tokens
+        """Negative log-likelihood of a target."""
+        return self.nll / self.n_targets
 
     @property
     def accuracy(self) -> float:
-        """Share of target tokens that were the likeliest."""
-        return self.correct / self.n_tokens
+        """Share of targets that were the likeliest."""
+        return self.correct / self.n_targets
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,7 +43,7 @@ class Outcome:
 
     numbers: Tensor
     """Smoothed loss, likelihood and hits, how many were asked to stop, the first one's clock; the norm."""
-    n_tokens: int
+    n_targets: int
     ready: torch.cuda.Event | None
 
     def read(self) -> tuple[Score, bool, float, float]:
@@ -52,14 +51,14 @@ class Outcome:
         if self.ready is not None:
             self.ready.synchronize()
         smoothed, nll, correct, asked, seconds, norm = self.numbers.tolist()
-        return Score(smoothed, nll, correct, self.n_tokens), asked > 0, seconds, norm
+        return Score(smoothed, nll, correct, self.n_targets), asked > 0, seconds, norm
 
 
 def train_step(
-    objective: Objective,
+    objective: nn.Module,
     optimizer: Optimizer,
-    batches: Sequence[PairsBatch],
-    n_tokens: int,
+    batches: Sequence[Batch],
+    n_targets: int,
     rate: float,
     config: TrainingConfig,
     world: World,
@@ -67,17 +66,17 @@ def train_step(
     asked: bool = False,
     seconds: float = 0.0,
 ) -> Outcome:
-    """One update from batches that count as one: the mean is over `n_tokens`, those of all processes.
+    """One update from batches that count as one: the mean is over `n_targets`, those of all processes.
 
     Where the gradient is no number, nothing changes. The host does not wait to learn it. Whether this process
     was `asked` to stop, and the `seconds` on its clock, are summed with the loss: so all learn it in step.
     """
-    weights = list(objective.model.parameters())
+    weights = list(objective.parameters())
     sums = torch.tensor([0.0, 0.0, 0.0, asked, seconds]).to(world.device)
     for batch in batches:
         smoothed, told = objective(batch.to(world.device))
-        # Sharded gradients come as a mean over processes, which each count the tokens of all of them.
-        share = n_tokens / world.size if is_sharded(weights[0]) else n_tokens
+        # Sharded gradients come as a mean over processes, which each count the targets of all of them.
+        share = n_targets / world.size if is_sharded(weights[0]) else n_targets
         (smoothed / share).backward()
         sums[:3] += told
     with _not_again():
@@ -86,7 +85,7 @@ def train_step(
         norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
         _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
         optimizer.zero_grad()
-        return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_tokens)
+        return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_targets)
 
 
 @contextmanager
@@ -106,24 +105,24 @@ def _update(optimizer: Optimizer, rate: float, norm: Tensor, *, sharded: bool) -
         optimizer.step(rate, None)
 
 
-def _on_its_way(numbers: Tensor, n_tokens: int) -> Outcome:
+def _on_its_way(numbers: Tensor, n_targets: int) -> Outcome:
     if numbers.device.type != "cuda":
-        return Outcome(numbers, n_tokens, None)
+        return Outcome(numbers, n_targets, None)
     on_host = numbers.to("cpu", non_blocking=True)
     ready = torch.cuda.Event()
     ready.record()
-    return Outcome(on_host, n_tokens, ready)
+    return Outcome(on_host, n_targets, ready)
 
 
 @torch.no_grad()
-def evaluate(objective: Objective, batches: Iterable[PairsBatch], device: torch.device) -> Score:
+def evaluate(objective: nn.Module, batches: Iterable[Batch], device: torch.device) -> Score:
     """The score of held-out batches, without dropout and smoothing."""
-    was_training, n_tokens, sums = objective.training, 0, torch.zeros(3, dtype=torch.float64)
+    was_training, n_targets, sums = objective.training, 0, torch.zeros(3, dtype=torch.float64)
     objective.eval()
     for batch in batches:
         sums += objective(batch.to(device))[1].double().cpu()
-        n_tokens += batch.n_tokens[1]
+        n_targets += batch.n_targets
     objective.train(was_training)
     cut_up_again(objective)
     smoothed, nll, correct = sums.tolist()
-    return Score(smoothed, nll, correct, n_tokens)
+    return Score(smoothed, nll, correct, n_targets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,28 @@ from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.direction import Direction, Directions
-from regard.errors import CorpusError
 from regard.evaluate.translation import TranslationScore, score_translations
 from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
-from regard.look.curves import curves_svg
 from regard.look.measuring_heads import MEASURED, measure_heads
 from regard.model.transformer import Transformer
 from regard.text.normalisation import composed
-from regard.train.folder import DATA, has_begun
-from regard.train.journal import Journal
-from regard.train.loop import Listener, Run
+from regard.train.loop import Run
 from regard.train.preparation import (
     Follow,
     PairsSource,
-    Prepared,
     Tell,
-    key_of,
     prepare_pairs,
     prepared_pairs,
 )
 from regard.train.probing import Probing
+from regard.train.starting import Start
+from regard.train.task_run import TaskRun
 from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
 
 LINKED = 3000
 """Pairs of the training set that help to learn the links by which heads are measured."""
-Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
-"""Who hears of a run for as long as it lasts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +48,11 @@ class Tested:
     score: TranslationScore
     sources: Sequence[str]
     outputs: Sequence[str]
+    references: Sequence[str]
 
 
-class TranslatorRun:
-    """A run from text to a tested model, in a folder that is this run's.
-
-    The first of several processes prepares the data and tests the model; the others find the data prepared,
-    and have nothing to tell.
-    """
+class TranslatorRun(TaskRun):
+    """A run from pairs of texts to a tested model."""
 
     def __init__(
         self,
@@ -71,12 +61,15 @@ class TranslatorRun:
         source: Callable[[], PairsSource],
         world: World,
         *,
+        start: Start | None = None,
         sharded: bool = False,
         tell: Tell = lambda _: None,
         follow: Follow = lambda rows, _: rows,
     ) -> None:
-        self.folder, self.config, self.world = folder, config, world
-        self.prepared = self._prepare(source, tell, follow)
+        super().__init__(folder, config, world)
+        self.prepared = self._prepare(
+            source, lambda data, pairs: prepare_pairs(data, pairs, tell, follow), prepared_pairs
+        )
         sample: Callable[[Transformer], dict[str, Any]] = lambda _: {}  # noqa: E731
         if world.is_main:
             subwords, valid = self.prepared.subwords, self.prepared.data.valid
@@ -89,38 +82,45 @@ class TranslatorRun:
             every=config.training.validate_every,
         )
         self.run = Run(
-            folder, config, self.prepared.data, world=world, sharded=sharded, sample=sample, probe=probing
+            folder,
+            config,
+            self.prepared.data,
+            world=world,
+            sharded=sharded,
+            sample=sample,
+            probe=probing,
+            start=start,
         )
         if world.is_main:
             probing.go_on_from(self.run.progress.step)
 
-    def train(self, watch: Watch) -> str:
-        """Train until a limit is reached or somebody asks to stop; says which."""
-        with watch(self.run) as listeners:
-            self.run.listeners += [*listeners, self._draw]
-            return self.run.train()
-
     def test(self) -> list[Tested]:
         """Translate the test set with the best model, in each direction, and keep the scores."""
-        best = load_bundle(self.folder / "best", self.world.device).model
-        assert isinstance(best, Transformer)
-        directions = Directions(self.config.task, self.prepared.subwords).known
-        sides = ((0, 1), (1, 0))[: len(directions)]
-        tested = [self._test(best, *each) for each in zip(directions, sides, strict=True)]
+        tested = self.outputs()
         scores = {each.direction: asdict(each.score) for each in tested}
         kept = scores if len(scores) > 1 else asdict(tested[0].score)
         described = {"decoding": asdict(self.config.decoding), **kept}
         write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
         return tested
 
+    def outputs(self) -> list[Tested]:
+        """What the best model makes of the test set, in each direction."""
+        best = load_bundle(self.folder / "best", self.world.device).model
+        assert isinstance(best, Transformer)
+        directions = Directions(self.config.task, self.prepared.subwords).known
+        sides = ((0, 1), (1, 0))[: len(directions)]
+        return [self._test(best, *each) for each in zip(directions, sides, strict=True)]
+
     def _test(self, model: Transformer, direction: Direction, sides: tuple[int, int]) -> Tested:
         subwords = self.prepared.subwords
         sources, references = ([composed(row[side]) for row in self.prepared.test] for side in sides)
-        inputs = [(*direction.tag, *ids.tolist()) for ids in subwords.encode(sources)]
+        # What is longer was left out of the set, or is to be cut.
+        room = model.config.max_length - 1
+        inputs = [(*direction.tag, *ids.tolist())[:room] for ids in subwords.encode(sources)]
         outputs = translate(model, subwords, inputs, self.config.decoding)
         score = score_translations(outputs, references, direction.target)
         name = f"{direction.source}-{direction.target}"
-        return Tested(direction=name, score=score, sources=sources, outputs=outputs)
+        return Tested(direction=name, score=score, sources=sources, outputs=outputs, references=references)
 
     def align(self) -> AligningHeads:
         """Measure which heads of the best model align words, on the validation set, and keep that with it.
@@ -135,23 +135,6 @@ class TranslatorRun:
         heads = measure_heads(model, self.prepared.subwords, held_out, others)
         keep_aligning_heads(best, heads)
         return heads
-
-    def _prepare(self, source: Callable[[], PairsSource], tell: Tell, follow: Follow) -> Prepared:
-        data = self.folder / DATA
-        if self.world.is_main:
-            pairs = source()
-            if has_begun(self.folder) and key_of(data) not in (None, pairs.key()):
-                changed = "the data has changed since the run began; choose another folder with --out"
-                raise CorpusError(f"{self.folder}: {changed}")
-            prepare_pairs(data, pairs, tell, follow)
-        self.world.wait()
-        return prepared_pairs(data)
-
-    def _draw(self, event: dict[str, Any]) -> None:
-        """Draw the curves anew at each validation."""
-        if "valid_loss" in event:
-            title = self.folder.resolve().name
-            write_whole(self.folder / "curves.svg", curves_svg(Journal(self.folder / "journal.jsonl"), title))
 
 
 def _some(store: Store, n: int) -> list[tuple[np.ndarray, ...]]:

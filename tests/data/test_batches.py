@@ -8,18 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches import (
+from regard.data.batches import Budget, _cut, one_pass, plan_batches
+from regard.data.examples import (
     LABELLED_EXTRA,
     PAIRS_EXTRA,
-    TEXT_EXTRA,
-    Budget,
-    _cut,
-    cut_documents,
+    PLAIN_EXTRA,
     make_labelled_batch,
     make_pairs_batch,
     make_text_batch,
-    one_pass,
-    plan_batches,
+    windows,
 )
 from regard.data.store import Facts, File, Side, Store
 from regard.errors import CorpusError
@@ -75,7 +72,7 @@ def test_batches_are_as_few_as_a_loop_that_takes_what_fits(lengths, most):
 
 def test_the_last_batch_is_about_as_full_as_the_others():
     store = store_of_lengths(np.full((1, 1001), 9))
-    plan = plan_batches(store, np.arange(1001), Budget(tokens=(1000,), extra=TEXT_EXTRA))
+    plan = plan_batches(store, np.arange(1001), Budget(tokens=(1000,), extra=PLAIN_EXTRA))
     assert len(_cut(np.cumsum(np.full((1, 1001), 10), axis=1), np.array([1000]))) == 12
     assert np.diff(plan.cuts).tolist() == [91] * 11
 
@@ -182,13 +179,13 @@ def test_whatever_is_planned_for_a_fixed_size_can_be_filled_to_it(tmp_path):
 
 
 def test_a_batch_of_texts(tmp_path):
-    store = write(tmp_path / "store", [[[5, 6, 7]], [[]], [[8]]], sides=("outputs",))
-    batch = make_text_batch(store, np.array([2, 1, 0]), bos=BOS, eos=EOS)
-    assert as_lists(batch.outputs) == [[BOS, 8], [BOS], [BOS, 5, 6, 7]]
-    assert batch.targets_T.tolist() == [8, EOS, EOS, 5, 6, 7, EOS]
-    filled = make_text_batch(store, np.array([2]), bos=BOS, eos=EOS, fill_to=(5,))
+    store = write(tmp_path / "store", [[[BOS, 5, 6, 7]], [[BOS, EOS]], [[7, 8, EOS]]], sides=("text",))
+    batch = make_text_batch(store, np.array([2, 1, 0]))
+    assert as_lists(batch.outputs) == [[7, 8], [BOS], [BOS, 5, 6]]
+    assert batch.targets_T.tolist() == [8, EOS, EOS, 5, 6, 7]
+    filled = make_text_batch(store, np.array([2]), fill_to=(5,))
     assert filled.counted_T.tolist() == [True, True, False, False, False]
-    assert filled.n_tokens == (2,)
+    assert filled.n_targets == 2
 
 
 def test_a_batch_of_labelled_texts(tmp_path):
@@ -196,11 +193,15 @@ def test_a_batch_of_labelled_texts(tmp_path):
     batch = make_labelled_batch(store, np.array([1, 0]), cls=CLS)
     assert as_lists(batch.inputs) == [[CLS], [CLS, 5, 6]]
     assert batch.labels_B.tolist() == [4, 3]
+    assert batch.n_targets == 2
 
 
-@given(st.lists(st.lists(st.integers(0, 16), max_size=23), max_size=7), st.integers(1, 11))
-def test_documents_are_cut_and_nothing_is_lost(documents, longest):
-    parts = list(cut_documents(map(np.array, documents), longest))
-    assert [i for (part,) in parts for i in part.tolist()] == [*chain.from_iterable(documents)]
-    assert all(len(part) <= longest for (part,) in parts)
-    assert len(parts) == sum(max(1, -(-len(document) // longest)) for document in documents)
+@given(st.lists(st.lists(st.integers(3, 16), max_size=23), max_size=7), st.integers(1, 11))
+def test_every_token_of_a_document_is_asked_for_once(documents, longest):
+    parts = list(windows(map(np.array, documents), longest, bos=BOS, eos=EOS))
+    asked = [i for part in parts for i in part[1:].tolist()]
+    assert asked == [*chain.from_iterable([*document, EOS] for document in documents)]
+    assert all(2 <= len(part) <= longest + 1 for part in parts)
+    read = [i for part in parts for i in part[:-1].tolist()]
+    assert read == [*chain.from_iterable([BOS, *document] for document in documents)]
+    assert len(parts) == sum(-(-(len(document) + 1) // longest) for document in documents)

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data import stream as streaming
-from regard.data.batches import PAIRS_EXTRA, Budget, make_pairs_batch
+from regard.data.batches import Budget
+from regard.data.examples import PAIRS_EXTRA, make_pairs_batch
 from regard.data.store import Store
 from regard.data.stream import BatchStream, Prefetch
 from regard.errors import ConfigError, CorpusError

@@ -10,7 +10,8 @@ from regard.config import DecodingConfig, TaskConfig
 from regard.data.numerals import sample
 from regard.data.store_writing import write_store
 from regard.text.subwords import Subwords, learn_subwords
-from regard.train.loop import PairsData, Run
+from regard.train.lesson import PairsData
+from regard.train.loop import Run
 from tests.train.copying import config
 
 PAIRS = {

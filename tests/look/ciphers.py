@@ -10,7 +10,8 @@ from regard.bundle import save_bundle
 from regard.config import RunConfig
 from regard.data.store_writing import write_store
 from regard.text.subwords import Subwords, learn_subwords
-from regard.train.loop import PairsData, Run
+from regard.train.lesson import PairsData
+from regard.train.loop import Run
 from tests.train.copying import config
 
 INPUTS = [a + b for a in ("ka", "to", "mi") for b in ("sen", "dal", "vik", "pom")]

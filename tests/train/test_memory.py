@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard.bundle import weights_hash
 from regard.config import ModelConfig
-from regard.data.batches import PairsBatch
+from regard.data.examples import PairsBatch
 from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.packing import pack

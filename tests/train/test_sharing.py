@@ -6,9 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches import PAIRS_EXTRA, Budget, make_pairs_batch
+from regard.data.batches import Budget
+from regard.data.examples import PAIRS_EXTRA, make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.packing import unpack
+from regard.train.lesson import PairsData
 from regard.train.objective import Objective
 from regard.train.sharing import Sharing
 from tests.data.stores import numbered, write
@@ -23,10 +25,14 @@ def store(tmp_path_factory):
     return numbered(tmp_path_factory.mktemp("sharing") / "store", 61, longest=11)
 
 
+def lesson(store):
+    return PairsData(store, store, bos=0, eos=0)
+
+
 def turns(store, indices, world_size, n_parts, budget=FREE):
     longest = tuple(side.longest for side in store.facts.sides)
     return [
-        Sharing(bos=0, eos=0, budget=budget, longest=longest, rank=rank, world_size=world_size).turn(
+        Sharing(lesson=lesson(store), budget=budget, longest=longest, rank=rank, world_size=world_size).turn(
             store, indices, n_parts
         )
         for rank in range(world_size)
@@ -66,7 +72,7 @@ def test_all_processes_agree_on_tokens_and_on_the_number_of_parts(store, n, worl
     indices = np.arange(1, n + 1)
     shared = turns(store, indices, world_size, n_parts)
     counted = sum(batch.n_tokens[1] for turn in shared for batch in turn.batches)
-    assert {turn.n_tokens for turn in shared} == {counted}
+    assert {turn.n_targets for turn in shared} == {counted}
     (taken,) = {turn.n_parts for turn in shared}
     assert taken == min(n_parts, -(-n // world_size))
 
@@ -108,7 +114,7 @@ def test_a_part_that_is_heavier_than_planned_gets_a_size_of_its_own(tmp_path):
     store = write(tmp_path / "store", pairs)
     budget = Budget(tokens=(2560, 2560), extra=PAIRS_EXTRA, fixed=True)
     heavy, light = turns(store, np.arange(40), 2, 1, budget)
-    planned = Sharing(bos=0, eos=0, budget=budget, longest=(120, 40), rank=0, world_size=2).sizes(1)
+    planned = Sharing(lesson=lesson(store), budget=budget, longest=(120, 40), rank=0, world_size=2).sizes(1)
     assert len(light.batches[0].inputs.ids_N) == planned[0]
     (batch,) = heavy.batches
     assert len(batch.inputs.ids_N) > planned[0]
@@ -130,4 +136,4 @@ def test_idle_hands_count_for_nothing(tmp_path, fixed):
     assert all(weight.grad is None or not weight.grad.any() for weight in model.parameters())
     alone = make_pairs_batch(store, np.arange(1), bos=0, eos=0)
     torch.testing.assert_close(objective(working.batches[0])[0], objective(alone)[0])
-    assert working.n_tokens == idle.n_tokens == alone.n_tokens[1]
+    assert working.n_targets == idle.n_targets == alone.n_tokens[1]

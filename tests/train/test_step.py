@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.data.batches import make_pairs_batch
+from regard.data.examples import make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
@@ -59,7 +59,7 @@ def test_two_batches_in_one_step_count_as_one_large_batch(parts, tmp_path):
     after = weights(model)
     put(model, start)
     together, *_ = step(objective, Optimizer(model, training), [whole], training)
-    assert apart.n_tokens == together.n_tokens
+    assert apart.n_targets == together.n_targets
     assert apart.loss == pytest.approx(together.loss, rel=1e-5)
     for name, value in model.named_parameters():
         torch.testing.assert_close(value.detach(), after[name], atol=2e-6, rtol=1e-4)

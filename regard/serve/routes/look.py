@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses
 async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
-    served = service.catalogue.choose(body.model)
+    served = service.catalogue.any(body.model)
     looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
     changes = from_json(body.interventions)
 
@@ -117,7 +117,7 @@ async def ablate(request: Request, body: AblateAsked) -> Response:
     service = service_of(request)
     if (n := sum(map(len, body.interventions))) > (most := service.limits.interventions):
         raise bad_value(f"A request may have {most} interventions, and this one has {n}.", "interventions")
-    served = service.catalogue.choose(body.model)
+    served = service.catalogue.any(body.model)
     looked = Looked(body.source, body.target, body.to)
     lists = [from_json(each) for each in body.interventions]
 
@@ -135,7 +135,7 @@ async def positions(
 ) -> Response:
     """What the model adds to the embeddings at each place: places by d_model, as f32."""
     service = service_of(request)
-    served = service.catalogue.choose(model)
+    served = service.catalogue.any(model)
 
     def work(job: Job) -> np.ndarray | None:
         return service.inspector.look(served, job, lambda: served.model.positions(length))

@@ -17,16 +17,14 @@ from regard.serve.job import Job
 from regard.serve.refusals import bad_value
 from regard.serve.schemas import (
     ERRORS,
-    ClassifyAsked,
     DetectAsked,
     DetokenizeAsked,
-    GenerateAsked,
     ScoreAsked,
     TokenizeAsked,
     TranslateAnswer,
     TranslateAsked,
 )
-from regard.serve.served import Served, wrong_task
+from regard.serve.served import Served
 from regard.serve.service import Service, admitted, service_of
 from regard.serve.translating import Asked, Translated, check_options, check_texts, stream, translate, way
 from regard.text.languages import language_name
@@ -112,7 +110,7 @@ async def tokenize(request: Request, body: TokenizeAsked) -> Any:
     service = service_of(request)
     texts = [body.text] if isinstance(body.text, str) else body.text
     check_texts(texts, service.limits)
-    served = service.catalogue.choose(body.model)
+    served = service.catalogue.any(body.model)
     subwords = served.model.subwords
 
     def work(_job: Job) -> list[dict[str, Any]]:
@@ -125,7 +123,7 @@ async def tokenize(request: Request, body: TokenizeAsked) -> Any:
 @router.post("/detokenize")
 async def detokenize(request: Request, body: DetokenizeAsked) -> Any:
     """The text of some token ids."""
-    served = service_of(request).catalogue.choose(body.model)
+    served = service_of(request).catalogue.any(body.model)
     return {"model": served.id, "text": served.model.subwords.decode(body.ids)}
 
 
@@ -140,18 +138,6 @@ async def detect_languages(request: Request, body: DetectAsked) -> Any:
     return {"items": [each and {"language": each.language, "confidence": each.confidence} for each in found]}
 
 
-@router.post("/generate")
-async def generate(request: Request, body: GenerateAsked) -> Any:
-    """Go on from a text, with a model of the decoder alone."""
-    raise wrong_task(service_of(request).catalogue.choose(body.model), "generate")
-
-
-@router.post("/classify")
-async def classify(request: Request, body: ClassifyAsked) -> Any:
-    """Label texts, with a model of the encoder alone."""
-    raise wrong_task(service_of(request).catalogue.choose(body.model), "classify")
-
-
 # --- what is told -------------------------------------------------------------------------------------------
 
 
@@ -160,6 +146,7 @@ def _about(served: Served, service: Service) -> dict[str, Any]:
     return {
         "id": served.id,
         "task": served.task,
+        "labels": list(served.model.labels),
         "directions": [{"source": source, "target": target} for source, target in served.directions],
         "config": asdict(described.config),
         "decoding": asdict(described.decoding),

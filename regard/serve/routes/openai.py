@@ -10,12 +10,14 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
+from regard.engine.generation import Continuation, Generation
 from regard.errors import RegardError
 from regard.serve.events import event, event_stream
 from regard.serve.gate import request_id
 from regard.serve.job import Job
+from regard.serve.lone_tasks import continued, streamed
 from regard.serve.refusals import bad_value
-from regard.serve.served import Served
+from regard.serve.served import CLASSIFY, GENERATE, TRANSLATE, Served, wrong_task
 from regard.serve.service import admitted, service_of
 from regard.serve.translating import Asked, check_options, check_texts, stream, translate
 
@@ -54,6 +56,17 @@ class Wanted(BaseModel):
             found |= {"sample": True, "temperature": self.temperature, "top_p": self.top_p or 1.0}
             found |= {"seed": 1 if self.seed is None else self.seed}
         return found
+
+    def generation(self, choice: int) -> Generation:
+        """What a generator is asked, for one of several choices: tokens are drawn unless told otherwise."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return Generation(
+            max_tokens=self.max_tokens,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            top_p=self.top_p or 1.0,
+            seed=(1 if self.seed is None else self.seed) + choice,
+            stop=[stop for stop in stops if stop],
+        )
 
     def stopped(self, text: str) -> str | None:
         """A text up to the first of the words that end it; None where it has none of them."""
@@ -130,6 +143,8 @@ async def completions(request: Request, body: Completion) -> Response:
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     served, asked = _asked(request, body, prompts)
     head = _head(request, served, "cmpl", "text_completion")
+    if served.task == GENERATE and not body.stream:
+        return await _generated(request, body, served, prompts, head)
     if body.stream:
 
         def chunk(i: int, text: str, reason: str | None) -> dict[str, Any]:
@@ -153,6 +168,8 @@ async def chat(request: Request, body: Chat) -> Response:
     body.max_tokens = body.max_completion_tokens or body.max_tokens
     prompts = [body.source()]
     served, asked = _asked(request, body, prompts)
+    if served.task != TRANSLATE:
+        raise wrong_task(served, "chat")
     if body.stream:
         head = _head(request, served, "chatcmpl", "chat.completion.chunk")
 
@@ -181,7 +198,31 @@ def _asked(request: Request, body: Wanted, prompts: list[str]) -> tuple[Served, 
     if body.stream and body.n > 1:
         raise bad_value("A stream has one choice: leave out n or stream.", "n")
     served = service.catalogue.named(body.model)
+    if served.task == CLASSIFY:
+        raise wrong_task(served, "complete")
     return served, Asked(texts=prompts, model=served.id, options=options)
+
+
+async def _generated(
+    request: Request, body: Completion, served: Served, prompts: list[str], head: dict[str, Any]
+) -> Response:
+    """Prompts continued, each as often as asked for."""
+    scheduler, generator = served.scheduler, served.model.generator
+
+    def work(job: Job) -> list[list[Continuation]]:
+        each = [body.generation(i) for i in range(body.n)]
+        return [continued(scheduler, job, generator, prompts, options) for options in each]
+
+    found = await service_of(request).desk.do(request, work)
+    by_prompt = [each for texts in zip(*found, strict=True) for each in texts]
+    choices: list[dict[str, Any]] = []
+    for i, text in enumerate(by_prompt):
+        reason = "length" if text.finish == "length" else "stop"
+        choices.append({"index": i, "text": text.text, "logprobs": None, "finish_reason": reason})
+    read = sum(each.n_prompt_tokens for each in found[0])
+    written = sum(len(each.tokens) for each in by_prompt)
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    return JSONResponse({**head, "choices": choices, "usage": usage})
 
 
 async def _found(request: Request, asked: Asked) -> list[list[str]]:
@@ -202,6 +243,9 @@ async def _streamed(
     served = service.catalogue.named(body.model)
 
     def work(job: Job) -> Iterator[tuple[int, str]]:
+        if served.task == GENERATE:
+            options, generator = body.generation(0), served.model.generator
+            return streamed(served.scheduler, job, generator, list(asked.texts), options)
         return stream(service.catalogue, job, asked)
 
     pieces = service.desk.stream(work)

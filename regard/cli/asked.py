@@ -1,0 +1,95 @@
+"""What a command line of `regard train` asks for, whatever the task: files, settings, a place."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.config import RunConfig, read_config
+from regard.config.checking import did_you_mean
+from regard.config.task import TASKS, TEMPLATES
+from regard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from regard.train.starting import Start
+
+USUAL = {"generate": "generator", "classify": "classifier"}
+"""The preset that a task has where none is named; the others have `small`."""
+WHOLE = ["data.max_ratio=none", "data.max_characters=1000000", "data.cut_inputs=true"]
+"""A summary is as short as it likes, and a long document is read as far as it goes."""
+SHAPES = {
+    "generate": ["model.architecture=decoder"],
+    "classify": ["model.architecture=encoder", "model.n_labels=2"],
+    **dict.fromkeys(TEMPLATES, WHOLE),
+}
+"""What a task asks of the model and its data; how many labels there are, the data tells."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What was asked for, read and checked; no file of data is opened yet."""
+
+    files: tuple[Path, ...]
+    columns: str | None
+    valid: tuple[Path, ...]
+    test: tuple[Path, ...]
+    start_from: Path | None
+    """The model folder to start from."""
+    out: Path | None
+    config: RunConfig
+    vocab_size: int | None
+    """None: left to the data."""
+    device: str
+    shard: bool
+    log_to: list[str]
+
+    def start(self) -> Start | None:
+        """The model to start from."""
+        if self.start_from is None:
+            return None
+        from regard.train.starting import Start
+
+        return Start.of(self.start_from)
+
+
+def task_of(named: str | None, file: Path | None) -> str:
+    """The task that is named, or that a file of settings names.
+
+    Raises:
+        ConfigError: there is no such task.
+    """
+    section = table(file).get("task", {})
+    name = named or (section.get("name") if isinstance(section, dict) else None) or "translate"
+    if name not in TASKS:
+        known = f"there are {', '.join(TASKS)}"
+        raise ConfigError(f"there is no task {name!r}; {known}{did_you_mean(name, TASKS)}")
+    return str(name)
+
+
+def configured(
+    task: str, preset: str | None, file: Path | None, settings: list[str], builtin: str | None = None
+) -> tuple[RunConfig, int | None]:
+    """The configuration, and the size of the vocabulary, unless that is left to the data."""
+    settings = [setting.strip() for setting in settings]
+    usual = None if "preset" in table(file) else builtin or USUAL.get(task, "small")
+    shape = [] if task == "translate" else [f"task.name={task}", *SHAPES.get(task, [])]
+    config = read_config(preset=preset or usual, file=file, settings=[*shape, *settings])
+    sized = any(setting.startswith("model.vocab_size") for setting in settings)
+    sized = sized or "vocab_size" in table(file).get("model", {})
+    return config, config.model.vocab_size if builtin or sized else None
+
+
+def shaped_like(asked: Asked, start: Start | None) -> RunConfig:
+    """The configuration with the shape of the model that is started from."""
+    config = asked.config
+    return config if start is None else replace(config, model=start.shape(config.model))
+
+
+def table(file: Path | None) -> dict[str, Any]:
+    """What a configuration file holds; nothing where it cannot be read, which `read_config` reports."""
+    try:
+        return {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,59 @@
+"""`regard train --task generate FILE…`: a generator from documents."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from regard.cli.asked import Asked, shaped_like
+from regard.cli.corpora import columns_of
+from regard.cli.training import carried_out, joined, say
+from regard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from regard.train.generation import GeneratorRun
+
+
+def train_texts(asked: Asked) -> None:
+    """Train a generator, and measure it."""
+    from regard.data.corpus import refuse_shared_files
+    from regard.data.documents import documents
+    from regard.train.texts import TextSource
+
+    if not asked.files:
+        raise ConfigError("give a text file or several: regard train --task generate FILE…")
+    start = asked.start()
+    config = shaped_like(asked, start)
+    columns = columns_of(asked.columns)
+    sets = {"training": asked.files, "validation": asked.valid, "the test": asked.test}
+    made = {name: documents(*files, columns=columns) for name, files in sets.items() if files}
+    refuse_shared_files({name: each.corpus for name, each in made.items()})
+    run = asked.out or Path("runs") / asked.files[0].name.partition(".")[0]
+    source = TextSource(
+        train=made["training"],
+        valid=made.get("validation"),
+        test=made.get("the test"),
+        vocab_size=asked.vocab_size,
+        subwords=None if start is None else start.subwords,
+        max_tokens=config.model.max_length,
+        seed=config.training.seed,
+        data=config.data,
+    )
+    with joined(run, config, asked.device) as world:
+        from regard.train.generation import GeneratorRun
+
+        task = GeneratorRun(run, config, lambda: source, world, start=start, sharded=asked.shard, tell=say)
+        carried_out(task, asked.log_to, partial(_conclude, run))
+
+
+def _conclude(run: Path, task: GeneratorRun) -> None:
+    typer.echo(str(task.test()))
+    prompt, text = task.example()
+    typer.echo(f"for example:\n  {prompt!r}  →  {text!r}")
+    typer.echo(f"the model is in {run / 'best'}. Next:")
+    example = shlex.quote(prompt.split("\n")[0] or prompt)
+    typer.echo(f"  regard generate --model {shlex.quote(str(run))} {example}")

@@ -1,0 +1,112 @@
+"""Rows with named fields as pairs of texts: what is read and what is written, by templates like `{question}`.
+
+A field is a text, or a list of texts: of several answers the first is learned. `turns` is a list of what was
+said in turn: each of them but the first is learned from those before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.config.checking import did_you_mean
+from regard.errors import CorpusError, RequestError
+from regard.text.lines import read_lines
+from regard.text.opening import name_of
+
+TURNS, BETWEEN_TURNS = "turns", " ¶ "
+"""The field of a conversation, and what stands between its turns."""
+_FIELD = re.compile(r"\{([^{}]+)\}")
+
+
+def fields_of(template: str) -> list[str]:
+    """The names of the fields that a template has."""
+    return _FIELD.findall(template)
+
+
+def filled(template: str, row: Mapping[str, Any]) -> str:
+    """A template with the fields of a row in their places.
+
+    Raises:
+        RequestError: a field is missing, or holds no text.
+    """
+    return _FIELD.sub(lambda field: _text(row, field[1]), template)
+
+
+def read_of(template: str, row: Mapping[str, Any]) -> str:
+    """What a model reads of a row, as it did in training.
+
+    Raises:
+        RequestError: a field is missing, or holds no text.
+    """
+    if isinstance(turns := row.get(TURNS), list):
+        row = {**row, TURNS: BETWEEN_TURNS.join(_flat(str(turn)) for turn in turns)}
+    return _flat(filled(template, row))
+
+
+def pairs_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """What is read and what is written, for each row of a JSONL file.
+
+    Raises:
+        CorpusError: a row is no object, or has not the fields; the message opens with file and line.
+    """
+    name = name_of(path)
+    for block in read_lines(path):
+        for number, line in enumerate(block.columns[0], start=block.first):
+            if line.strip():
+                try:
+                    yield from _pairs(_row(line), templates)
+                except RequestError as error:
+                    raise CorpusError(f"{name}:{number}: {error}") from None
+
+
+def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
+    """Write the pairs of a file as JSONL with `input` and `output`."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("w", encoding="utf-8") as file:
+        for read, written in pairs_of(path, templates):
+            row = {"input": _flat(read), "output": _flat(written)}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return out
+
+
+def _pairs(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    if not any(TURNS in fields_of(template) for template in templates):
+        yield filled(templates[0], row), filled(templates[1], row)
+        return
+    turns = row.get(TURNS)
+    if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
+        raise RequestError(f"{TURNS} is not a list of two texts or more")
+    for i in range(1, len(turns)):
+        read = filled(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(_flat, turns[:i]))})
+        yield read, filled(templates[1], {**row, TURNS: turns[i]})
+
+
+def _row(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"is not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise RequestError('is not an object, {"name": "text", …}')
+    return row
+
+
+def _text(row: Mapping[str, Any], field: str) -> str:
+    value = row.get(field, row.get(f"{field}s"))  # of `answers`, one is the answer
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, str):
+        return value
+    if value is not None and not isinstance(value, list | dict):
+        return json.dumps(value)
+    known = list(map(str, row))
+    near = did_you_mean(field, known) or f"; the fields are {', '.join(known)}"
+    raise RequestError(f"there is no text in {field}{near}")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,90 @@
+"""What labels texts: the encoder alone, reading the answer off [CLS]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from regard.engine.classification import Classification, Labelling
+from regard.engine.generation import unseen_characters
+from regard.errors import RequestError
+from regard.model.classifier import Classifier
+from regard.packing import pack
+from regard.text.subwords import Subwords
+
+BATCH_TOKENS = 8192
+"""Tokens that are read together."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextClassifier:
+    """A classifier of texts. May be used by several threads."""
+
+    model: Classifier
+    subwords: Subwords
+    labels: tuple[str, ...]
+
+    def classify(self, texts: Sequence[str], options: Labelling) -> list[Classification]:
+        """Label texts.
+
+        Raises:
+            RequestError: a text is empty or no text; or too long, and that is an error.
+        """
+        read = [self._read(text, i, options) for i, text in enumerate(texts, start=1)]
+        probs_BC = self.probabilities([ids for ids, _ in read])
+        return [
+            self._told(text, row, cut)
+            for text, (_, cut), row in zip(texts, read, probs_BC.tolist(), strict=True)
+        ]
+
+    @torch.inference_mode()
+    def probabilities(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
+        """The probability of every label for each text in tokens, (texts, labels), in their order."""
+        self.model.eval()
+        device = self.model.output_probabilities.weight.device
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        found = np.zeros((len(texts), len(self.labels)))
+        for batch in _batches(order, [len(texts[i]) + 1 for i in order]):
+            packed = pack([[self.subwords.cls_id, *texts[i]] for i in batch], device)
+            found[batch] = torch.softmax(self.model(packed).float(), dim=-1).cpu().numpy()
+        return found
+
+    def _read(self, text: str, number: int, options: Labelling) -> tuple[list[int], int]:
+        """The tokens of a text that are read, and how many were cut off."""
+        if not isinstance(text, str):
+            raise RequestError(f"text {number} is no text but {type(text).__name__}")
+        ids: list[int] = self.subwords.encode_one(text).tolist()
+        if not text.strip():
+            raise RequestError(f"text {number} is empty: there is nothing to label")
+        most = self.model.config.max_length - 1
+        if len(ids) > most and options.too_long == "error":
+            told = f"text {number} has {len(ids):,} tokens, and the model reads {most:,} at most"
+            raise RequestError(f"{told}: shorten it, or have it cut (too_long=cut)")
+        return ids[:most], max(0, len(ids) - most)
+
+    def _told(self, text: str, probs: list[float], cut: int) -> Classification:
+        ranked = sorted(zip(self.labels, probs, strict=True), key=lambda each: -each[1])
+        return Classification(
+            text=text,
+            label=ranked[0][0],
+            probability=ranked[0][1],
+            probabilities=dict(ranked),
+            cut=cut,
+            unseen=unseen_characters(self.subwords, text),
+        )
+
+
+def _batches(order: list[int], lengths: list[int]) -> list[list[int]]:
+    """Texts in this order, as many at a time as fit."""
+    batches: list[list[int]] = []
+    n_tokens = 0
+    for i, length in zip(order, lengths, strict=True):
+        if not batches or n_tokens + length > BATCH_TOKENS:
+            batches.append([])
+            n_tokens = 0
+        batches[-1].append(i)
+        n_tokens += length
+    return batches

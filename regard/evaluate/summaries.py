@@ -1,0 +1,61 @@
+"""ROUGE: how many words, pairs of words, and words in order an output shares with its reference.
+
+As Lin (2004) defines ROUGE-N and ROUGE-L of whole texts: F1, the mean over texts. Words are not stemmed, and
+Han characters count as words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from regard.evaluate.translation import check_pairs
+from regard.evaluate.wording import words_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SummaryScore:
+    """ROUGE F1 in percent, the mean over texts."""
+
+    rouge_1: float
+    rouge_2: float
+    rouge_l: float
+    n_texts: int
+
+    def __str__(self) -> str:
+        rouge = f"ROUGE-1 {self.rouge_1:.2f}, ROUGE-2 {self.rouge_2:.2f}, ROUGE-L {self.rouge_l:.2f}"
+        return f"{rouge}  (F1, not stemmed, {self.n_texts:,} texts)"
+
+
+def score_summaries(outputs: Sequence[str], references: Sequence[str]) -> SummaryScore:
+    """Score outputs against one reference each."""
+    check_pairs(outputs, references)
+    pairs = [(words_of(o), words_of(r)) for o, r in zip(outputs, references, strict=True)]
+    return SummaryScore(
+        rouge_1=100 * fmean(_overlap(o, r) for o, r in pairs),
+        rouge_2=100 * fmean(_overlap(list(pairwise(o)), list(pairwise(r))) for o, r in pairs),
+        rouge_l=100 * fmean(_f1(_in_order(o, r), len(o), len(r)) for o, r in pairs),
+        n_texts=len(pairs),
+    )
+
+
+def _overlap(output: Sequence[object], reference: Sequence[object]) -> float:
+    shared = (Counter(output) & Counter(reference)).total()
+    return _f1(shared, len(output), len(reference))
+
+
+def _f1(shared: int, n_output: int, n_reference: int) -> float:
+    return 2 * shared / (n_output + n_reference) if shared else 0.0
+
+
+def _in_order(output: Sequence[str], reference: Sequence[str]) -> int:
+    """Words of the longest common subsequence."""
+    row = [0] * (len(reference) + 1)
+    for word in output:
+        before = 0
+        for j, other in enumerate(reference, start=1):
+            before, row[j] = row[j], before + 1 if word == other else max(row[j], row[j - 1])
+    return row[-1]

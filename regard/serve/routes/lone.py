@@ -1,0 +1,88 @@
+"""`/api/v1/generate` and `/api/v1/classify`: models of one stack alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import JSONResponse, Response
+
+from regard.engine.classification import Labelling
+from regard.engine.generation import Generation
+from regard.errors import RegardError
+from regard.serve.events import event, event_stream
+from regard.serve.gate import request_id
+from regard.serve.lone_tasks import continued, labelled, streamed
+from regard.serve.schemas import ERRORS, ClassifyAsked, GenerateAsked
+from regard.serve.served import CLASSIFY, GENERATE, Served
+from regard.serve.service import admitted, service_of
+from regard.serve.translating import check_texts
+
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])
+
+
+@router.post("/generate")
+async def generate(request: Request, body: GenerateAsked) -> Response:
+    """Go on from a text, or from each of a list; with `stream`, by server-sent events."""
+    service = service_of(request)
+    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+    served = service.catalogue.for_task(GENERATE, body.model)
+    check_texts(prompts, service.limits, "prompt")
+    options = Generation(**body.options())
+    if body.stream or "text/event-stream" in request.headers.get("accept", ""):
+        return _streamed(request, served, prompts, options, body.deadline_ms)
+    found = await service.desk.do(
+        request,
+        lambda job: continued(served.scheduler, job, served.model.generator, prompts, options),
+        body.deadline_ms,
+    )
+    used = {
+        "input_tokens": sum(each.n_prompt_tokens for each in found),
+        "output_tokens": sum(len(each.tokens) for each in found),
+    }
+    items = [asdict(each) for each in found]
+    return JSONResponse({"id": request_id(request), "model": served.id, "items": items, "usage": used})
+
+
+@router.post("/classify")
+async def classify(request: Request, body: ClassifyAsked) -> Any:
+    """Label texts."""
+    service = service_of(request)
+    texts = [body.text] if isinstance(body.text, str) else body.text
+    served = service.catalogue.for_task(CLASSIFY, body.model)
+    check_texts(texts, service.limits)
+    options = Labelling(too_long=body.too_long)
+    found = await service.desk.do(
+        request,
+        lambda job: labelled(served.scheduler, job, served.model.classifier, texts, options),
+        body.deadline_ms,
+    )
+    return {"id": request_id(request), "model": served.id, "items": [asdict(each) for each in found]}
+
+
+def _streamed(
+    request: Request, served: Served, prompts: list[str], options: Generation, deadline_ms: int | None
+) -> Response:
+    """Events `start`, `token`, `item`, `done`; or `error`."""
+    service = service_of(request)
+    service.desk.check()
+    pieces = service.desk.stream(
+        lambda job: streamed(served.scheduler, job, served.model.generator, prompts, options), deadline_ms
+    )
+
+    async def events() -> AsyncIterator[str]:
+        texts = [""] * len(prompts)
+        yield event({"id": request_id(request), "items": len(texts)}, "start")
+        try:
+            async for i, piece in pieces:
+                texts[i] += piece
+                yield event({"i": i, "text": piece}, "token")
+            for i, text in enumerate(texts):
+                yield event({"i": i, "text": text}, "item")
+            yield event({"usage": {"characters": sum(map(len, prompts))}}, "done")
+        except RegardError as error:
+            yield event({"code": getattr(error, "code", "bad_value"), "message": str(error)}, "error")
+
+    return event_stream(events())

@@ -1,0 +1,155 @@
+"""A classifier from labelled texts: prepare, guess tokens first where asked to, train, test.
+
+What `regard train --task classify` does. Guessing is a run of its own, in RUN/pretraining.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.bundle import load_bundle
+from regard.config import RunConfig
+from regard.data.store import Store
+from regard.durable import write_whole
+from regard.engine.classifier import TextClassifier
+from regard.evaluate.classification import ClassificationScore, score_labels
+from regard.look.heatmap import heatmap_svg
+from regard.model.classifier import Classifier
+from regard.text.subwords import Subwords
+from regard.train.ending import ASKED_TO_STOP
+from regard.train.folder import has_begun
+from regard.train.loop import Run
+from regard.train.preparation import Tell
+from regard.train.starting import Start
+from regard.train.tables import TableSource, prepare_tables, prepared_tables
+from regard.train.task_run import TaskRun, Watch
+from regard.train.world import World
+
+PRETRAINING = "pretraining"
+SHOWN_LENGTH = 20
+"""Tokens that the shown text has, about."""
+
+
+class ClassifierRun(TaskRun):
+    """A run from labelled texts to a tested model."""
+
+    def __init__(
+        self,
+        folder: Path,
+        config: RunConfig,
+        source: Callable[[], TableSource],
+        world: World,
+        *,
+        start: Start | None = None,
+        sharded: bool = False,
+        tell: Tell = lambda _: None,
+    ) -> None:
+        super().__init__(folder, config, world)
+        self.start, self.sharded = start, sharded
+        self.prepared = self._prepare(
+            source, lambda data, found: prepare_tables(data, found, tell), prepared_tables
+        )
+
+    def train(self, watch: Watch) -> str:
+        """Guess tokens where there are texts for it, then learn labels; says why it ended."""
+        if self.prepared.plain is not None and not has_begun(self.folder):
+            self.run = self._pretraining()
+            if (reason := super().train(watch)) == ASKED_TO_STOP:
+                return reason
+        if self.prepared.plain is not None:
+            self.start = Start.of(self.folder / PRETRAINING)
+        lesson = self.prepared.lesson
+        if not self.config.training.class_weights:
+            lesson = replace(lesson, class_weights=[1.0] * len(lesson.labels))
+        trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson.labels)
+        self.run = Run(
+            self.folder,
+            self.config,
+            lesson,
+            world=self.world,
+            sharded=self.sharded,
+            sample=trial if self.world.is_main else lambda _: {},
+            start=self.start,
+        )
+        return super().train(watch)
+
+    def _pretraining(self) -> Run:
+        assert self.prepared.plain is not None
+        steps = self.config.training.pretrain_steps
+        training = replace(self.config.training, max_steps=steps, max_epochs=None, patience=0)
+        return Run(
+            self.folder / PRETRAINING,
+            replace(self.config, training=training),
+            self.prepared.plain,
+            world=self.world,
+            sharded=self.sharded,
+            start=self.start,
+        )
+
+    def test(self) -> ClassificationScore:
+        """Label the test set with the best model; keep the scores, and a picture of the mistakes."""
+        best = load_bundle(self.folder / "best", self.world.device).model
+        lesson = self.prepared.lesson
+        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, lesson.labels)
+        score = trial.score(best)
+        write_whole(self.folder / "scores.json", json.dumps(score.as_dict(), ensure_ascii=False, indent=1))
+        write_whole(self.folder / "confusion.svg", confusion_svg(score))
+        return score
+
+    def example(self) -> str:
+        """A text of the test set."""
+        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, self.prepared.lesson.labels)
+        return trial.text
+
+
+class LabelledTrial:
+    """The same held-out texts, labelled each time."""
+
+    def __init__(self, store: Store, subwords: Subwords, labels: Any) -> None:
+        self.subwords, self.labels = subwords, tuple(labels)
+        examples = [store[i] for i in range(len(store))]
+        self.inputs = [ids.tolist() for ids, _ in examples]
+        self.right = np.array([int(label[0]) for _, label in examples])
+        self.shown = int(np.argmin([abs(len(ids) - SHOWN_LENGTH) for ids in self.inputs]))
+        self.text = subwords.decode(self.inputs[self.shown])
+
+    def score(self, model: Any) -> ClassificationScore:
+        """How well a model labels them."""
+        return score_labels(self._probabilities(model), self.right, self.labels)
+
+    def __call__(self, model: Any) -> dict[str, Any]:
+        """Macro-F1 and calibration; and the label of one text."""
+        was_training = model.training
+        probs_BC = self._probabilities(model)
+        model.train(was_training)
+        score = score_labels(probs_BC, self.right, self.labels)
+        likeliest = int(probs_BC[self.shown].argmax())
+        sample = {
+            "source": self.text,
+            "output": f"{self.labels[likeliest]} ({probs_BC[self.shown, likeliest]:.0%})",
+            "reference": self.labels[self.right[self.shown]],
+        }
+        return {
+            "valid_macro_f1": score.macro_f1,
+            "valid_calibration_error": score.calibration_error,
+            "sample": sample,
+        }
+
+    def _probabilities(self, model: Any) -> np.ndarray:
+        assert isinstance(model, Classifier)
+        return TextClassifier(model, self.subwords, self.labels).probabilities(self.inputs)
+
+
+def confusion_svg(score: ClassificationScore) -> str:
+    """What was taken for what: each right label's texts, by the label that they were given."""
+    counts = np.array(score.confusion, np.float64)
+    shares = counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True))
+    title = f"accuracy {score.accuracy:.1%} of {score.n_texts:,} texts"
+    note = "a row: texts of one label · a column: the label that they were given · as a share of the row"
+    return heatmap_svg(shares, score.labels, score.labels, title, note)

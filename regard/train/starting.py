@@ -1,0 +1,68 @@
+"""To start from what exists: the weights of a model folder, as far as another model has the same boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.bundle import Bundle, load_bundle
+from regard.bundle.manifest import SUBWORDS
+from regard.config import ModelConfig
+from regard.engine.loading import model_folder
+from regard.errors import BundleError, ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A model to start from."""
+
+    bundle: Bundle
+
+    @staticmethod
+    def of(folder: Path | str) -> Start:
+        """Read a model folder, or a run's best.
+
+        Raises:
+            BundleError: it is missing, damaged or without subwords.
+        """
+        bundle = load_bundle(model_folder(folder))
+        if bundle.subwords is None:
+            raise BundleError(f"has no {SUBWORDS}, without which nothing can be learned on", str(folder))
+        return Start(bundle)
+
+    @property
+    def subwords(self) -> bytes:
+        """Its vocabulary, which the new model shares."""
+        assert self.bundle.subwords is not None, "Start.of refuses a folder without subwords"
+        return self.bundle.subwords
+
+    def shape(self, model: ModelConfig) -> ModelConfig:
+        """The shape of the model that is to be trained: this one's, but for what is not a matter of weights.
+
+        Raises:
+            ConfigError: it has no such stack.
+        """
+        own, wanted = self.bundle.config, model.architecture
+        if own.architecture not in (wanted, "encoder-decoder"):
+            told = f"is a model of the {own.architecture} alone, and {wanted} is to be trained"
+            raise ConfigError(f"{self.bundle.folder}: {told}")
+        return replace(own, architecture=wanted, n_labels=model.n_labels, dropout=model.dropout)
+
+    @torch.no_grad()
+    def give(self, model: nn.Module) -> None:
+        """Overwrite the weights of a model with those that it has in common with this one."""
+        # Every name of a shared weight: the other model may know it by its second.
+        own = dict(self.bundle.model.named_parameters(remove_duplicate=False))
+        for name, weight in _common(model, own):
+            weight.copy_(own[name])
+
+
+def _common(model: nn.Module, own: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    for name, weight in model.named_parameters():
+        # An output layer for other labels is learned anew.
+        if name in own and own[name].shape == weight.shape:
+            yield name, weight

@@ -1,0 +1,254 @@
+"""From labelled texts to what the encoder alone learns from: subwords, labels, token stores.
+
+DATA/subwords.model     the subword model
+DATA/train, DATA/valid, DATA/test   token stores: a text, and the number of its label
+DATA/plain-train, DATA/plain-valid  token stores of the texts to guess tokens of, where some were given
+DATA/labels.json        the labels, in the order of their numbers, and what is to be known of each set
+DATA/key                a hash of the files and settings that all of this was made from, written last
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from regard.config import DataConfig
+from regard.data.corpus import Corpus, Row
+from regard.data.encoding import content_key
+from regard.data.holding_out import Split
+from regard.data.store import Store, find_store
+from regard.data.store_writing import write_store
+from regard.durable import write_whole
+from regard.errors import CorpusError
+from regard.text.subwords import Subwords, learn_subwords
+from regard.text.tally import Tally
+from regard.train.lesson import LabelledData, PlainData
+from regard.train.preparation import SUBWORDS, Tell, key_of
+
+FACTS = "labels.json"
+SETS = ("train", "valid", "test")
+EMPTY, NO_LABEL, LONG = "empty text", "no label", "longer than the model reads, and cut"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableSource:
+    """What to train on: rows of a label and a text, with sets that are given or split off."""
+
+    train: Corpus
+    valid: Corpus | None = None
+    test: Corpus | None = None
+    plain: Corpus | None = None
+    """Texts without labels, to guess tokens of first."""
+    vocab_size: int | None = None
+    """None: chosen from the data."""
+    subwords: bytes | None = None
+    """A vocabulary that is there already; None: it is learned."""
+    max_tokens: int
+    """Longest text, in tokens, with [CLS]."""
+    seed: int = 1
+    data: DataConfig = field(default_factory=DataConfig)
+
+    def key(self) -> str:
+        """A hash of all that the result depends on."""
+        every = (self.train, self.valid, self.test, self.plain)
+        sets = [each for each in every if each is not None]
+        given = [each is not None for each in every]
+        settings = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
+        settings += [self.subwords.hex()] if self.subwords else []
+        columns = [list(part.columns) for each in sets for part in each.parts]
+        paths = [path for each in sets for path in each.paths]
+        return content_key(paths, [*settings, columns, asdict(self.data)])
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTables:
+    """Data that is ready to be trained on, and to be tested with."""
+
+    lesson: LabelledData
+    plain: PlainData | None
+    subwords: Subwords
+    test: Store
+
+
+def prepare_tables(folder: Path, source: TableSource, tell: Tell = lambda _: None) -> None:
+    """Prepare the data in a folder, or leave what was prepared there from the same files before."""
+    key = source.key()
+    if key_of(folder) == key and _stores(folder, key) is not None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "key").unlink(missing_ok=True)
+    tell(f"reading {', '.join(source.train.names)}")
+    sets, labels = _sets(source, tell)
+    plain = _plain(source.plain, sets)
+    if source.subwords is None:
+        tell("learning subwords")
+        model = learn_subwords(
+            [*(text for _, text in sets["train"]), *plain],
+            source.vocab_size,
+            coverage=source.data.character_coverage,
+            seed=source.seed,
+        )
+    else:
+        model = source.subwords
+    subwords = Subwords(model)
+    (folder / SUBWORDS).write_bytes(model)
+    tell("encoding")
+    room, names = source.max_tokens - 1, list(sets)
+    for name, rows in sets.items():
+        examples = _labelled(rows, labels, subwords, room, name, tell)
+        _write(folder / name, examples, ("inputs", "label"), f"{key}-{name}", subwords)
+    for name, texts in _held_out(plain, source).items():
+        cut = (part for ids in subwords.encode(texts) for part in _pieces(ids, room))
+        _write(folder / name, ((part,) for part in cut), ("inputs",), f"{key}-{name}", subwords)
+        names.append(name)
+    counts = Counter(label for label, _ in sets["train"])
+    facts = {"labels": labels, "counts": [counts[label] for label in labels], "sets": names}
+    write_whole(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1))
+    write_whole(folder / "key", key)
+
+
+def prepared_tables(folder: Path) -> PreparedTables:
+    """What was prepared in a folder, perhaps by another process."""
+    key = key_of(folder)
+    stores = None if key is None else _stores(folder, key)
+    if stores is None:
+        raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    counts = np.array(facts["counts"])
+    lesson = LabelledData(
+        stores["train"],
+        stores["valid"],
+        cls=subwords.cls_id,
+        labels=facts["labels"],
+        class_weights=(counts.sum() / len(counts) / counts).tolist(),
+        subwords=subwords.model,
+    )
+    plain = None
+    if "plain-train" in stores:
+        both = stores["plain-train"], stores["plain-valid"]
+        plain = PlainData(*both, cls=subwords.cls_id, subwords=subwords.model)
+    return PreparedTables(lesson, plain, subwords, stores["test"])
+
+
+def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[str]]:
+    """The rows of each set, and the labels: those of the training set, sorted."""
+    dropped = Tally()
+    given = {"valid": source.valid, "test": source.test}
+    sets = {name: list(_usable(each, dropped)) for name, each in given.items() if each is not None}
+    train = _without(list(_usable(source.train, dropped)), sets, tell)
+    asked = {"valid": source.data.valid_lines, "test": source.data.test_lines}
+    wanted = [0 if name in sets else asked[name] for name in ("valid", "test")]
+    sizes = Split(validation=wanted[0], test=wanted[1]).sizes(len(train))
+    order = np.random.default_rng(source.seed).permutation(len(train))
+    for name, rows in zip(("valid", "test"), np.split(order, np.cumsum(sizes))[:2], strict=True):
+        if name not in sets:
+            sets[name] = [train[i] for i in rows]
+    sets["train"] = [train[i] for i in np.sort(order[sum(sizes) :])]
+    for what, count in dropped.counts.items():
+        tell(f"{count:,} rows have {_article(what)} and are left out, such as {dropped.examples[what][0]}")
+    return sets, _labels(sets, tell)
+
+
+def _article(what: str) -> str:
+    return f"an {what}" if what == EMPTY else what
+
+
+def _usable(corpus: Corpus, dropped: Tally) -> Iterator[Row]:
+    """Rows with a label and a text; the others are counted."""
+    for block in corpus.blocks():
+        for i, row in enumerate(zip(*block.columns, strict=True)):
+            label, text = (cell.strip() for cell in row)
+            if label and text and i not in block.spoilt:
+                yield label, text
+            else:
+                dropped.add(block.spoilt.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i)
+
+
+def _without(train: list[Row], sets: dict[str, list[Row]], tell: Tell) -> list[Row]:
+    """Training rows whose texts no held-out set has, each once for each label."""
+    known = {text for rows in sets.values() for _, text in rows}
+    kept = [row for row in dict.fromkeys(train) if row[1] not in known]
+    if len(kept) < len(train):
+        tell(f"{len(train) - len(kept):,} rows are there twice, or held out, and are not trained on")
+    if not kept:
+        raise CorpusError("no row is left to train on: all are empty, or held out")
+    return kept
+
+
+def _labels(sets: dict[str, list[Row]], tell: Tell) -> list[str]:
+    """The labels, and what is to be known of them.
+
+    Raises:
+        CorpusError: there is one label only, or a held-out set has one that is not trained on.
+    """
+    counts = {name: Counter(label for label, _ in rows) for name, rows in sets.items()}
+    labels = sorted(counts["train"])
+    if len(labels) < 2:
+        raise CorpusError(f"every text is labelled {labels[0]!r}: there is nothing to tell apart")
+    for label in labels:
+        if counts["train"][label] == 1:
+            tell(f"label {label!r} is on one text of the training set only: it can hardly be learned")
+    for name in ("valid", "test"):
+        if strange := sorted(set(counts[name]) - set(labels)):
+            told = f"the {name} set has {', '.join(map(repr, strange[:5]))}, which the training set has not"
+            raise CorpusError(f"{told}; mend the labels, or leave those rows out")
+        if missing := [label for label in labels if not counts[name][label]]:
+            tell(f"the {name} set has no text labelled {', '.join(missing)}")
+    return labels
+
+
+def _plain(corpus: Corpus | None, sets: dict[str, list[Row]]) -> list[str]:
+    """Texts to guess tokens of: none twice, and none that is held out."""
+    if corpus is None:
+        return []
+    known = {"", *(text for name in ("valid", "test") for _, text in sets[name])}
+    return [text for text in dict.fromkeys(row[0].strip() for row in corpus.rows()) if text not in known]
+
+
+def _held_out(plain: list[str], source: TableSource) -> dict[str, list[str]]:
+    if not plain:
+        return {}
+    size, _ = Split(test=0).sizes(len(plain))
+    order = np.random.default_rng(source.seed).permutation(len(plain))
+    parts = {"plain-valid": order[:size], "plain-train": np.sort(order[size:])}
+    return {name: [plain[i] for i in rows] for name, rows in parts.items()}
+
+
+def _labelled(
+    rows: Sequence[Row], labels: list[str], subwords: Subwords, room: int, name: str, tell: Tell
+) -> Iterator[tuple[np.ndarray, ...]]:
+    numbers = {label: np.array([i], subwords.dtype) for i, label in enumerate(labels)}
+    encoded = subwords.encode([text for _, text in rows])
+    if long := sum(len(ids) > room for ids in encoded):
+        tell(f"{long:,} of {len(rows):,} texts of the {name} set are {LONG} after {room:,} tokens")
+    return ((ids[:room], numbers[label]) for ids, (label, _) in zip(encoded, rows, strict=True))
+
+
+def _pieces(ids: np.ndarray, room: int) -> list[np.ndarray]:
+    return np.array_split(ids, max(1, -(-len(ids) // room)))
+
+
+def _write(
+    folder: Path,
+    examples: Iterable[tuple[np.ndarray, ...]],
+    sides: tuple[str, ...],
+    key: str,
+    subwords: Subwords,
+) -> None:
+    write_store(folder, examples, sides=sides, key=key, vocab_size=subwords.vocab_size)
+
+
+def _stores(folder: Path, key: str) -> dict[str, Store] | None:
+    """All stores, if everything that was prepared is still there."""
+    if not (folder / SUBWORDS).is_file() or not (folder / FACTS).is_file():
+        return None
+    names = json.loads((folder / FACTS).read_text(encoding="utf-8"))["sets"]
+    stores = {name: find_store(folder / name, f"{key}-{name}") for name in names}
+    found = {name: store for name, store in stores.items() if store is not None}
+    return found if len(found) == len(stores) else None

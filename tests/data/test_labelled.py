@@ -1,0 +1,42 @@
+"""Labels and texts from tables of both kinds; a table of another shape is not guessed at."""
+
+import pytest
+
+from regard.data.labelled import labelled, unlabelled
+from regard.errors import CorpusError
+
+
+@pytest.fixture
+def tables(tmp_path):
+    tsv, jsonl = tmp_path / "a.tsv", tmp_path / "b.jsonl"
+    tsv.write_text("good\tI like it\nbad\tI do not\n")
+    jsonl.write_text('{"text": "fine", "label": "good", "id": 7}\n')
+    return tsv, jsonl
+
+
+def test_tables_of_both_kinds_are_one_corpus(tables):
+    assert list(labelled(*tables).rows()) == [("good", "I like it"), ("bad", "I do not"), ("good", "fine")]
+
+
+def test_texts_alone_come_from_tables_and_from_lines(tables, tmp_path):
+    plain = tmp_path / "c.txt"
+    plain.write_text("one\ntwo\n")
+    assert [row[0] for row in unlabelled(tables[0], plain).rows()] == ["I like it", "I do not", "one", "two"]
+
+
+def test_a_row_of_three_columns_is_refused_with_its_place(tmp_path):
+    first, later = tmp_path / "first.tsv", tmp_path / "later.tsv"
+    first.write_text("good\tI like it\t5\n")
+    later.write_text("good\tI like it\nbad\tI do\tnot\n")
+    with pytest.raises(CorpusError, match=r"first\.tsv:1: has 3 fields.*--columns"):
+        labelled(first)
+    with pytest.raises(CorpusError, match=r"later\.tsv:2: has 3 fields"):
+        list(labelled(later).rows())
+    assert list(labelled(first, columns=(3, 2)).rows()) == [("5", "I like it")]
+
+
+def test_a_file_that_is_missing_or_given_twice_is_named(tables, tmp_path):
+    with pytest.raises(CorpusError, match="twice"):
+        labelled(tables[0], tables[0])
+    with pytest.raises(CorpusError, match="missing"):
+        labelled(tmp_path / "missing.tsv")

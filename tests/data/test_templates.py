@@ -1,0 +1,60 @@
+"""Rows with named fields become pairs; a row that lacks one is named."""
+
+import json
+
+import pytest
+
+from regard.data.templates import pairs_of, read_of, write_pairs
+from regard.errors import CorpusError, RequestError
+
+ANSWER = ("{question} {context}", "{answer}")
+
+
+def rows(file, *objects):
+    file.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects))
+    return file
+
+
+def test_fields_stand_where_the_templates_name_them(tmp_path):
+    file = rows(
+        tmp_path / "qa.jsonl", {"context": "Cats nap.", "question": "Who?", "answers": ["cats", "Cats"]}
+    )
+    assert list(pairs_of(file, ANSWER)) == [("Who? Cats nap.", "cats")]
+
+
+def test_each_turn_is_learned_from_those_before_it(tmp_path):
+    file = rows(tmp_path / "talk.jsonl", {"turns": ["Hi.", "Hello.", "Bye."]})
+    pairs = list(pairs_of(file, ("{turns}", "{turns}")))
+    assert pairs == [("Hi.", "Hello."), ("Hi. ¶ Hello.", "Bye.")]
+    assert read_of("{turns}", {"turns": ["Hi.", "Hello."]}) == pairs[1][0]
+
+
+def test_what_is_written_down_has_no_line_breaks(tmp_path):
+    file = rows(
+        tmp_path / "a.jsonl", {"document": "one\n\ntwo ", "summary": "both"}, {"document": 3, "summary": "x"}
+    )
+    out = write_pairs(tmp_path / "out" / "pairs.jsonl", file, ("{document}", "{summary}"))
+    assert [json.loads(line)["input"] for line in out.read_text().splitlines()] == ["one two", "3"]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ('{"question": "Who?", "contxt": "x", "answer": "y"}', "no text in context; did you mean contxt"),
+        ('{"question": "Who?", "context": null, "answer": "y"}', "no text in context"),
+        ("[1]", "is not an object"),
+        ("{", "is not JSON"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_told_with_its_line(tmp_path, row, problem):
+    file = tmp_path / "qa.jsonl"
+    file.write_text('{"question": "Who?", "context": "x", "answer": "y"}\n' + row + "\n")
+    with pytest.raises(CorpusError, match=rf"qa\.jsonl:2: .*{problem}"):
+        list(pairs_of(file, ANSWER))
+
+
+def test_a_conversation_has_two_turns(tmp_path):
+    with pytest.raises(CorpusError, match="not a list of two texts"):
+        list(pairs_of(rows(tmp_path / "t.jsonl", {"turns": ["Hi."]}), ("{turns}", "{turns}")))
+    with pytest.raises(RequestError, match="no text in question"):
+        read_of("{question}", {"context": "x"})

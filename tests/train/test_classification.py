@@ -1,0 +1,177 @@
+"""A classifier from tables: it learns, goes on as if never stopped, and says what is wrong with its data."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+import torch
+
+import regard
+from regard.bundle import weights_hash
+from regard.config import read_config
+from regard.data.labelled import labelled, unlabelled
+from regard.errors import CorpusError, RequestError
+from regard.train.classification import ClassifierRun
+from regard.train.folder import claim
+from regard.train.tables import TableSource, prepare_tables
+from regard.train.world import World
+from tests.train.copying import stop_at
+
+SETTINGS = (
+    "task.name=classify",
+    "model.architecture=encoder",
+    "model.n_labels=2",
+    "model.d_model=24",
+    "model.n_heads=3",
+    "model.d_ff=32",
+    "model.encoder_layers=1",
+    "model.max_length=13",
+    "model.dropout=0.1",
+    "training.batch_tokens=150",
+    "training.schedule=cosine",
+    "training.learning_rate=0.01",
+    "training.warmup_steps=5",
+    "training.max_steps=40",
+    "training.pretrain_steps=6",
+    "training.validate_every=20",
+    "training.checkpoint_every=4",
+    "training.precision=float32",
+    "training.average_checkpoints=1",
+)
+CPU = World(torch.device("cpu"))
+ROWS = [
+    (label, f"the {animal} is {word} {i}")
+    for i in range(9)
+    for animal in ("cat", "dog", "hen")
+    for label, word in (("good", "fine"), ("good", "nice"), ("bad", "poor"), ("worst", "vile"))
+]
+
+
+def write(file, rows):
+    file.write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    return file
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("table") / "animals.tsv", ROWS)
+
+
+def classifier_run(folder, table, *settings, pretrain=False):
+    config = read_config(preset="tiny", settings=[*SETTINGS, *settings])
+    source = TableSource(
+        train=labelled(table),
+        plain=unlabelled(table) if pretrain else None,
+        vocab_size=300,
+        max_tokens=config.model.max_length,
+        data=config.data,
+    )
+    claim(folder, config)
+    return ClassifierRun(folder, config, lambda: source, CPU)
+
+
+def trained(task, listeners=()):
+    return task.train(lambda _: nullcontext(listeners))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, table):
+    task = classifier_run(tmp_path_factory.mktemp("whole") / "run", table, "data.test_lines=20")
+    trained(task)
+    return task
+
+
+def test_it_learns_which_words_make_a_label(whole):
+    score = whole.test()
+    assert score.accuracy > 0.9
+    kept = json.loads((whole.folder / "scores.json").read_text())
+    assert kept["accuracy"] == score.accuracy
+    assert kept["labels"] == ["bad", "good", "worst"]
+    assert (whole.folder / "confusion.svg").read_text().count("worst") >= 2
+    events = [json.loads(line) for line in (whole.folder / "journal.jsonl").read_text().splitlines()]
+    assert [event["valid_macro_f1"] > 0 for event in events if "valid_loss" in event] == [True, True]
+
+
+def test_the_model_folder_labels_texts_and_can_be_looked_into(whole):
+    model = regard.load(whole.folder)
+    one, other = model.classify(["the cat is fine 3", "the hen is vile 4"])
+    assert (one.label, other.label) == ("good", "worst")
+    assert sum(one.probabilities.values()) == pytest.approx(1.0)
+    assert next(iter(one.probabilities)) == one.label
+    assert one.probability == one.probabilities["good"]
+    assert model.classify("the cat is fine 3").probability == pytest.approx(one.probability, abs=1e-5)
+    trace = model.look("the cat is fine 3")
+    assert set(trace.pieces.values()) <= {"good", "bad", "worst"}
+    assert trace.pieces[trace.wanted[0]] == "good"
+
+
+def test_a_text_that_is_empty_too_long_or_never_seen(whole):
+    model = regard.load(whole.folder)
+    with pytest.raises(RequestError, match="text 2 is empty"):
+        model.classify(["fine", "  "])
+    with pytest.raises(RequestError, match=r"has \d+ tokens, and the model reads 12 at most.*too_long=cut"):
+        model.classify("the cat is fine " * 9)
+    cut = model.classify("the cat is fine " * 9, too_long="cut")
+    assert cut.cut > 0
+    assert cut.label == "good"
+    assert model.classify("龘").unseen == ("龘",)
+
+
+@pytest.mark.parametrize("pretrain", [False, True])
+def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, table, pretrain):
+    settings = ("training.max_steps=9",)
+    once = classifier_run(tmp_path / "once", table, *settings, pretrain=pretrain)
+    trained(once)
+    for step in (5, 3, 7) if pretrain else (3, 7):  # the first falls into the pretraining
+        task = classifier_run(tmp_path / "parts", table, *settings, pretrain=pretrain)
+        assert trained(task, stop_at(step)) == "asked to stop"
+    again = classifier_run(tmp_path / "parts", table, *settings, pretrain=pretrain)
+    trained(again)
+    assert weights_hash(again.run.model) == weights_hash(once.run.model)
+
+
+def test_what_was_guessed_first_is_where_labels_are_learned_from(tmp_path, table):
+    task = classifier_run(tmp_path / "run", table, "training.learning_rate=1e-9", pretrain=True)
+    trained(task)
+    guessed = regard.load_bundle(tmp_path / "run" / "pretraining" / "best").model
+    torch.testing.assert_close(guessed.input_embedding.weight, task.run.model.input_embedding.weight)
+    assert guessed.config.n_labels == guessed.config.vocab_size
+
+
+def told_of(tmp_path, rows, *, valid=None):
+    told = []
+    source = TableSource(
+        train=labelled(write(tmp_path / "rows.tsv", rows)),
+        valid=None if valid is None else labelled(write(tmp_path / "valid.tsv", valid)),
+        vocab_size=300,
+        max_tokens=13,
+    )
+    prepare_tables(tmp_path / "data", source, told.append)
+    return "\n".join(told)
+
+
+def test_empty_texts_missing_labels_and_doubles_are_counted(tmp_path):
+    told = told_of(tmp_path, [*ROWS, ("good", " "), ("", "no label"), ROWS[0]])
+    assert f"1 rows have an empty text and are left out, such as {tmp_path}/rows.tsv:{len(ROWS) + 1}" in told
+    assert "1 rows have no label" in told
+    assert "1 rows are there twice" in told
+
+
+def test_a_label_seen_once_and_one_that_validation_has_not_are_named(tmp_path):
+    valid = [("good", "something fine"), ("bad", "something poor")]
+    told = told_of(tmp_path, [*ROWS, ("odd", "a strange thing")], valid=valid)
+    assert "label 'odd' is on one text of the training set only" in told
+    assert "the valid set has no text labelled odd, worst" in told
+
+
+def test_a_label_that_is_not_trained_on_and_a_single_one_are_refused(tmp_path):
+    with pytest.raises(CorpusError, match="valid set has 'new', which the training set has not"):
+        told_of(tmp_path, ROWS, valid=[("new", "something")])
+    with pytest.raises(CorpusError, match="every text is labelled 'good'"):
+        told_of(tmp_path, [row for row in ROWS if row[0] == "good"])
+
+
+def test_texts_that_are_held_out_are_not_trained_on_and_long_ones_are_cut(tmp_path):
+    told = told_of(tmp_path, [*ROWS, ("bad", "poor " * 40)], valid=[ROWS[0], ("bad", "so poor")])
+    assert "1 rows are there twice, or held out" in told
+    assert "texts of the train set are longer than the model reads, and cut after 12 tokens" in told
