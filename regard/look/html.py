@@ -87,7 +87,7 @@ def _alignment(trace: Trace) -> dict[str, Any] | None:
 
 
 def _modules() -> dict[str, str]:
-    """The modules that a file needs, by what others import them as: inside a data: URL nothing is relative."""
+    """The modules that a file needs, by what others import them as: nothing is relative in a data: URL."""
     found: dict[str, str] = {}
     needed = ["main.js", "source_file.js"]
     while needed:
