@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -45,6 +46,7 @@ class Inspector:
         Raises:
             Refusal: too many wait for it already, or the job is over.
         """
+        until = time.monotonic() + PATIENCE_S
         with self._counting:
             if self._waiting >= self._most:
                 raise busy(
@@ -54,7 +56,7 @@ class Inspector:
         try:
             with self._turn:
                 if job.over is None:
-                    served.scheduler.wait_until_quiet(PATIENCE_S)
+                    served.scheduler.wait_until_quiet(max(0.0, until - time.monotonic()))
                 if job.over is not None:
                     raise job.over
                 return self._thread.submit(work).result()
