@@ -117,6 +117,7 @@ class _Lines:
             words.append(f"accuracy {now.valid_accuracy.last:.1%}")
         if now.valid_bleu.last is not None:
             words.append(f"BLEU {now.valid_bleu.last:.2f}")
+        words += [f"{name} {value}" for name, value in now.others.items()]
         if now.valid_loss.best_step == now.step:
             words.append("the best so far")
         self._print("  ".join(words))

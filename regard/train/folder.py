@@ -4,6 +4,8 @@ RUN/data/           what it learns from, when that was made from files (`prepara
 RUN/config.toml     the whole configuration, which may not change when the run is resumed
 RUN/journal.jsonl   what happened
 RUN/curves.svg      the same as a picture
+RUN/confusion.svg   what a classifier takes for what
+RUN/pretraining/    a run of its own, in which a classifier guessed hidden tokens first
 RUN/probes/         where every head looked in a few sentences, at each validation
 RUN/checkpoints/    the newest checkpoints
 RUN/best/           the model folder with the lowest validation loss

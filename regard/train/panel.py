@@ -98,6 +98,8 @@ def _rows(standing: Standing, width: int) -> Iterator[tuple[str, str, str]]:
     yield "validation", _written(standing.valid_loss.last, ".3f"), _best(standing.valid_loss, ".3f", width)
     if standing.valid_bleu.last is not None:
         yield "BLEU", _written(standing.valid_bleu.last, ".2f"), _best(standing.valid_bleu, ".2f", width)
+    for name, value in standing.others.items():
+        yield name, value, ""
     if standing.averaged:
         count, loss = standing.averaged
         yield "averaged", f"{loss:.3f}", f"mean of {count}"

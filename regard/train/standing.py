@@ -18,6 +18,8 @@ OUTPUTS = 4
 """Sample translations that are kept."""
 STRETCHES = 256
 """A curve keeps at least half as many points as this, however long the run."""
+OTHERS = {"valid_bits_per_byte": ("bits a byte", ".3f"), "valid_macro_f1": ("macro-F1", ".1%")}
+"""What validations of other tasks than translation tell, with names and forms."""
 WINDOW = 64
 """Steps over which the speed is measured."""
 
@@ -92,6 +94,8 @@ class Standing:
         self.valid_loss = Latest(float.__lt__)
         self.valid_accuracy = Latest(float.__gt__)
         self.valid_bleu = Latest(float.__gt__)
+        self.others: dict[str, str] = {}
+        """What else the last validation told, by name."""
         self.averaged: tuple[int, float] | None = None
         self.sample = Sample()
         self.test: dict[str, float] = {}
@@ -156,6 +160,9 @@ class Standing:
         for name, latest in (("valid_accuracy", self.valid_accuracy), ("valid_bleu", self.valid_bleu)):
             if is_number(value := event.get(name)):
                 latest.hear(float(value), self.step)
+        for key, (name, form) in OTHERS.items():
+            if is_number(value := event.get(key)):
+                self.others[name] = format(float(value), form)
         if isinstance(sample := event.get("sample"), dict):
             self.sample.hear(sample, self.step)
 

@@ -1,11 +1,13 @@
 """`regard train --task classify` and `regard classify`, as a user types them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from regard.cli import main
 from regard.cli.corpora import all_named
+from regard.cli.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
 
 
@@ -53,3 +55,12 @@ def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
 def test_texts_to_guess_tokens_of_are_many_words():
     words = ["t.tsv", "--pretrain", "a", "b", "--out", "run", "c"]
     assert all_named(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
+
+
+def test_what_is_started_from_is_a_folder_and_not_a_language(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert _start_or_language("zh") == (None, "zh")
+    assert _start_or_language("runs/zh-en") == (Path("runs/zh-en"), None)
+    (tmp_path / "model").mkdir()
+    assert _start_or_language("model") == (Path("model"), None)
+    assert _start_or_language(None) == (None, None)

@@ -68,6 +68,14 @@ def test_the_panel_shows_where_the_run_stands():
     assert re.search(r"BLEU +23\.12 +best 23\.12 at 10", frame)
 
 
+def test_what_other_tasks_measure_is_shown_too():
+    events = [step(1), validation(1, valid_bits_per_byte=1.5), validation(2, valid_macro_f1=0.875)]
+    frame = "\n".join(last_frame(terminal(), events))
+    assert re.search(r"bits a byte +1\.500", frame)
+    assert re.search(r"macro-F1 +87\.5%", frame)
+    assert "bits a byte 1.500" in shown(log(), events)
+
+
 def test_the_best_validation_stays_when_later_ones_are_worse():
     standing = Standing("x", 97, lambda: 0.5)
     for number, loss, bleu in ((10, 3.0, 9.0), (20, 2.0, 8.0), (30, float("nan"), 7.0)):
