@@ -87,7 +87,7 @@ def _alignment(trace: Trace) -> dict[str, Any] | None:
 
 
 def _modules() -> dict[str, str]:
-    """The modules that a file needs, by what others import them as: inside a data: URL nothing is relative."""
+    """The modules that a file needs, by the names that others import: in a data: URL nothing is relative."""
     found: dict[str, str] = {}
     needed = ["main.js", "source_file.js"]
     while needed:
