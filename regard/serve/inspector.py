@@ -40,6 +40,10 @@ class Inspector:
             for served in models:
                 self._thread.submit(served.open_inside)
 
+    def close(self) -> None:
+        """Begin no look that has not begun: the process would wait for all of them."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
     def look(self, served: Served, job: Job, work: Callable[[], T]) -> T:
         """What comes of some work inside a model, when its turn has come.
 
