@@ -15,6 +15,8 @@ from regard.errors import ConfigError
 if TYPE_CHECKING:
     from regard.train.starting import Start
 
+BUILTIN = "numerals"
+"""The corpus that is built in, and the preset for it."""
 USUAL = {"generate": "generator", "classify": "classifier"}
 """The preset that a task has where none is named; the others have `small`."""
 WHOLE = ["data.max_ratio=none", "data.max_characters=1000000", "data.cut_inputs=true"]
@@ -73,7 +75,7 @@ def configured(
 ) -> tuple[RunConfig, int | None]:
     """The configuration, and the size of the vocabulary, unless that is left to the data."""
     settings = [setting.strip() for setting in settings]
-    usual = None if "preset" in table(file) else "numerals" if builtin else USUAL.get(task, "small")
+    usual = None if "preset" in table(file) else BUILTIN if builtin else USUAL.get(task, "small")
     shape = [] if task == "translate" else [f"task.name={task}", *SHAPES.get(task, [])]
     config = read_config(preset=preset or usual, file=file, settings=[*shape, *settings])
     sized = any(setting.startswith("model.vocab_size") for setting in settings)

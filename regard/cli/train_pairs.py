@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli.asked import Asked, shaped_like
+from regard.cli.asked import BUILTIN, Asked, shaped_like
 from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.training import carried_out, joined, say
 from regard.config import RunConfig
@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.train.preparation import PairsSource
     from regard.train.starting import Start
     from regard.train.translation import Tested, TranslatorRun
-
-BUILTIN = "numerals"
 
 
 def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: str | None) -> None:

@@ -142,7 +142,8 @@ class CapturedStep:
                 self._step()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
+        # Another thread may be looking inside meanwhile, which is none of the capture's business.
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             self._step()
         return graph
 

@@ -80,7 +80,12 @@ def _told(name: str, said: Step | words.Words) -> dict[str, Any]:
 
 def _largest(weights_LM: np.ndarray, most: int) -> np.ndarray:
     """(queries, most, 2): of each row the keys of its largest weights, and those weights."""
-    keys = np.argsort(-weights_LM, axis=1, kind="stable")[:, :most]
+    most = min(most, weights_LM.shape[1])
+    keys = np.argpartition(-weights_LM, most - 1, axis=1)[
+        :, :most
+    ]  # to sort whole rows takes ten times longer
+    in_order = np.argsort(-np.take_along_axis(weights_LM, keys, axis=1), axis=1, kind="stable")
+    keys = np.take_along_axis(keys, in_order, axis=1)
     shares = np.rint(np.take_along_axis(weights_LM, keys, axis=1) * 65535)
     return np.stack([keys, shares], axis=-1)
 

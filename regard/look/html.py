@@ -24,6 +24,7 @@ LIMIT = 9_800_000
 """Bytes of a file, about: it should fit into a message. Arrays are written as coarsely as that needs."""
 
 _IMPORT = re.compile(r'((?:from|import) )"\./')
+_IMPORTED = re.compile(r'(?:from|import) "\./([\w.]+)"')
 _START = 'import { start } from "regard/main.js"; import { fileSource } from "regard/source_file.js"; '
 _START += 'start(fileSource(JSON.parse(document.getElementById("held").textContent)));'
 
@@ -86,14 +87,16 @@ def _alignment(trace: Trace) -> dict[str, Any] | None:
 
 
 def _modules() -> dict[str, str]:
-    """Every module under the name that others import it by: inside a data: URL nothing is relative."""
-    found = {}
-    for name in page.names():
-        kind = name.rpartition(".")[2]
-        if kind in ("js", "json"):
-            text = _IMPORT.sub(r'\1"regard/', page.read(name))
-            data = b64encode(text.encode()).decode("ascii")
-            found[f"regard/{name}"] = f"data:{page.TYPES[kind]};base64,{data}"
+    """The modules that a file needs, by what others import them as: nothing is relative in a data: URL."""
+    found: dict[str, str] = {}
+    needed = ["main.js", "source_file.js"]
+    while needed:
+        name = needed.pop()
+        if f"regard/{name}" not in found:
+            text = page.read(name)
+            needed += _IMPORTED.findall(text)
+            data = b64encode(_IMPORT.sub(r'\1"regard/', text).encode()).decode("ascii")
+            found[f"regard/{name}"] = f"data:{page.TYPES[name.rpartition('.')[2]]};base64,{data}"
     return found
 
 

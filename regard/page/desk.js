@@ -122,7 +122,7 @@ export class Desk {
 
   /** Ask for a translation of what is written, and no longer for that of what was. */
   async translate() {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store } = /** @type {Context} */ (this.context);
     const wanted = JSON.stringify(live.asked(store.state));
     if (wanted === this.asked) return;
     this.asked = wanted;

@@ -16,7 +16,7 @@ import { httpSource } from "./source_http.js";
  * @property {boolean} run
  */
 
-const KEPT = 6; // traces that a reader may want to go back to
+const KEPT = 12; // answers that a reader may want to go back to
 
 /** @param {string} ids */
 const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
@@ -43,8 +43,8 @@ export class Live {
         ? directions.map(({ source, target }) => ({ model: id, from: source, to: target }))
         : [{ model: id, from: "", to: "" }],
     );
-    /** @type {Map<string, Promise<Opened>>} */
-    this.traces = new Map();
+    /** @type {Map<string, Promise<any>>} */
+    this.known = new Map();
   }
 
   /**
@@ -114,12 +114,20 @@ export class Live {
   async trace(state, more = {}) {
     if (!state.text.trim()) return null;
     const body = { ...this.looked(state), ...more };
-    const key = JSON.stringify(body);
-    const found = this.traces.get(key) ?? opened(body);
-    this.traces.delete(key);
-    this.traces.set(key, found); // the last that was asked for goes last
-    if (this.traces.size > KEPT) this.traces.delete([...this.traces.keys()][0]);
-    found.catch(() => this.traces.delete(key));
+    return this.once(JSON.stringify(body), () => opened(body));
+  }
+
+  /**
+   * What was asked for lately is not asked for again.
+   * @param {string} key
+   * @param {() => Promise<any>} make
+   */
+  once(key, make) {
+    const found = this.known.get(key) ?? make();
+    this.known.delete(key);
+    this.known.set(key, found); // the last that was asked for goes last
+    if (this.known.size > KEPT) this.known.delete([...this.known.keys()][0]);
+    found.catch(() => this.known.delete(key));
     return found;
   }
 
@@ -131,11 +139,9 @@ export class Live {
   async ablate(state, asked) {
     const { model, to } = this.way(state);
     const body = { source: state.text, model, ...(to && { to }), ...asked };
-    const key = JSON.stringify(["ablate", body]);
-    const found = this.traces.get(key) ?? ask("/api/v1/ablate", body).then((answer) => answer.json());
-    this.traces.set(key, found);
-    found.catch(() => this.traces.delete(key));
-    return /** @type {Promise<any>} */ (found);
+    return this.once(JSON.stringify(["ablate", body]), async () =>
+      (await ask("/api/v1/ablate", body)).json(),
+    );
   }
 }
 
@@ -151,27 +157,27 @@ async function opened(body) {
   /** @type {Promise<void> | null} */
   let renewing = null;
   const renew = async () => {
-    current = httpSource((await make()).trace_id);
-    renewing = null;
+    try {
+      current = httpSource((await make()).trace_id);
+    } finally {
+      renewing = null;
+    }
   };
   const gone = (/** @type {unknown} */ problem) => problem instanceof Refused && problem.status === 404;
-  const again = async (/** @type {string} */ name, /** @type {any[]} */ given) => {
-    renewing ??= renew();
-    await renewing;
-    return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
-  };
   const asked =
     (/** @type {string} */ name) =>
     async (/** @type {any[]} */ ...given) => {
+      const from = current; // another question may renew it meanwhile
       try {
-        const found = await current[/** @type {"walk"} */ (name)](
+        const found = await from[/** @type {"walk"} */ (name)](
           .../** @type {[any, any, any, any]} */ (given),
         );
-        if (found === null) await current.describe(); // nothing to show, or nothing there any more?
+        if (found === null) await from.describe(); // nothing to show, or nothing there any more?
         return found;
       } catch (problem) {
         if (!gone(problem)) throw problem;
-        return again(name, given);
+        if (from === current) await (renewing ??= renew());
+        return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
   const names = ["heads", "matrix", "walk", "steps", "beam", "alignment"];

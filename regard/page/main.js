@@ -112,6 +112,7 @@ class Page {
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, row);
+    this.prefetch(context);
     document.body.dataset.drawn = String(turn);
   }
 
@@ -202,6 +203,19 @@ class Page {
     this.parts.lost.textContent = speaker(this.store.state.lang)("lost");
     this.parts.lost.hidden = !lost;
     if (!lost) void this.draw();
+  }
+
+  /** Have the heads at hand that a key or a click leads to next. @param {import("./frame.js").Context} context */
+  prefetch({ kind, live, source, state }) {
+    if (!live || !source) return;
+    for (const [layer, head] of [
+      [state.layer, state.head + 1],
+      [state.layer, state.head - 1],
+      [state.layer + 1, state.head],
+      [state.layer - 1, state.head],
+    ])
+      if (layer >= 0 && layer < kind.layers && head >= 0 && head < kind.heads)
+        source.matrix(kind.kind, layer, head, "weights").catch(() => null); // asked for again when needed
   }
 
   /**

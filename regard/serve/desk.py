@@ -47,13 +47,15 @@ class Desk:
         both: set[asyncio.Future[Any]] = {done, left}
         try:
             finished, _ = await asyncio.wait(both, timeout=seconds, return_when="FIRST_COMPLETED")
+            if done in finished:
+                return done.result()
+            why = gone() if left in finished else too_late(seconds)
+            self._give_up(job, why)
+            raise why
         finally:
             left.cancel()
-        if done in finished:
-            return done.result()
-        why = gone() if left in finished else too_late(seconds)
-        self._give_up(job, why)
-        raise why
+            if not done.done():  # as when the server ends without waiting
+                job.end(gone())
 
     async def stream(
         self, work: Callable[[Job], Iterator[T]], deadline_ms: int | None = None

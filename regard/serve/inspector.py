@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -25,10 +26,23 @@ class Inspector:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.traces = Traces(limits.traces_bytes, limits.trace_seconds)
         self._most = limits.looks_waiting
+        self._expecting = False
         self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()
         # Always the same one, so that memory that one look has freed serves the next.
         self._thread = ThreadPoolExecutor(1, "inspector")
         metrics.watch("regard_trace_bytes", "Memory of the traces that are kept.", lambda: self.traces.nbytes)
+
+    def expect(self, models: Iterable[Served]) -> None:
+        """Read what looking takes before anybody looks: torch and the weights take seconds, once."""
+        with self._counting:
+            news, self._expecting = not self._expecting, True
+        if news:
+            for served in models:
+                self._thread.submit(served.open_inside)
+
+    def close(self) -> None:
+        """Begin no look that has not begun: the process would wait for all of them."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def look(self, served: Served, job: Job, work: Callable[[], T]) -> T:
         """What comes of some work inside a model, when its turn has come.
@@ -36,6 +50,7 @@ class Inspector:
         Raises:
             Refusal: too many wait for it already, or the job is over.
         """
+        until = time.monotonic() + PATIENCE_S
         with self._counting:
             if self._waiting >= self._most:
                 raise busy(
@@ -45,7 +60,7 @@ class Inspector:
         try:
             with self._turn:
                 if job.over is None:
-                    served.scheduler.wait_until_quiet(PATIENCE_S)
+                    served.scheduler.wait_until_quiet(max(0.0, until - time.monotonic()))
                 if job.over is not None:
                     raise job.over
                 return self._thread.submit(work).result()

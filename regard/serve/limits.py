@@ -33,5 +33,7 @@ class Limits:
     """How long a trace is kept after it was last looked at."""
     interventions: int = 512
     """Interventions of a request, in all its lists."""
+    followers: int = 64
+    """Clients that follow runs."""
     drain_s: float = 30.0
     """How long work that was taken on may take after the signal to stop."""

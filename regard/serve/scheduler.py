@@ -89,6 +89,9 @@ class Scheduler:
         while batch := self._next():
             try:
                 self._answer(engines, batch)
+            except Exception as error:  # a mistake of ours must not cost a lane, nor leave anybody waiting
+                for item in batch:
+                    item.parts.failed(error)
             finally:
                 with self._change:
                     self._busy -= 1

@@ -50,6 +50,11 @@ class Served:
         aligner = AlignsInTurn(self.scheduler, job, self._opened()) if aligning else None
         return self.model.run_by(Scheduled(self.scheduler, job), aligner)
 
+    def open_inside(self) -> None:
+        """Read the weights that looking and aligning take; what generates and labels has them."""
+        if self.task == TRANSLATE:
+            self._opened()
+
     def _opened(self) -> Aligner:
         """Who aligns words; the weights that takes are read when first asked for, once."""
         with self._opening:

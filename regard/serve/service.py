@@ -30,6 +30,8 @@ class Service:
         self.desk = Desk(self.limits, metrics)
         self.inspector = Inspector(self.limits, metrics)
         self.keys, self._rates = keys, Rates()
+        self.n_followers = 0
+        """Clients that follow runs."""
 
     def admit(self, secret: str | None) -> None:
         """Let somebody ask, once.

@@ -58,6 +58,7 @@ def serve(
         host, port = socket.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         Server(app, service.desk, lambda: _tell(catalogue, address)).run([socket])
+        service.inspector.close()
         catalogue.close()
 
 

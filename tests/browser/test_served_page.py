@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import numpy as np
@@ -20,7 +21,7 @@ from regard.serve.served import serve_models
 from tests.browser.tables import numbers_on
 from tests.browser.waiting import drawn, until
 from tests.engine import talking
-from tests.serve.running import running
+from tests.serve.running import Gated, gated_catalogue, running
 
 pytestmark = pytest.mark.slow
 SCREENS = [
@@ -295,6 +296,21 @@ def test_a_server_that_goes_away_is_waited_for(opened, server, model):
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
 
 
+def test_a_busy_server_is_asked_again(opened, folder, model):
+    engine = Gated()
+    catalogue = gated_catalogue(folder, model, engine)
+    with running(catalogue, limits=Limits(waiting=1)) as full, ThreadPoolExecutor() as others:
+        other = others.submit(full.post, "/api/v1/translate", text=SOURCE)
+        assert engine.began.acquire(timeout=30)
+        tab = opened(full.url, expected="503|429")
+        tab.fill("#text", OTHER)
+        until(tab, "document.querySelector('.status.problem')?.textContent.includes('busy')")
+        engine.let_all()
+        assert other.result().status_code == 200
+        until(tab, f"document.querySelector('#output').textContent === {json.dumps(OTHER)}")  # it echoes
+    catalogue.close()
+
+
 def test_what_is_refused_is_said_and_the_text_stays(opened, catalogue):
     with running(catalogue, limits=Limits(characters=50)) as small:
         tab = opened(small.url, expected="413")
@@ -304,9 +320,10 @@ def test_what_is_refused_is_said_and_the_text_stays(opened, catalogue):
 
 
 def test_a_text_that_looks_like_a_script_is_only_shown(opened, server):
-    hostile = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+    hostile = "<script>hurt=1</script>"
+    other = "<img src=x onerror=hurt=1>"
     for screen in SCREENS:
-        tab = opened(at(server, screen=screen, lang="en", text=hostile, other=hostile, beside="text"))
+        tab = opened(at(server, screen=screen, lang="en", text=hostile, other=other, beside="text"))
         until(tab, f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'")
         assert tab.evaluate("window.hurt") is None
         tab.close()

@@ -19,6 +19,7 @@ FORBIDDEN = re.compile(
 @needs_node
 def test_pure_modules():
     node("--test", HERE / "pure.test.mjs")
+    node("--test", HERE / "live.test.mjs")
 
 
 def words(language):

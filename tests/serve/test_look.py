@@ -1,11 +1,15 @@
 """Looking inside over HTTP, against the same traces made here."""
 
+import time
+
 import numpy as np
 import pytest
 
 from regard.loaded import load
 from regard.look import document
 from regard.serve.limits import Limits
+from regard.serve.scheduler import Scheduler
+from regard.serve.served import Catalogue, Served
 from regard.serve.traces import Traces
 from tests.serve.running import running
 
@@ -171,3 +175,19 @@ def test_traces_that_nobody_looks_at_go(trace):
         traces.get(second)  # there was no room for a fourth
     assert traces.get(kept[0])
     assert traces.nbytes == 3 * trace.nbytes
+
+
+def test_whoever_opens_the_page_finds_the_weights_read(run_folder):
+    model = load(run_folder)
+    served = Served("zh-en", run_folder, model, Scheduler(model.engines))
+    catalogue = Catalogue([served])
+    with running(catalogue) as server:
+        server.get("/api/v1/models")
+        assert served._aligner is None, "who only asks for translations needs no torch"
+        assert server.get("/").status_code == 200
+        for _ in range(600):
+            if served._aligner is not None:
+                break
+            time.sleep(0.1)
+        assert served._aligner is not None
+    catalogue.close()

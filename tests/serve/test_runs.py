@@ -9,6 +9,7 @@ import pytest
 
 import regard
 from regard.look.probes import Probe, probe_file, write_probes
+from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.routes.runs import read_journal
 from regard.serve.served import serve_models
@@ -94,10 +95,11 @@ def test_events_follow_a_run_that_goes_on_and_is_taken_back(run_folder, tmp_path
         with changed:
             assert changed.wait_for(lambda: line in seen, 30), f"{line} did not come"
 
-    with running(catalogue) as server:
+    with running(catalogue, limits=Limits(followers=1)) as server:
         following = threading.Thread(target=follow, args=(f"{server.url}/api/v1/runs/live/events",))
         following.start()
         wait_for('data: {"step": 1}')
+        assert server.get("/api/v1/runs/live/events").status_code == 503
         with journal.open("a") as file:
             file.write('{"step": 2}\n')
         wait_for('data: {"step": 2}')

@@ -43,6 +43,41 @@ def test_what_came_while_a_batch_ran_makes_the_next_one(gated):
     assert sorted(engine.batches[1]) == [3, 4, 5]
 
 
+class TwoLanes(Gated):
+    lanes = 2
+
+
+def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
+    engine = TwoLanes()
+    scheduler = Scheduler(Engines([lambda: engine]))
+    first = scheduler.submit(Job(), [request(3)])
+    assert engine.began.acquire(timeout=30)
+    second = scheduler.submit(Job(), [request(4)])
+    assert engine.began.acquire(timeout=30), "the second lane waits for the first"
+    assert sorted(engine.batches) == [[3], [4]]
+    assert not first.all.done()
+    engine.let_all()
+    assert len(first.all.result(30)) == len(second.all.result(30)) == 1
+    scheduler.close()
+
+
+def test_a_mistake_of_ours_costs_no_lane():
+    engine, heard = Gated(), []
+
+    def hear(batch):
+        heard.append(batch.tokens)
+        if len(heard) == 1:
+            raise ZeroDivisionError
+
+    engine.let_all()
+    scheduler = Scheduler(Engines([lambda: engine]), hear)
+    with pytest.raises(ZeroDivisionError):
+        scheduler.submit(Job(), [request(3)]).all.result(30)
+    assert len(scheduler.submit(Job(), [request(5)]).all.result(30)) == 1
+    assert heard == [4, 6]
+    scheduler.close()
+
+
 def test_a_job_that_is_over_before_its_batch_never_runs(gated):
     engine, scheduler = gated
     scheduler.submit(Job(), [request(3)])

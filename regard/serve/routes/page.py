@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from regard.serve.refusals import not_found
+from regard.serve.service import service_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -36,7 +37,9 @@ class Part(NamedTuple):
 
 @router.get("/")
 async def start(request: Request) -> Response:
-    """The page itself; as long as there is none, what there is instead."""
+    """The page itself; as long as there is none, what there is instead. Whoever opens it may look inside."""
+    service = service_of(request)
+    service.inspector.expect(service.catalogue)
     return _answer(request, START) if START in page() else RedirectResponse("/docs")
 
 

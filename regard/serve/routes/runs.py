@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from regard.look.document import plain
 from regard.look.probes import Probe, probe_files, read_probes
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.events import event, event_stream
-from regard.serve.refusals import not_found
+from regard.serve.refusals import busy, draining, not_found
 from regard.serve.schemas import ERRORS
 from regard.serve.served import JOURNAL
 from regard.serve.service import Service, admitted, service_of
@@ -47,7 +47,21 @@ async def curve(request: Request, run: str) -> Any:
 async def events(request: Request, run: str) -> Response:
     """Its journal as server-sent events: what is there, and then what comes. `reset` begins it anew."""
     service = service_of(request)
-    return event_stream(follow(_journal(service, run), lambda: service.desk.draining))
+    path = _journal(service, run)
+    if service.desk.draining:
+        raise draining()
+    if service.n_followers >= service.limits.followers:
+        raise busy(f"{service.limits.followers} clients follow runs already. Ask again in a moment.")
+
+    async def followed() -> AsyncIterator[str]:
+        service.n_followers += 1
+        try:
+            async for entry in follow(path, lambda: service.desk.draining):
+                yield entry
+        finally:
+            service.n_followers -= 1
+
+    return event_stream(followed())
 
 
 @router.get("/{run}/probes")
@@ -81,7 +95,7 @@ async def attention(
     return in_bytes(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
 
 
-async def follow(path: Path, over: Any) -> AsyncIterator[str]:
+async def follow(path: Path, over: Callable[[], bool]) -> AsyncIterator[str]:
     """The entries of a journal as they are written, until somebody says that it is over.
 
     A run that is resumed takes back what came after its checkpoint: then a `reset` tells to forget all.

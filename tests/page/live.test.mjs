@@ -1,0 +1,152 @@
+// The parts of a server's page that need no browser.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { thinned, ticks } from "../../regard/page/chart.js";
+import { distance, meanDistance } from "../../regard/page/comparing.js";
+import { difference } from "../../regard/page/difference.js";
+import { parsed } from "../../regard/page/following.js";
+import { Live, headsOff } from "../../regard/page/live.js";
+import { examples, shellWord } from "../../regard/page/requests.js";
+import { byDistance, sinusoids } from "../../regard/page/screen_positions.js";
+import { DEFAULTS } from "../../regard/page/store.js";
+import { cut, pieces, sureness } from "../../regard/page/words_said.js";
+
+const link = (source, target, start, end) => ({
+  source,
+  target,
+  source_start: 0,
+  source_end: 1,
+  target_start: start,
+  target_end: end,
+  strength: 0.5,
+});
+
+test("a translation is cut into its words, and nothing is lost between them", () => {
+  const text = "𝔄 cat,  sat";
+  const found = pieces(text, [link("坐", "sat", 8, 11), link("猫", "cat", 2, 5)], []);
+  assert.deepEqual(
+    found.map((piece) => [piece.text, piece.link?.source ?? null]),
+    [
+      ["𝔄 ", null],
+      ["cat", "猫"],
+      [",  ", null],
+      ["sat", "坐"],
+    ],
+  );
+  assert.deepEqual(pieces("", [], []), []);
+});
+
+test("a word is as sure as its least sure token, whatever spells it", () => {
+  const text = "a cät sat";
+  const tokens = ["▁a", "▁c", "<0xC3>", "<0xA4>", "t", "▁sat"];
+  const scores = [-0.1, -0.2, -0.3, -2, -0.4, -0.5, 0];
+  const sure = sureness(text, tokens, scores);
+  const words = [link("a", "a", 0, 1), link("c", "cät", 2, 5), link("s", "sat", 6, 9)];
+  const said = pieces(text, words, sure).filter((piece) => piece.link);
+  assert.deepEqual(
+    said.map((piece) => Number(Math.log(piece.probability).toFixed(6))),
+    [-0.1, -2, -0.5],
+  );
+  assert.deepEqual(sureness(text, tokens, [...scores, 0]), []); // several sentences: nobody knows which
+});
+
+test("characters are counted whole", () => {
+  assert.deepEqual(cut("a𝔄b", 1, 2), ["a", "𝔄", "b"]);
+});
+
+test("what changed from one text to another, and what stayed, make up both", () => {
+  const [before, after] = ["The cat sat on the mat.", "The dog sat on a mat."];
+  const parts = difference(before, after);
+  const without = (change) =>
+    parts
+      .filter((part) => part.change !== change)
+      .map((part) => part.text)
+      .join("");
+  assert.deepEqual([without("new"), without("gone")], [before, after]);
+  assert.deepEqual(
+    parts.filter((part) => part.change === "gone").map((part) => part.text),
+    ["cat", "the"],
+  );
+  assert.deepEqual(difference("same", "same"), [{ text: "same", change: "same" }]);
+});
+
+test("distances of shares go from 0 to 1", () => {
+  assert.equal(distance([0.25, 0.75], [0.25, 0.75]), 0);
+  assert.equal(distance([1, 0], [0, 1]), 1);
+  const a = { data: Float32Array.from([1, 0, 0.5, 0.5]), shape: [2, 2] };
+  const b = { data: Float32Array.from([0, 1, 0.5, 0.5]), shape: [2, 2] };
+  assert.equal(meanDistance(a, b), 0.5);
+});
+
+test("ticks are round and within", () => {
+  assert.deepEqual(ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(ticks(-7, 12, 4), [-5, 0, 5, 10]);
+});
+
+test("a long line is thinned by means, and ends where it ended", () => {
+  const points = Array.from({ length: 1000 }, (_, i) => [i, i % 2]);
+  const few = thinned(points, 11);
+  assert.equal(few.length, 11);
+  assert.deepEqual(few[10], [999, 1]);
+  assert.ok(few.slice(0, 10).every(([, y]) => y === 0.5));
+  assert.equal(thinned(points, 2000), points);
+});
+
+test("events are taken as they come whole", () => {
+  const { events, rest } = parsed(
+    'event: entry\ndata: {"a": 1}\n\n: still here\n\nevent: reset\ndata: {}\n\neve',
+  );
+  assert.deepEqual(events, [
+    { name: "entry", data: { a: 1 } },
+    { name: "reset", data: {} },
+  ]);
+  assert.equal(rest, "eve");
+});
+
+test("heads that are off are read from the address, and nonsense is not", () => {
+  assert.deepEqual(headsOff("cross.1.3,up.0.0,encoder.0.2,"), [
+    { op: "head-off", kind: "cross", layer: 1, head: 3 },
+    { op: "head-off", kind: "encoder", layer: 0, head: 2 },
+  ]);
+});
+
+test("a state names a way, or the nearest is taken", () => {
+  const both = [
+    { source: "zh", target: "en" },
+    { source: "en", target: "zh" },
+  ];
+  const live = new Live([
+    { id: "a", directions: both, config: {}, run: false },
+    { id: "b", directions: [], config: {}, run: false },
+  ]);
+  assert.deepEqual(live.way({ model: "a", from: "en", to: "zh" }), { model: "a", from: "en", to: "zh" });
+  assert.deepEqual(live.way({ model: "gone", from: "", to: "" }), { model: "a", from: "zh", to: "en" });
+  const state = { ...DEFAULTS, text: "x", model: "b", prefix: "5,6" };
+  assert.deepEqual(live.looked(state), { source: "x", model: "b", prefix: [5, 6] });
+  assert.deepEqual(live.looked({ ...state, whole: "7" }), { source: "x", model: "b", target: [7] });
+  assert.deepEqual(live.asked({ ...state, model: "a" }), {
+    text: "x",
+    model: "a",
+    source: "zh",
+    target: "en",
+  });
+});
+
+test("a word of a shell is one word, whatever it holds", () => {
+  assert.equal(shellWord("it's $x"), `'it'\\''s $x'`);
+  const asked = { text: "it's", model: "m", from: "", to: "" };
+  assert.ok(
+    examples("http://x", asked, true).every(({ code, id }) => id === "regard" || code.includes("YOUR_KEY")),
+  );
+  assert.ok(examples("http://x", asked, false).every(({ code }) => !code.includes("YOUR_KEY")));
+});
+
+test("positions are the paper's, and alike by distance", () => {
+  const found = sinusoids(7, 4);
+  assert.ok(Math.abs(found.data[3 * 4] - Math.sin(3)) < 1e-6);
+  assert.ok(Math.abs(found.data[3 * 4 + 3] - Math.cos(0.03)) < 1e-6);
+  const products = byDistance(found);
+  assert.ok(Math.abs(products[0][1] - 2) < 1e-6);
+  assert.ok(Math.abs(products[2][1] - (Math.cos(2) + Math.cos(0.02))) < 1e-5);
+});
