@@ -113,10 +113,13 @@ class OursOnTorch:
         self._engine, self._extra_length = engine, extra_length
 
     def decode(self, sources: list[Ids], beam_size: int, batch: int) -> list[Ids]:
+        import torch
+
         # The engine counts tokens, and rows of beams: so many are `batch` sentences of mean length.
         tokens = sum(len(source) + 1 for source in sources) / len(sources)
         engine = self._engine(1 if batch == 1 else round(batch * beam_size * tokens))
-        return _by_ours(engine, sources, beam_size, self._extra_length)
+        with torch.inference_mode():
+            return _by_ours(engine, sources, beam_size, self._extra_length)
 
 
 class HuggingFace:
@@ -159,7 +162,8 @@ def _by_ours(engine, sources: list[Ids], beam_size: int, extra_length: int) -> l
     from regard.engine.engine import Request, Search
 
     search = Search(beam_size=beam_size, length_penalty=0.0, extra_length=extra_length)
-    return [best.ids for best, *_ in engine.decode([Request(ids=ids) for ids in sources], search)]
+    # Before the second try that outputs in a loop are given: peers give them none.
+    return [best.ids for best, *_ in engine._decode([Request(ids=ids) for ids in sources], search)]
 
 
 def _until_the_end(ids: list[int]) -> Ids:
