@@ -8,9 +8,6 @@ from pathlib import Path
 
 from regard.engine.loading import EngineName, load
 
-PRECISION = {"torch": "float32", "ctranslate2": "int8"}
-"""What each engine computes in: scores differ a little with it, so reports say it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Translations:
@@ -51,5 +48,14 @@ def translations(
     search = f"beam {beam_size or model.decoding.beam_size}, length penalty {model.decoding.length_penalty:g}"
     too_long = sum(result.split > 1 for result in results)
     parted = [f"{too_long} of the lines too long and translated in parts"] if too_long else []
-    how = ", ".join([*(f"{name}, {PRECISION[name]}" for name in ran), search, *parted])
+    how = ", ".join([*(f"{name}, {_precision(name)}" for name in ran), search, *parted])
     return Translations([result.text for result in results], how)
+
+
+def _precision(engine: str) -> str:
+    """What an engine computes in as `load` opens it: scores differ a little with it, so reports say it."""
+    if engine == "ctranslate2":
+        return "int8"
+    import torch
+
+    return "bfloat16" if torch.cuda.is_available() else "float32"
