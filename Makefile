@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test check bench size docs format clean
+.PHONY: help demo test check bench size docs site format clean
 
 help:
 	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench   one training step, side by side with other projects"
 	@echo "make size    lines a file and the longest functions"
 	@echo "make docs    write the pages that are made from the code"
+	@echo "make site    build the documentation as a site in _site/"
 	@echo "make format  put the code into the one format"
 	@echo "make clean   remove what these doors made"
 
@@ -43,13 +44,17 @@ size: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
+	$(BIN)/python tools/python_page.py > docs/python.md
+
+site: $(INSTALLED)
+	$(BIN)/python tools/site.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv _site .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
