@@ -96,7 +96,7 @@ class Page:
 
 def read_pages(root: Path) -> dict[PurePosixPath, Page]:
     """Every Markdown file that is for readers, by its path in the project."""
-    files = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("benchmarks/*.md")]
+    files = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("[be]*/README.md")]
     pages = {}
     for file in sorted(files):
         path = PurePosixPath(file.relative_to(root).as_posix())
