@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
+from regard.cli.options import (
+    BUNDLED,
+    DeviceOption,
+    EngineOption,
+    JsonOption,
+    ModelOption,
+    ThreadsOption,
+)
 from regard.cli.telling import SPOILT, Telling
 from regard.errors import ConfigError, RequestError
 
@@ -27,7 +34,7 @@ def translate(
         typer.Argument(metavar="TEXT", help="What to translate; by default, lines of standard input."),
     ] = None,
     *,
-    model: ModelOption,
+    model: ModelOption = BUNDLED,
     source: Annotated[
         str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
     ] = None,
