@@ -154,10 +154,11 @@ class CapturedSearches:
     def __init__(self, model: Transformer, eos: int) -> None:
         self._model, self._eos = model, eos
         self._steps: OrderedDict[Shape, CapturedStep] = OrderedDict()
-        on_gpu = model.output_probabilities.weight.is_cuda
+        device = model.output_probabilities.weight.device
+        on_gpu = device.type == "cuda"
         self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
         # What is free, not what there is: others may be on the same device.
-        self._most_bytes = MEMORY_SHARE * torch.cuda.mem_get_info()[0] if on_gpu else float("inf")
+        self._most_bytes = MEMORY_SHARE * torch.cuda.mem_get_info(device)[0] if on_gpu else float("inf")
 
     def search(
         self, memory: Memory, terms: Terms, *, width: int, alpha: float, n_best: int
