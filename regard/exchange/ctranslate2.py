@@ -22,7 +22,7 @@ from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2_file import Array, Quantisation, quantised, to_bytes
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
 EPSILON = 1e-5
@@ -86,7 +86,7 @@ def _tokens(config: ModelConfig, subwords: bytes | None, bundle: Path) -> list[s
     """What each id is called, each by a name of its own."""
     if subwords is None:
         return [str(i) for i in range(config.vocab_size)]
-    vocabulary = Subwords(subwords)
+    vocabulary = read_vocabulary(subwords)
     if vocabulary.vocab_size != config.vocab_size:
         sizes = f"has {vocabulary.vocab_size} pieces, and the model {config.vocab_size}"
         raise BundleError(f"{SUBWORDS} {sizes}: they do not belong together", str(bundle))
