@@ -37,7 +37,7 @@ from regard.look.aligning_heads import (
     read_aligning_heads,
     usual_heads,
 )
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
@@ -342,7 +342,7 @@ class LoadedModel(Model):
         return load_onto(self.folders[0], self.device)
 
     def _encoded(self, text: Text) -> Sequence[int]:
-        return self.subwords.encode_one(text).tolist() if isinstance(text, str) else text
+        return self.subwords.outputs.encode_one(text).tolist() if isinstance(text, str) else text
 
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
@@ -366,7 +366,7 @@ def _to_be_looked_at(described: Description, device: str) -> LoadedModel:
 
     return LoadedModel(
         Engines([refuse]),
-        Subwords(subword_model(described)),
+        read_vocabulary(subword_model(described)),
         max_length=described.config.max_length,
         decoding=described.decoding,
         task=described.task,

@@ -16,7 +16,8 @@ from regard.engine.model import Model
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2 import inexpressible
 from regard.exchange.ctranslate2_file import Quantisation
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 TORCH_KNOWS = ("float32", "bfloat16")
@@ -110,7 +111,7 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
     return [engine]
 
 
-def _shared_subwords(described: list[Description]) -> Subwords:
+def _shared_subwords(described: list[Description]) -> Vocabulary:
     for each in described:
         if each.config.architecture != "encoder-decoder":
             raise of_another_task(each)
@@ -121,7 +122,7 @@ def _shared_subwords(described: list[Description]) -> Subwords:
                 f"has other subwords than {described[0].folder}: models of one ensemble share them",
                 str(each.folder),
             )
-    return Subwords(models[0])
+    return read_vocabulary(models[0])
 
 
 def of_another_task(described: Description) -> ConfigError:
@@ -142,7 +143,7 @@ def subword_model(described: Description) -> bytes:
 
 
 def _ctranslate2(
-    folder: Path, subwords: Subwords, quantisation: Quantisation | None, threads: int | None
+    folder: Path, subwords: Vocabulary, quantisation: Quantisation | None, threads: int | None
 ) -> Engine:
     from ctranslate2 import get_supported_compute_types
 
@@ -157,7 +158,7 @@ def _ctranslate2(
 
 def _torch(
     folders: list[Path],
-    subwords: Subwords,
+    subwords: Vocabulary,
     quantisation: Quantisation | None,
     device: str,
     threads: int | None,
