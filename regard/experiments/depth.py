@@ -136,8 +136,8 @@ def _verdict(
         Judgement(
             losses["post", deep].below(cold["post"]) and worse["post"] > worse["pre"],
             Both(
-                f"Post-norm wants warm-up more than pre-norm does: without it the loss of {deep} layers changes "
-                f"by {worse['post']:+.3f} with post-norm and by {worse['pre']:+.3f} with pre-norm.",
+                f"Post-norm wants warm-up more than pre-norm does: without it the loss of {deep} layers "
+                f"changes by {worse['post']:+.3f} with post-norm and by {worse['pre']:+.3f} with pre-norm.",
                 f"后归一化比前归一化更需要预热：没有预热，{deep} 层时后归一化的损失变化 "
                 f"{worse['post']:+.3f}，前归一化 {worse['pre']:+.3f}。",
             ),

@@ -8,7 +8,7 @@ from regard.config.checking import did_you_mean
 from regard.errors import RequestError
 from regard.experiments.experiment import Experiment
 
-NAMES = ("scale", "positions", "heads", "depth", "values")
+NAMES = ("scale", "positions", "heads", "depth", "values", "norms")
 
 
 def find(name: str) -> Experiment:
