@@ -15,6 +15,7 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
 from regard.cli.export import export
+from regard.cli.experiment import experiment
 from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.look import look
@@ -39,6 +40,7 @@ app.command("classify")(classify)
 app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("export")(export)
+app.command("experiment")(experiment)
 app.command("generate")(generate)
 app.command("info")(info)
 app.command("look")(look)

@@ -18,7 +18,9 @@ LADDER = [
     {"engine"},
     {"look", "evaluate"},
     {"loaded"},
-    {"train", "serve", "scale"},
+    {"train"},
+    {"experiments"},
+    {"serve", "scale"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
