@@ -18,7 +18,7 @@ LADDER = [
     {"engine"},
     {"look", "evaluate"},
     {"loaded"},
-    {"train", "serve", "scale"},
+    {"train", "serve", "scale", "doctor"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
