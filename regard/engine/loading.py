@@ -20,6 +20,8 @@ from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
+ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
+"""What `auto` asks, the most wanted first."""
 TORCH_KNOWS = ("float32", "bfloat16")
 M = TypeVar("M", bound=Model)
 BEST = "best"
@@ -105,7 +107,7 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
     if device not in ("auto", "cpu"):
         obstacles.append(f"CTranslate2 runs on CPUs here, and device = {device!r} was asked for")
     if engine == "auto":
-        return ["torch"] if obstacles else ["ctranslate2", "torch"]
+        return ["torch"] if obstacles else [*ORDER]
     if engine == "ctranslate2" and obstacles:
         raise ConfigError([*obstacles, "the engine torch can do it"], str(described[0].folder))
     return [engine]

@@ -20,7 +20,7 @@ LADDER = [
     {"loaded"},
     {"train"},
     {"experiments"},
-    {"serve", "scale"},
+    {"serve", "scale", "doctor"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
