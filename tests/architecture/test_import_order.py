@@ -18,7 +18,8 @@ LADDER = [
     {"engine"},
     {"look", "evaluate"},
     {"loaded"},
-    {"train", "serve", "scale"},
+    {"train", "serve"},
+    {"scale"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
