@@ -38,6 +38,12 @@ EngineOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU cores to use; by default all.")]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="On a Ray cluster: local starts one here, auto finds one, HOST:PORT."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line instead.")]
 
 

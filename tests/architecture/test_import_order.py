@@ -20,7 +20,8 @@ LADDER = [
     {"loaded"},
     {"train"},
     {"experiments"},
-    {"serve", "scale", "doctor"},
+    {"serve", "doctor"},
+    {"scale"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
