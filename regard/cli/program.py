@@ -15,8 +15,8 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
-from regard.cli.export import export
 from regard.cli.experiment import experiment
+from regard.cli.export import export
 from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.look import look
