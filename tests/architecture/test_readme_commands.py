@@ -5,7 +5,8 @@ import pytest
 from tests.architecture.pages import commands, failures, is_run, python_of
 from tests.architecture.sources import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMED = ["README.md", "README.zh.md", "CONTRIBUTING.md", "examples/README.md"]
+PAGES = [*(ROOT / name for name in NAMED), *sorted((ROOT / "docs").rglob("*.md"))]
 
 GOOD = """\
 ```bash
@@ -37,7 +38,7 @@ assert x == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(page, tmp_path):
     assert list(failures(page, ROOT, tmp_path)) == []
 
