@@ -16,6 +16,7 @@ from regard.cli.corpora import SetsCommand
 from regard.cli.evaluate import evaluate
 from regard.cli.export import export
 from regard.cli.generate import generate
+from regard.cli.import_ import import_
 from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
@@ -40,6 +41,7 @@ app.command("config", epilog=settings_help())(config)
 app.command("evaluate")(evaluate)
 app.command("export")(export)
 app.command("generate")(generate)
+app.command("import")(import_)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)
