@@ -26,7 +26,15 @@ def _huggingface(model: Path, out: Path, quantisation: str | None) -> str:
     return str(write_huggingface(model, out))
 
 
-FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "huggingface": _huggingface}
+def _onnx(model: Path, out: Path, quantisation: str | None) -> str:
+    from regard.exchange.to_onnx import write_onnx
+
+    if quantisation not in (None, "float32"):
+        raise RequestError(f"ONNX is written in float32, not in {quantisation}")
+    return str(write_onnx(model, out))
+
+
+FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "huggingface": _huggingface, "onnx": _onnx}
 """By the name that `--to` takes. Each imports what it needs when it is called."""
 
 

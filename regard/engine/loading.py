@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
+from regard import bundled
 from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.engine.engine import Engine
@@ -19,6 +20,8 @@ from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
+ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
+"""What `auto` asks, the most wanted first."""
 TORCH_KNOWS = ("float32", "bfloat16")
 M = TypeVar("M", bound=Model)
 BEST = "best"
@@ -87,8 +90,10 @@ def open_as(
 
 
 def model_folder(path: Path | str) -> Path:
-    """The model folder that a path means: itself, or the best model of a run."""
+    """The model folder that a path means: itself, the best model of a run, or a bundled one, by name."""
     path = Path(path)
+    if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
+        return bundled.folder(str(path))
     return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
 
 
@@ -102,7 +107,7 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
     if device not in ("auto", "cpu"):
         obstacles.append(f"CTranslate2 runs on CPUs here, and device = {device!r} was asked for")
     if engine == "auto":
-        return ["torch"] if obstacles else ["ctranslate2", "torch"]
+        return ["torch"] if obstacles else [*ORDER]
     if engine == "ctranslate2" and obstacles:
         raise ConfigError([*obstacles, "the engine torch can do it"], str(described[0].folder))
     return [engine]
