@@ -8,7 +8,7 @@ from regard.config.checking import did_you_mean
 from regard.errors import RequestError
 from regard.experiments.experiment import Experiment
 
-NAMES = ("scale",)
+NAMES = ("scale", "recurrence")
 
 
 def find(name: str) -> Experiment:
