@@ -91,10 +91,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One assertion, whether the numbers bear it out, and what was seen."""
+    """One assertion, and whether the numbers bear it out."""
 
     holds: bool
     seen: Both
+    """The assertion, then the numbers that were seen; it must read well behind "holds" and "does not"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def as_document(value: Any) -> Any:
             return float(f"{value:.6g}") if isfinite(value) else None
         case dict():
             return {key: as_document(each) for key, each in value.items()}
-        case list() | tuple():
+        case list() | tuple() | range():
             return [as_document(each) for each in value]
         case Both() | Table() | Line() | Chart() | Judgement() | Findings():
             return {name: as_document(getattr(value, name)) for name in value.__slots__}

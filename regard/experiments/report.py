@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regard.experiments.experiment import Run
-from regard.experiments.findings import Cell, PerSeed, Table
+from regard.experiments.findings import Both, Cell, PerSeed, Table
+
+HOLDS, FAILS = Both("✓ holds", "成立"), Both("✗ does not hold", "不成立")
 
 
 def report(run: Run) -> str:
@@ -16,7 +18,8 @@ def report(run: Run) -> str:
         lines += ["", *_columns(table)]
     lines.append("")
     for judgement in run.findings.verdict:
-        lines += [f"{'✓' if judgement.holds else '✗'} {judgement.seen.en}", f"  {judgement.seen.zh}"]
+        holds = HOLDS if judgement.holds else FAILS
+        lines += [f"{holds.en}: {judgement.seen.en}", f"  {holds.zh}：{judgement.seen.zh}"]
     return "\n".join(lines)
 
 

@@ -9,11 +9,11 @@ from typing import get_args
 
 import torch
 
-from regard.config import ModelConfig, SimilarityName
+from regard.config import SimilarityName
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
 from regard.experiments.tasks import Pair, reversing
-from regard.experiments.training import make_batch, plan, score, train
+from regard.experiments.training import make_batch, plan, score, small_model, train
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
 
@@ -24,7 +24,7 @@ CLAIM = Both(
 )
 
 KINDS: tuple[SimilarityName, ...] = get_args(SimilarityName)
-LENGTHS = (5, 12)
+LENGTHS = (4, 8)
 CROSS = "decoder.layers.0.multi_head_attention.weights"
 
 Found = dict[tuple[SimilarityName, int], PerSeed]
@@ -39,7 +39,7 @@ class _Setup:
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(steps=3, d_k=(8,), tested=20),
-    "normal": _Setup(steps=300, d_k=(8, 128)),
+    "normal": _Setup(steps=250, d_k=(8, 128)),
     "long": _Setup(steps=1500, d_k=(8, 32, 128, 512), tested=1000),
 }
 
@@ -71,25 +71,14 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     return Findings(tables, charts, _verdict(setup, losses, sharpness))
 
 
-def make_model(kind: SimilarityName, d_k: int) -> Transformer:
+def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:
     """A small model that compares in this way."""
-    config = ModelConfig(
-        vocab_size=reversing(LENGTHS).vocab_size,
-        d_model=32,
-        n_heads=2,
-        d_k=d_k,
-        d_ff=64,
-        encoder_layers=1,
-        decoder_layers=1,
-        dropout=0.0,
-        similarity=kind,
-    )
-    return Transformer(config)
+    sizes = {"d_model": 32, "n_heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
+    return small_model(reversing(LENGTHS), seed, similarity=kind, d_k=d_k, **sizes)
 
 
 def _taught(kind: SimilarityName, d_k: int, steps: int, seed: int) -> Transformer:
-    torch.manual_seed(seed)
-    model = make_model(kind, d_k)
+    model = make_model(kind, d_k, seed)
     train(model, reversing(LENGTHS), plan(steps, 4e-3), seed)
     return model
 
@@ -110,15 +99,53 @@ def _chart(name: str, setup: _Setup, found: Found) -> Chart:
 
 
 def _verdict(setup: _Setup, losses: Found, sharpness: Found) -> tuple[Judgement, ...]:
-    small, large = setup.d_k[0], setup.d_k[-1]
-    ordered = sorted(KINDS, key=lambda kind: losses[kind, large].mean)
-    alike = max(
-        losses[kind, small].mean / losses["scaled-dot", small].mean for kind in ("dot", "additive")
+    return (
+        _on_small(setup.d_k[0], losses),
+        _on_large(setup.d_k[-1], losses),
+        _on_cosine(setup.d_k[-1], losses, sharpness),
     )
-    plain, scaled, additive = (losses[kind, large] for kind in ("dot", "scaled-dot", "additive"))
-    cosine, usual = sharpness["cosine", large], sharpness["scaled-dot", large]
-    best = ", ".join(f"{kind} {losses[kind, large].mean:.3f}" for kind in ordered)
-    return ()
+
+
+def _on_small(d_k: int, losses: Found) -> Judgement:
+    plain, additive = losses["dot", d_k], losses["additive", d_k]
+    return Judgement(
+        not plain.below(additive) and not additive.below(plain),
+        Both(
+            f"With d_k = {d_k} additive and plain dot-product attention learn alike, neither better for every "
+            f"seed: loss {additive.mean:.3f} and {plain.mean:.3f}.",
+            f"d_k = {d_k} 时，加性注意力与普通点积学得差不多，没有哪个在每个种子上都更好：损失 "
+            f"{additive.mean:.3f} 和 {plain.mean:.3f}。",
+        ),
+    )
+
+
+def _on_large(d_k: int, losses: Found) -> Judgement:
+    plain, scaled, additive = (losses[kind, d_k] for kind in ("dot", "scaled-dot", "additive"))
+    return Judgement(
+        additive.below(plain) and scaled.below(plain) and not additive.below(scaled),
+        Both(
+            f"With d_k = {d_k} the additive one beats plain dot products, and scaled ones catch up with it: "
+            f"loss {additive.mean:.3f}, {plain.mean:.3f} and {scaled.mean:.3f}; bilinear "
+            f"{losses['bilinear', d_k].mean:.3f}.",
+            f"d_k = {d_k} 时，加性优于普通点积，而缩放点积能追上它：损失 {additive.mean:.3f}、{plain.mean:.3f} "
+            f"和 {scaled.mean:.3f}；双线性 {losses['bilinear', d_k].mean:.3f}。",
+        ),
+    )
+
+
+def _on_cosine(d_k: int, losses: Found, sharpness: Found) -> Judgement:
+    cosine, scaled = losses["cosine", d_k], losses["scaled-dot", d_k]
+    most, usual, keys = sharpness["cosine", d_k], sharpness["scaled-dot", d_k], LENGTHS[0] + 1
+    return Judgement(
+        scaled.below(cosine) and most.below(usual),
+        Both(
+            f"Cosines without a scale cannot look hard, and learn less than scaled dot products: the largest "
+            f"weight is {most.mean:.2f} on average against {usual.mean:.2f} ({keys} keys allow at most "
+            f"{sharpest_cosine(keys):.2f}), the loss {cosine.mean:.3f} against {scaled.mean:.3f}.",
+            f"不带缩放的余弦无法集中注意力，学得不如缩放点积：最大权重平均为 {most.mean:.2f}，对 {usual.mean:.2f}"
+            f"（{keys} 个键时最多 {sharpest_cosine(keys):.2f}），损失 {cosine.mean:.3f}，对 {scaled.mean:.3f}。",
+        ),
+    )
 
 
 EXPERIMENT = Experiment("similarity", CLAIM, run)

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.config import TrainingConfig
+from regard.config import ModelConfig, TrainingConfig
 from regard.data.examples import PairsBatch
 from regard.decode.greedy import likeliest
 from regard.decode.terms import Terms
 from regard.decode.walk import walk
 from regard.experiments.tasks import BOS, EOS, Pair, Task
 from regard.loss import label_smoothed_cross_entropy
+from regard.model.transformer import Transformer
 from regard.packing import pack
 from regard.train.optimizer import Optimizer
 from regard.train.schedule import learning_rate
@@ -42,6 +43,13 @@ class Learner(nn.Module):
         weight_VD = self.model.output_probabilities.weight
         loss = label_smoothed_cross_entropy(states_TD, weight_VD, batch.targets_T)
         return loss.smoothed, torch.stack([part.detach() for part in loss])
+
+
+def small_model(task: Task, seed: int, **changes: Any) -> Transformer:
+    """A Transformer of two layers that learns such tasks in seconds, with some settings changed."""
+    torch.manual_seed(seed)
+    sizes = {"d_model": 64, "n_heads": 4, "d_ff": 128, "encoder_layers": 2, "decoder_layers": 2}
+    return Transformer(ModelConfig(**{"vocab_size": task.vocab_size, "dropout": 0.0, **sizes, **changes}))
 
 
 def plan(steps: int, rate: float, warmup: int | None = None, clip: float = 1.0) -> TrainingConfig:

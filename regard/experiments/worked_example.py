@@ -37,7 +37,7 @@ def by_hand() -> tuple[Tensor, Tensor]:
     for larger in [exp(1 / 2)] + [exp(1 / 4)] * 4:
         weights.append([larger / (larger + 4)] + [1 / (larger + 4)] * 4)
         outputs.append([(larger / 2 + 1) / (larger + 4)] * 4)
-    return torch.tensor(weights).double(), torch.tensor(outputs).double()
+    return torch.tensor(weights, dtype=torch.float64), torch.tensor(outputs, dtype=torch.float64)
 
 
 def all_weights() -> dict[str, Tensor]:
@@ -106,28 +106,28 @@ def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Ju
         Judgement(
             error < 1e-12,
             Both(
-                f"By hand x₁ draws {hand_weights[0, 0]:.5f} of its own attention and its output is "
-                f"{hand_outputs[0, 0]:.5f}; the package differs by {error:.0e} at most.",
-                f"笔算得 x₁ 对自己的注意力为 {hand_weights[0, 0]:.5f}，输出为 {hand_outputs[0, 0]:.5f}；"
-                f"程序的结果与之最多相差 {error:.0e}。",
+                f"Pencil and package agree: x₁ gives itself {hand_weights[0, 0]:.5f} of its attention and its "
+                f"output is {hand_outputs[0, 0]:.5f} everywhere; the largest difference is {error:.0e}.",
+                f"笔算与程序一致：x₁ 给自己的注意力为 {hand_weights[0, 0]:.5f}，其输出处处为 "
+                f"{hand_outputs[0, 0]:.5f}；最大相差 {error:.0e}。",
             ),
         ),
         Judgement(
             abs(twice - 0.2) < abs(right - 0.2) / 2,
             Both(
-                f"The softmax applied twice flattens {right:.5f} to {twice:.5f}, where an even share is "
-                f"{0.2:.5f}, and the output {written[0]:.5f} to {flattened[0]:.5f}.",
-                f"softmax 用了两次，会把 {right:.5f} 压平到 {twice:.5f}（平均分配为 {0.2:.5f}），"
-                f"输出从 {written[0]:.5f} 变为 {flattened[0]:.5f}。",
+                f"A softmax applied twice makes weights nearly even, which is 0.2 each: {right:.5f} becomes "
+                f"{twice:.5f}, and the output {written[0]:.5f} becomes {flattened[0]:.5f}.",
+                f"softmax 用两次会使权重几乎平均（各 0.2）：{right:.5f} 变成 {twice:.5f}，"
+                f"输出 {written[0]:.5f} 变成 {flattened[0]:.5f}。",
             ),
         ),
         Judgement(
             abs(equal - 0.2) < 1e-12 and abs(even[0] - even[1]) < 1e-12,
             Both(
-                f"Keys taken as equal make every weight {equal:.5f} and every output {even[0]:.5f}: the one "
-                f"input that differs disappears. Right are {written[0]:.5f} and {written[1]:.5f}.",
-                f"把键当作相等，则每个权重都是 {equal:.5f}，每个输出都是 {even[0]:.5f}：唯一不同的输入消失了。"
-                f"正确的输出是 {written[0]:.5f} 和 {written[1]:.5f}。",
+                f"With keys taken as equal the one input that differs disappears: every weight is {equal:.5f} "
+                f"and every output {even[0]:.5f}, where {written[0]:.5f} and {written[1]:.5f} are right.",
+                f"把键当作相等，唯一不同的输入就消失了：每个权重都是 {equal:.5f}，每个输出都是 {even[0]:.5f}，"
+                f"而正确的是 {written[0]:.5f} 和 {written[1]:.5f}。",
             ),
         ),
     )

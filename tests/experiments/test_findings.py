@@ -25,7 +25,7 @@ def found(size, seeds):
     return Findings(
         (Table("losses", ("model", "steps", "loss"), (("ours", 1200, numbers), ("theirs", 7, math.nan))),),
         (Chart("loss", "steps", (Line("ours", (1, 2), (numbers, numbers)),)),),
-        (Judgement(True, Both("it holds", "成立")), Judgement(False, Both("it does not", "不成立"))),
+        (Judgement(True, Both("two is more", "二更多")), Judgement(False, Both("one is more", "一更多"))),
     )
 
 
@@ -66,7 +66,12 @@ def test_a_run_is_text_in_columns_and_two_languages():
         "  ours    1,200  0.75 (0.5 to 1)",
         "  theirs  7      nan",
     ]
-    assert lines[-4:] == ["✓ it holds", "  成立", "✗ it does not", "  不成立"]
+    assert lines[-4:] == [
+        "✓ holds: two is more",
+        "  成立：二更多",
+        "✗ does not hold: one is more",
+        "  不成立：一更多",
+    ]
 
 
 def test_seeds_that_agree_are_one_number():
