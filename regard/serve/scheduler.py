@@ -1,8 +1,8 @@
 """One scheduler a model: what many clients ask at once is run in batches, on all the lanes of its engine.
 
-A lane that is free takes what waits at once, and no more than its engine likes as one batch; where other lanes
-are free too, no more than its share. While others are at work, a batch that is not full waits a moment for
-more: those who were just answered ask again.
+A lane that is free takes what waits at once, and no more than its engine likes as one batch; where other
+lanes are free too, no more than its share. While others are at work, a batch that is not full waits a moment
+for more: those who were just answered ask again.
 """
 
 from __future__ import annotations
