@@ -103,7 +103,7 @@ def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | Non
             return model.decode(outputs)
         case Classifier():
             assert inputs is not None
-            return model.encode(inputs).index_select(0, inputs.boundaries.starts_B)
+            return model.label_head(model.encode(inputs).index_select(0, inputs.boundaries.starts_B))
         case other:
             assert_never(other)
 
