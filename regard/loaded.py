@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
+from regard.bundled import DEFAULT
 from regard.data.templates import read_of
 from regard.engine.aligner import Aligner
 from regard.engine.classification import Classification, Labelling
@@ -52,7 +53,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
 
 
 def load(
-    folder: Path | str | Sequence[Path | str],
+    folder: Path | str | Sequence[Path | str] = DEFAULT,
     *,
     engine: EngineName = "auto",
     device: str = "auto",
@@ -62,8 +63,8 @@ def load(
     """Open a model: one that translates, or one for another task, which can be looked at.
 
     Args:
-        folder: a model folder, or a run's, whose best model is meant; several are an ensemble, which takes
-            torch.
+        folder: a model folder, or a run's, whose best model is meant, or the name of a bundled one; several
+            are an ensemble, which takes torch. By default the bundled translator.
         engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
             tell what ran.
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so

@@ -15,6 +15,7 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
+from regard.cli.experiment import experiment
 from regard.cli.export import export
 from regard.cli.generate import generate
 from regard.cli.info import info
@@ -41,6 +42,7 @@ app.command("config", epilog=settings_help())(config)
 app.command("doctor")(doctor)
 app.command("evaluate")(evaluate)
 app.command("export")(export)
+app.command("experiment")(experiment)
 app.command("generate")(generate)
 app.command("info")(info)
 app.command("look")(look)

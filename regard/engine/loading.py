@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
+from regard import bundled
 from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.engine.engine import Engine
@@ -89,8 +90,10 @@ def open_as(
 
 
 def model_folder(path: Path | str) -> Path:
-    """The model folder that a path means: itself, or the best model of a run."""
+    """The model folder that a path means: itself, the best model of a run, or a bundled one, by name."""
     path = Path(path)
+    if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
+        return bundled.folder(str(path))
     return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
 
 
