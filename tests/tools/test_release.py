@@ -78,7 +78,7 @@ def test_every_fitting_python_is_found_once(tmp_path):
 
 
 def test_every_trial_is_a_command_that_exists():
-    verbs = {trial.split()[1] for trial in TRIALS}
+    verbs = {trial.split()[1] for trial in TRIALS if trial.startswith("regard ")}
     assert verbs - {command.name for command in app.registered_commands} == {"--version"}
 
 
