@@ -101,11 +101,15 @@ def _version_of(program: str) -> tuple[int, int] | None:
     return int(told[0]), int(told[1])
 
 
-def build(out: Path) -> tuple[Path, Path]:
-    """The wheel and the sources of the last commit."""
+def git(*words: str) -> bytes:
+    """What git says of this repository."""
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True).stdout
+
+
+def build(commit: str, out: Path) -> tuple[Path, Path]:
+    """The wheel and the sources of a commit."""
     with TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        subprocess.run(["tar", "-x", "-C", folder], input=git("archive", commit), check=True)
         out.mkdir(parents=True, exist_ok=True)
         for old in out.glob("regard-*"):
             old.unlink()
@@ -114,12 +118,9 @@ def build(out: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def content_problems(wheel: Path, sdist: Path) -> list[str]:
+def content_problems(commit: str, wheel: Path, sdist: Path) -> list[str]:
     """What is wrong with what was built."""
-    listing = subprocess.run(
-        ["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"], cwd=ROOT, capture_output=True
-    )
-    tracked = listing.stdout.decode().split("\0")
+    tracked = git("ls-tree", "-r", "-z", "--name-only", commit).decode().split("\0")
     with ZipFile(wheel) as file:
         found = [*wheel_problems(file.namelist(), tracked)]
     with tarfile.open(sdist) as file:
@@ -168,8 +169,9 @@ def main() -> None:
     version = re.search(r'__version__ = "(.+)"', (ROOT / "regard" / "version.py").read_text(encoding="utf-8"))
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     problems = [*tag_problems(asked.tag, version[1], changelog)] if asked.tag else []
-    wheel, sdist = build(asked.out)
-    problems += content_problems(wheel, sdist)
+    commit = git("rev-parse", "HEAD").decode().strip()
+    wheel, sdist = build(commit, asked.out)
+    problems += content_problems(commit, wheel, sdist)
     if problems:
         sys.exit("\n".join(problems))
     homes = (Path(environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions").glob("*")
