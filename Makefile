@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test check bench size docs format clean
+.PHONY: help demo test check bench size docs format release-check clean
 
 help:
 	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
@@ -20,6 +20,7 @@ help:
 	@echo "make size    lines a file and the longest functions"
 	@echo "make docs    write the pages that are made from the code"
 	@echo "make format  put the code into the one format"
+	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
 
 demo: $(INSTALLED)
@@ -47,6 +48,9 @@ docs: $(INSTALLED)
 format: $(INSTALLED)
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+release-check: $(INSTALLED)
+	$(BIN)/python tools/release.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
