@@ -13,7 +13,7 @@ from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
 from regard.experiments.tasks import Pair, Task, reversing
 from regard.experiments.training import exact, make_batch, plan, score, small_model, train
-from regard.model.add_and_norm import EPSILON, AddAndNorm
+from regard.model.add_and_norm import AddAndNorm
 from regard.model.transformer import Transformer
 
 CLAIM = Both(
@@ -67,7 +67,7 @@ class BatchNorm(nn.Module):
         if self.training:
             self.running_mean_D.lerp_(mean_D.detach(), MOMENTUM)
             self.running_variance_D.lerp_(variance_D.detach(), MOMENTUM)
-        return (x_ND - mean_D) * (variance_D + EPSILON).rsqrt() * self.weight + self.bias
+        return (x_ND - mean_D) * (variance_D + 1e-5).rsqrt() * self.weight + self.bias
 
 
 LOSS, TOGETHER, ALONE, COMPANY = range(4)

@@ -10,7 +10,7 @@ from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
     {"errors", "version", "allocator", "durable", "page"},
-    {"config"},
+    {"config", "bundled"},
     {"packing", "text"},
     {"model", "loss"},
     {"data", "bundle", "decode"},
@@ -20,7 +20,8 @@ LADDER = [
     {"loaded"},
     {"train"},
     {"experiments"},
-    {"serve", "scale"},
+    {"serve", "doctor"},
+    {"scale"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}
