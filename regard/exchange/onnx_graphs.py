@@ -124,7 +124,7 @@ class _Growing:
 def _encoded(model: Transformer | Classifier, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """States of all the tokens of the inputs, (B, S, D)."""
     inputs = Packed(ids_BS.flatten(), _boundaries(_positions(mask_BS)))
-    x_ND = model.embed(inputs, model.input_embedding, model.input_positions, model.input_norm)
+    x_ND = model.embed_inputs(inputs)
     states_BSD: Tensor = model.encoder(x_ND.reshape(*ids_BS.shape, -1), mask_BS.bool()[:, None, None])
     return states_BSD
 
