@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, ThreadsOption
+from regard.cli.options import BUNDLED, DeviceOption, EngineOption, ThreadsOption
 from regard.errors import ConfigError
 
 
 def serve(
     models: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="MODEL", help="Model folders, or runs'; by default the bundled translator."),
+        typer.Argument(metavar="MODEL", help="Model folders, or runs'; by default the bundled one."),
     ] = None,
     *,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
@@ -45,7 +43,6 @@ def serve(
     if new_key is not None:
         _make_key(keys, new_key)
         return
-    models = models or _bundled()
     try:
         from regard.serve.serving import Door
         from regard.serve.serving import serve as run
@@ -59,20 +56,7 @@ def serve(
         names=allow_host or (),
         cors_origins=cors_origin or (),
     )
-    run(models, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
-
-
-def _bundled() -> list[Path]:
-    """The translator that comes with the package.
-
-    Raises:
-        ConfigError: this package has none.
-    """
-    if find_spec("regard.bundled") is None:
-        raise ConfigError(
-            "there is no model to serve: name a model folder or a run, as in `regard serve runs/zh-en`"
-        )
-    return [import_module("regard.bundled").folder()]
+    run(models or BUNDLED, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
 def _make_key(file: Path | None, name: str) -> None:

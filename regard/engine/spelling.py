@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 from regard.engine.glossary import Phrase, begins_with_letter, ends_with_letter
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 Spellings = tuple[tuple[int, ...], ...]
 
@@ -18,7 +18,7 @@ _COMMON_WORDS = 64
 class Speller:
     """Spells phrases in the tokens of one vocabulary."""
 
-    def __init__(self, subwords: Subwords, *, without_spaces: bool) -> None:
+    def __init__(self, subwords: Vocabulary, *, without_spaces: bool) -> None:
         """`without_spaces`: whether outputs are in a language that has none, and words follow on words."""
         self._subwords, self._without_spaces = subwords, without_spaces
 
