@@ -65,11 +65,13 @@ export class Labeller {
     const wanted = JSON.stringify([live.way(state).model, state.text]);
     if (wanted === this.asked) return;
     this.asked = wanted;
+    this.output.setAttribute("aria-busy", "true");
     await this.question.ask(
       async (signal) => {
         const answer = state.text.trim() ? await live.classify(state, signal) : null;
         if (signal.aborted) return;
         [this.answer, this.influence] = [answer, null];
+        this.output.removeAttribute("aria-busy");
         this.show();
         const opened = answer && (await live.trace(state));
         if (!opened?.source.influence) return;
@@ -80,6 +82,7 @@ export class Labeller {
       },
       (problem) => {
         this.asked = "";
+        this.output.removeAttribute("aria-busy");
         this.status.className = "status problem";
         this.status.textContent = problem;
       },
@@ -90,13 +93,12 @@ export class Labeller {
   show() {
     const { t } = /** @type {Context} */ (this.context);
     const { answer } = this;
-    const all = Object.entries(answer?.probabilities ?? {});
+    // Sorted here: labels that are numbers would come in their own order out of an object.
+    const all = Object.entries(answer?.probabilities ?? {}).map(([name, share]) => ({ name, share: Number(share) }));
+    all.sort((one, other) => other.share - one.share);
     this.output.replaceChildren(
       answer
-        ? shares(
-            all.map(([name, share]) => ({ name, share: Number(share) })),
-            t("classify.labels"),
-          )
+        ? shares(all, t("classify.labels"))
         : h("span", { class: "soft" }, t("classify.here")),
     );
     this.inside.toggleAttribute("disabled", !answer);

@@ -71,7 +71,12 @@ export class Live {
     const { config, weights_hash } = this.model(state);
     const d_k = config.d_k ?? config.d_model / config.n_heads;
     const none = { interventions: [], engine: "", hash: "–" };
-    return { architecture: config.architecture, sizes: { ...config, d_k }, weights_hash, ...none };
+    const { architecture } = config;
+    const stacks = {
+      ...(architecture === "decoder" && { encoder_layers: 0 }),
+      ...(architecture === "encoder" && { decoder_layers: 0 }),
+    };
+    return { architecture, sizes: { ...config, d_k, ...stacks }, weights_hash, ...none };
   }
 
   /**

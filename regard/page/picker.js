@@ -17,7 +17,7 @@ export function picker({ live, state, store, t }) {
   const several = live.models.length > 1;
   const text = (/** @type {import("./live.js").Way} */ { model, from, to }) =>
     [from && `${named.of(from)} → ${named.of(to)}`, (several || !from) && model].filter(Boolean).join(" · ");
-  const back = ways.find((way) => way.from === chosen.to && way.to === chosen.from);
+  const back = chosen.from && ways.find((way) => way.from === chosen.to && way.to === chosen.from);
   return [
     h(
       "select",

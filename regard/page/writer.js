@@ -146,7 +146,7 @@ export class Writer {
         ? [h("span", { class: "soft" }, prompt), h("span", { class: "added" }, this.added)]
         : [h("span", { class: "soft" }, t("generate.here"))]),
     );
-    this.output.toggleAttribute("aria-busy", this.running && !this.added);
+    this.output.setAttribute("aria-busy", String(this.running && !this.added));
     this.output.scrollTop = this.output.scrollHeight;
     this.go.textContent = t(this.running ? "generate.stop" : this.added ? "generate.again" : "generate.go");
     this.keep.toggleAttribute("disabled", this.running || !this.added);

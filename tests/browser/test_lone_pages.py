@@ -28,7 +28,7 @@ def folders(tmp_path_factory):
     labeller = ModelConfig(architecture="encoder", vocab_size=subwords.vocab_size, n_labels=2, **SHAPE)
     regard.save_bundle(folder / "writer", regard.LanguageModel(writer), subwords=subwords.model)
     regard.save_bundle(
-        folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=["good", "bad"]
+        folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=["1", "0"]
     )
     return folder
 

@@ -120,7 +120,9 @@ async def influence(request: Request, trace: str, row: Place = 0) -> Response:
 
     def work(job: Job) -> list[float]:
         looked = kept.trace
-        return service.inspector.look(served, job, lambda: document.plain(served.model.influence(looked, row)))
+        return service.inspector.look(
+            served, job, lambda: document.plain(served.model.influence(looked, row))
+        )
 
     return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
 
