@@ -5,11 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from regard.errors import CorpusError
-from regard.text.lines import LONGEST_LINE, not_utf_8, refuse_utf_16
+from regard.text.numbered import Line, numbered
 from regard.text.opening import STDIN, name_of
+
+__all__ = ["NAME", "Line", "arriving"]
 
 NAME = name_of(STDIN)
 _CHUNK = 1 << 16
@@ -19,45 +21,12 @@ _WAITING = 16
 """Chunks that are read ahead."""
 
 
-class Line(NamedTuple):
-    """One line."""
-
-    number: int
-    text: str
-    problem: str | None = None
-    """Why it cannot be read; then it has no text."""
-
-
 def arriving(stream: BinaryIO) -> Iterator[list[Line]]:
     """Blocks of lines: what has arrived since the last block, at least one.
 
     Somebody who types gets an answer to each line, and a file comes in large blocks.
     """
-    number, rest, skipped = 1, b"", False
-    for data in _arrived(stream):
-        if number == 1 and not rest:
-            refuse_utf_16(data, NAME)
-        *whole, rest = (rest + data).split(b"\n")
-        if skipped and whole:
-            whole[0], skipped = b"x" * LONGEST_LINE, False
-        if len(rest) >= LONGEST_LINE or skipped:
-            rest, skipped = b"", True
-        if whole:
-            yield [_line(raw, number + i) for i, raw in enumerate(whole)]
-            number += len(whole)
-    if rest or skipped:
-        yield [_line(b"x" * LONGEST_LINE if skipped else rest, number)]
-
-
-def _line(raw: bytes, number: int) -> Line:
-    if len(raw) >= LONGEST_LINE:
-        longest = f"a line of a megabyte or more ({LONGEST_LINE:,} bytes) is not read: break it into lines"
-        return Line(number, "", f"{NAME}:{number}: {longest}")
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        return Line(number, "", not_utf_8(raw, error.start, number, NAME))
-    return Line(number, text.removeprefix("\ufeff") if number == 1 else text)
+    return numbered(_arrived(stream), NAME)
 
 
 def _arrived(stream: BinaryIO) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from regard.bundled import DEFAULT
 from regard.config import settings
 
 PresetOption = Annotated[
@@ -22,14 +23,27 @@ SetOption = Annotated[
 
 ModelOption = Annotated[
     list[Path],
-    typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        show_default=False,
+        help="A model folder, or a run's; several are an ensemble; by default the bundled translator.",
+    ),
 ]
+BUNDLED = [Path(DEFAULT)]
+"""What stands for a model where none is named."""
 EngineOption = Annotated[
     str,
     typer.Option(metavar="NAME", help="torch, ctranslate2, or auto: the fastest that can do what is asked."),
 ]
 DeviceOption = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU cores to use; by default all.")]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="On a Ray cluster: local starts one here, auto finds one, HOST:PORT."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line instead.")]
 
 

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, ThreadsOption
+from regard.cli.options import BUNDLED, DeviceOption, EngineOption, ThreadsOption
 from regard.errors import ConfigError
 
 
 def serve(
     models: Annotated[
-        list[Path] | None, typer.Argument(metavar="MODEL", help="Model folders, or runs'; each by its name.")
+        list[Path] | None,
+        typer.Argument(metavar="MODEL", help="Model folders, or runs'; by default the bundled one."),
     ] = None,
     *,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
@@ -42,10 +43,6 @@ def serve(
     if new_key is not None:
         _make_key(keys, new_key)
         return
-    if not models:
-        raise ConfigError(
-            "there is no model to serve: name a model folder or a run, as in `regard serve runs/zh-en`"
-        )
     try:
         from regard.serve.serving import Door
         from regard.serve.serving import serve as run
@@ -59,7 +56,7 @@ def serve(
         names=allow_host or (),
         cors_origins=cors_origin or (),
     )
-    run(models, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
+    run(models or BUNDLED, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
 def _make_key(file: Path | None, name: str) -> None:

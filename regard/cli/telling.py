@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.cli.arriving import Line
-    from regard.engine.result import Result
+    from regard.engine.line_by_line import Written
 
 SPOILT = 2
 """Exit status when a line could not be read: a mistake in what was given, as elsewhere."""
@@ -31,17 +30,14 @@ class Telling:
         self.n_spoilt = 0
         """Lines that could not be read."""
 
-    def hear(self, line: Line, result: Result | None) -> None:
-        """A line, and what became of it; None if it could not be read."""
-        if result is None:
-            self.n_spoilt += 1
-            self._tell(line.problem or "")
-            return
-        if self._tells_engines and result.engine not in {*self._engines, ""}:
-            self._engines.add(result.engine)
-            self._say(f"engine: {result.engine}")
-        for problem in _problems(result):
-            self._tell(f"standard input:{line.number}: {problem}" if line.number else problem)
+    def hear(self, written: Written) -> None:
+        """What became of a line."""
+        self.n_spoilt += written.spoilt
+        if self._tells_engines and written.engine not in {*self._engines, ""}:
+            self._engines.add(written.engine)
+            self._say(f"engine: {written.engine}")
+        for note in written.notes:
+            self._tell(note)
 
     def progressed(self, n_lines: int) -> None:
         """So many lines more are done."""
@@ -69,16 +65,3 @@ class Telling:
     def _say(self, words: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""
         print(f"{clear}regard: {words}", file=sys.stderr, flush=True)
-
-
-def _problems(result: Result) -> list[str]:
-    found = []
-    if result.split > 1:
-        found.append(f"too long for the model, so it was translated in {result.split} pieces")
-    if result.missing:
-        found.append(f"the translation does not contain {', '.join(map(repr, result.missing))}")
-    if result.repetitive:
-        found.append("the translation goes round in a loop")
-    if result.unfinished:
-        found.append("the translation did not end before its limit of length")
-    return found

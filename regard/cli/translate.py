@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
+from regard.cli.options import (
+    BUNDLED,
+    DeviceOption,
+    EngineOption,
+    JsonOption,
+    ModelOption,
+    RayOption,
+    ThreadsOption,
+)
 from regard.cli.telling import SPOILT, Telling
-from regard.errors import ConfigError, RequestError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
-    from regard.cli.arriving import Line
-    from regard.engine.result import Result
-    from regard.engine.translator import Translator
+    from regard.engine.line_by_line import Written
+    from regard.text.numbered import Line
 
 
 def translate(
@@ -27,7 +32,7 @@ def translate(
         typer.Argument(metavar="TEXT", help="What to translate; by default, lines of standard input."),
     ] = None,
     *,
-    model: ModelOption,
+    model: ModelOption = BUNDLED,
     source: Annotated[
         str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
     ] = None,
@@ -67,40 +72,44 @@ def translate(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say which engine runs.")] = False,
+    ray: RayOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --ray: workers, of --threads cores each; by default, all cores."),
+    ] = None,
+    shards: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --ray: keep what is done, and go on from what is there."),
+    ] = None,
 ) -> None:
     """Translate texts, or each line of standard input: line i of the output belongs to line i of the input.
 
     A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
     """
-    from regard.cli.arriving import Line, arriving
-    from regard.loaded import load
-
     if alignment and not as_json:
         raise ConfigError("--alignment is told as JSON: add --json")
-    loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
-    translator = loaded.translator(
-        source=source,
-        to=target,
-        beam_size=beam,
-        n_best=n_best,
-        glossary=glossary,
-        prefix=prefix,
-        keep=keep or (),
-        too_long=too_long,
-        alignment=alignment,
-        token_scores=scores and as_json,
-        whole_lines=not sentences,
-    )
-    blocks: Iterator[list[Line]]
-    blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
+    options = {
+        "source": source,
+        "to": target,
+        "beam_size": beam,
+        "n_best": n_best,
+        "glossary": glossary,
+        "prefix": prefix,
+        "keep": keep or (),
+        "too_long": too_long,
+        "alignment": alignment,
+        "token_scores": scores and as_json,
+        "whole_lines": not sentences,
+    }
+    asked = Asked(model, engine, device, threads, scores, as_json, options)
     telling = Telling(progress=texts is None, engines=verbose)
-    strictly = too_long == "error"
-    for block in ([_told(line, translator, strictly=strictly) for line in block] for block in blocks):
-        results = iter(translator([line.text for line in block if line.problem is None]))
-        for line in block:
-            result = None if line.problem else next(results)
-            telling.hear(line, result)
-            print(_as_json(line, result) if as_json else _as_columns(result, scores=scores))
+    if ray is None and (workers or shards):
+        raise ConfigError("--workers and --shards are for a Ray cluster: add --ray local, or its address")
+    blocks = _here(asked, texts) if ray is None else _on_a_cluster(asked, texts, ray, workers, shards)
+    for block in blocks:
+        for written in block:
+            telling.hear(written)
+            print(written.text)
         sys.stdout.flush()
         telling.progressed(len(block))
     telling.end()
@@ -108,41 +117,57 @@ def translate(
         raise typer.Exit(SPOILT)
 
 
-def _told(line: Line, translator: Translator, *, strictly: bool) -> Line:
-    """A line as it came; one that does not tell which way to translate it, or is too long, cannot be read."""
-    from regard.cli.arriving import NAME
+class Asked(NamedTuple):
+    """What lines are translated by, and what is written of them."""
 
-    if line.problem is not None:
-        return line
-    advice = " with --to"
+    model: list[Path]
+    engine: str
+    device: str
+    threads: int | None
+    scores: bool
+    as_json: bool
+    options: dict[str, Any]
+
+
+def _here(asked: Asked, texts: list[str] | None) -> Iterator[list[Written]]:
+    """By this process, as the lines arrive."""
+    from regard.cli.arriving import arriving
+    from regard.engine.line_by_line import LineByLine
+    from regard.loaded import load
+
+    loaded = load(asked.model, engine=asked.engine, device=asked.device, threads=asked.threads)  # type: ignore[arg-type]
+    strictly = asked.options["too_long"] == "error"
+    translator = loaded.translator(**asked.options)
+    write = LineByLine(translator, strictly=strictly, scores=asked.scores, as_json=asked.as_json)
+    return map(write, arriving(sys.stdin.buffer) if texts is None else _given(texts))
+
+
+def _on_a_cluster(
+    asked: Asked, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
+) -> Iterator[list[Written]]:
+    """By the workers of a Ray cluster, shard by shard."""
+    from regard.scale.corpus import CorpusRun
+    from regard.scale.order import Order
+    from regard.scale.shards import lines_of
+    from regard.text.opening import STDIN
+
+    order = Order(
+        engine=asked.engine,  # type: ignore[arg-type]
+        device=asked.device,
+        threads=asked.threads or 1,
+        scores=asked.scores,
+        as_json=asked.as_json,
+        options=asked.options,
+    )
+    run = CorpusRun(asked.model, order, address=address, workers=workers, shards=shards)
     try:
-        translator.direction(line.text)
-        if strictly:
-            advice = ""
-            translator.check(line.text)
-    except RequestError as error:
-        where = f"{NAME}:{line.number}: " if line.number else ""
-        return line._replace(text="", problem=f"{where}{error}{advice}")
-    return line
+        yield from run.written(lines_of([STDIN]) if texts is None else _given(texts))
+    except KeyboardInterrupt:
+        print(f"regard: what is done is kept: --shards {run.shards} goes on from there", file=sys.stderr)
+        raise
 
 
-def _as_columns(result: Result | None, *, scores: bool) -> str:
-    if result is None:
-        return ""
-    every = [result, *result.alternatives]
-    if not result.text.strip() or (not scores and len(every) == 1):
-        return result.text
-    columns = [
-        column for each in every for column in ((f"{each.score:.4f}",) if scores else ()) + (each.text,)
-    ]
-    return "\t".join(column.replace("\t", " ") for column in columns)
+def _given(texts: list[str]) -> Iterator[list[Line]]:
+    from regard.text.numbered import Line
 
-
-def _as_json(line: Line, result: Result | None) -> str:
-    if result is None:
-        return json.dumps({"text": "", "error": line.problem}, ensure_ascii=False)
-    return json.dumps(_table(result), ensure_ascii=False)
-
-
-def _table(result: Result) -> dict[str, Any]:
-    return {**asdict(result), "alternatives": [_table(each) for each in result.alternatives]}
+    return iter([[Line(0, text) for text in texts]])

@@ -13,7 +13,7 @@ from regard.engine.generation import unseen_characters
 from regard.errors import RequestError
 from regard.model.classifier import Classifier
 from regard.packing import pack
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 BATCH_TOKENS = 8192
 """Tokens that are read together."""
@@ -24,7 +24,7 @@ class TextClassifier:
     """A classifier of texts. May be used by several threads."""
 
     model: Classifier
-    subwords: Subwords
+    subwords: Vocabulary
     labels: tuple[str, ...]
 
     def classify(self, texts: Sequence[str], options: Labelling) -> list[Classification]:
@@ -56,14 +56,15 @@ class TextClassifier:
         """The tokens of a text that are read, and how many were cut off."""
         if not isinstance(text, str):
             raise RequestError(f"text {number} is no text but {type(text).__name__}")
-        ids: list[int] = self.subwords.encode_one(text).tolist()
+        ids = self.subwords.encode_one(text)
         if not text.strip():
             raise RequestError(f"text {number} is empty: there is nothing to label")
-        most = self.model.config.max_length - 1
+        room = self.model.config.max_length - 1
+        most = room - len(self.subwords.closing)
         if len(ids) > most and options.too_long == "error":
             told = f"text {number} has {len(ids):,} tokens, and the model reads {most:,} at most"
             raise RequestError(f"{told}: shorten it, or have it cut (too_long=cut)")
-        return ids[:most], max(0, len(ids) - most)
+        return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 
     def _told(self, text: str, probs: list[float], cut: int) -> Classification:
         ranked = sorted(zip(self.labels, probs, strict=True), key=lambda each: -each[1])

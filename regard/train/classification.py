@@ -21,7 +21,7 @@ from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
 from regard.look.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 from regard.train.ending import ASKED_TO_STOP
 from regard.train.folder import has_begun
 from regard.train.loop import Run
@@ -111,7 +111,7 @@ class ClassifierRun(TaskRun):
 class LabelledTrial:
     """The same held-out texts, labelled each time."""
 
-    def __init__(self, store: Store, subwords: Subwords, labels: Any) -> None:
+    def __init__(self, store: Store, subwords: Vocabulary, labels: Any) -> None:
         self.subwords, self.labels = subwords, tuple(labels)
         examples = [store[i] for i in range(len(store))]
         self.inputs = [ids.tolist() for ids, _ in examples]

@@ -25,8 +25,10 @@ from regard.data.store import Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
 from regard.train.lesson import LabelledData, PlainData
 from regard.train.preparation import SUBWORDS, Tell, key_of
 
@@ -71,7 +73,7 @@ class PreparedTables:
 
     lesson: LabelledData
     plain: PlainData | None
-    subwords: Subwords
+    subwords: Vocabulary
     test: Store
 
 
@@ -95,7 +97,7 @@ def prepare_tables(folder: Path, source: TableSource, tell: Tell = lambda _: Non
         )
     else:
         model = source.subwords
-    subwords = Subwords(model)
+    subwords = read_vocabulary(model)
     (folder / SUBWORDS).write_bytes(model)
     tell("encoding")
     room, names = source.max_tokens - 1, list(sets)
@@ -119,7 +121,7 @@ def prepared_tables(folder: Path) -> PreparedTables:
     if stores is None:
         raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    subwords = read_vocabulary((folder / SUBWORDS).read_bytes())
     counts = np.array(facts["counts"])
     lesson = LabelledData(
         stores["train"],
@@ -221,13 +223,16 @@ def _held_out(plain: list[str], source: TableSource) -> dict[str, list[str]]:
 
 
 def _labelled(
-    rows: Sequence[Row], labels: list[str], subwords: Subwords, room: int, name: str, tell: Tell
+    rows: Sequence[Row], labels: list[str], subwords: Vocabulary, room: int, name: str, tell: Tell
 ) -> Iterator[tuple[np.ndarray, ...]]:
     numbers = {label: np.array([i], subwords.dtype) for i, label in enumerate(labels)}
     encoded = subwords.encode([text for _, text in rows])
-    if long := sum(len(ids) > room for ids in encoded):
-        tell(f"{long:,} of {len(rows):,} texts of the {name} set are {LONG} after {room:,} tokens")
-    return ((ids[:room], numbers[label]) for ids, (label, _) in zip(encoded, rows, strict=True))
+    most = room - len(subwords.closing)
+    if long := sum(len(ids) > most for ids in encoded):
+        tell(f"{long:,} of {len(rows):,} texts of the {name} set are {LONG} after {most:,} tokens")
+    return (
+        (subwords.closed(ids, room), numbers[label]) for ids, (label, _) in zip(encoded, rows, strict=True)
+    )
 
 
 def _pieces(ids: np.ndarray, room: int) -> list[np.ndarray]:
@@ -239,7 +244,7 @@ def _write(
     examples: Iterable[tuple[np.ndarray, ...]],
     sides: tuple[str, ...],
     key: str,
-    subwords: Subwords,
+    subwords: Vocabulary,
 ) -> None:
     write_store(folder, examples, sides=sides, key=key, vocab_size=subwords.vocab_size)
 

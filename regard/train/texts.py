@@ -22,8 +22,10 @@ from regard.data.store_writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
 from regard.text.normalisation import composed
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
 from regard.train.lesson import TextData
 from regard.train.preparation import SUBWORDS, Tell, key_of
 
@@ -61,7 +63,7 @@ class PreparedTexts:
     """Data that is ready to be trained on, and to be tested with."""
 
     lesson: TextData
-    subwords: Subwords
+    subwords: Vocabulary
     test: Store
     test_bytes: int
 
@@ -82,7 +84,7 @@ def prepare_texts(folder: Path, source: TextSource, tell: Tell = lambda _: None)
         )
     else:
         model = source.subwords
-    subwords = Subwords(model)
+    subwords = read_vocabulary(model)
     (folder / SUBWORDS).write_bytes(model)
     tell("encoding")
     facts = {}
@@ -104,7 +106,7 @@ def prepared_texts(folder: Path) -> PreparedTexts:
     if stores is None:
         raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    subwords = read_vocabulary((folder / SUBWORDS).read_bytes())
     lesson = TextData(
         stores["train"],
         stores["valid"],
@@ -133,7 +135,7 @@ def _sets(source: TextSource, tell: Tell) -> dict[str, Sequence[str]]:
     return sets
 
 
-def _write(folder: Path, texts: Sequence[str], subwords: Subwords, max_tokens: int, key: str) -> Store:
+def _write(folder: Path, texts: Sequence[str], subwords: Vocabulary, max_tokens: int, key: str) -> Store:
     encoded = (encode_document(subwords, text) for text in texts)
     cut = windows(encoded, max_tokens, bos=subwords.bos_id, eos=subwords.eos_id)
     examples = ((window.astype(subwords.dtype),) for window in cut)

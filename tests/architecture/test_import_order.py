@@ -10,7 +10,7 @@ from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
     {"errors", "version", "allocator", "durable", "page"},
-    {"config"},
+    {"config", "bundled"},
     {"packing", "text"},
     {"model", "loss"},
     {"data", "bundle", "decode"},
@@ -18,7 +18,10 @@ LADDER = [
     {"engine"},
     {"look", "evaluate"},
     {"loaded"},
-    {"train", "serve", "scale"},
+    {"train"},
+    {"experiments"},
+    {"serve", "doctor"},
+    {"scale"},
     {"cli"},
 ]
 RUNG = {unit: rung for rung, units in enumerate(LADDER) for unit in units}

@@ -138,6 +138,32 @@ def test_looking_inside_shows_the_trace_and_the_address_brings_it_back(opened, s
     assert again.locator("main").inner_text() == text
 
 
+def test_whoever_comes_from_a_translation_looks_at_that_one(opened, folder, model):
+    """By whatever click; here the engine echoes, and so finds another than the search that is looked at."""
+    engine = Gated()
+    engine.let_all()
+    catalogue = gated_catalogue(folder, model, engine)
+    with running(catalogue) as echoing:
+        tab = opened(at(echoing, lang="en"))
+        tab.fill("#text", SOURCE)
+        until(tab, f"document.querySelector('#output').textContent === {json.dumps(SOURCE)}")
+        drawn(tab, lambda: tab.click("#screen-steps"))
+        shown = tab.locator("[id^=outputs-]")
+        assert shown.all_inner_texts() == model.look(SOURCE, SOURCE).outputs.texts
+        drawn(tab, lambda: tab.click("#free"))
+        found = model.look(SOURCE, beam_size=4).outputs.texts
+        assert shown.all_inner_texts() == found
+        drawn(tab, lambda: tab.click("#screen-map"))
+        assert shown.all_inner_texts() == found  # as the reader chose
+    catalogue.close()
+
+
+def test_layers_and_heads_count_from_0_as_they_do_in_python(opened, server):
+    tab = opened(at(server, screen="head", text=SOURCE, kind="cross", layer=0, head=2, lang="en"))
+    assert tab.locator(".stepper output").all_inner_texts() == ["0 (0–0)", "2 (0–2)"]
+    assert "Layer 0, Head 2" in tab.locator("main svg.figure").first.get_attribute("aria-label")
+
+
 def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
     tab = opened(at(server, screen="head", text=SOURCE, lang="en"), expected="404")
     kept = server.service.inspector.traces
