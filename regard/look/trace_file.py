@@ -1,4 +1,4 @@
-"""One file, or one block of bytes, for one trace or for probes: arrays as safetensors, the rest as JSON, no code."""
+"""One file, or one block of bytes, for a trace or for probes: safetensors, the rest as JSON, no code."""
 
 from __future__ import annotations
 
