@@ -81,7 +81,7 @@ export class Desk {
       this.typed();
     });
     this.copy.addEventListener("click", () => this.copied());
-    this.inside.addEventListener("click", () => void this.look());
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
     this.output.addEventListener("keydown", (event) => this.walked(event));
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
@@ -173,8 +173,9 @@ export class Desk {
   }
 
   show() {
-    const { t, tip, store } = /** @type {Context} */ (this.context);
+    const { t, tip, store, live } = /** @type {Context} */ (this.context);
     const { answer } = this;
+    live.shown = answer && { of: this.asked, text: answer.text };
     this.lit = -1;
     this.mirror.replaceChildren();
     this.output.replaceChildren(
@@ -205,17 +206,6 @@ export class Desk {
     );
     this.body.classList.toggle("has-others", others.length > 0);
     tip.hide();
-  }
-
-  /** Look at what is shown here; where the search that is looked at finds another, this one is given. */
-  async look() {
-    const { live, store } = /** @type {Context} */ (this.context);
-    const { text } = this.answer;
-    this.inside.setAttribute("aria-busy", "true");
-    const opened = await live.trace(store.state).catch(() => null);
-    this.inside.removeAttribute("aria-busy");
-    const other = opened && opened.about.outputs.text.trim() !== text.trim();
-    store.set({ screen: "map", ...(other ? { target: text } : {}) });
   }
 
   /** @param {any} answer */

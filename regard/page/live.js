@@ -45,6 +45,8 @@ export class Live {
     );
     /** @type {Map<string, Promise<any>>} */
     this.known = new Map();
+    /** @type {{ of: string, text: string } | null} The translation that a reader has before them, of what was asked. */
+    this.shown = null;
   }
 
   /**
@@ -115,6 +117,19 @@ export class Live {
     if (!state.text.trim()) return null;
     const body = { ...this.looked(state), ...more };
     return this.once(JSON.stringify(body), () => opened(body));
+  }
+
+  /**
+   * What to look at instead of what the search that is looked at finds: the translation that the reader comes from,
+   * where the two differ. It is said once, so that the reader can go back to the search.
+   * @param {State} state
+   */
+  async shownInstead(state) {
+    const { shown } = this;
+    const forced = state.target || state.prefix || state.whole;
+    const found = shown?.of === JSON.stringify(this.asked(state)) && !forced && (await this.trace(state));
+    this.shown = null;
+    return shown && found && found.about.outputs?.text.trim() !== shown.text.trim() ? shown.text : "";
   }
 
   /**

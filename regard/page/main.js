@@ -122,7 +122,10 @@ class Page {
    */
   async opened(screen) {
     if (!this.live) return this.held;
-    return screen.alone ? null : this.live.trace(this.store.state);
+    if (screen.alone) return null;
+    const target = await this.live.shownInstead(this.store.state);
+    if (target) this.store.note({ target });
+    return this.live.trace(this.store.state);
   }
 
   /**

@@ -52,7 +52,7 @@ function lens({ t, theme }, step) {
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, `${i + 1}`),
+      h("th", { scope: "row" }, `${i}`),
       layer.candidates.map((each) => {
         const colour = shade(each.probability, 1, theme);
         return h(
@@ -107,8 +107,8 @@ async function looking({ about, source, state, theme, t }, row) {
         h(
           "h3",
           {},
-          `${t(`kind.${kind.kind}.title`)} · ${t("layer")} ${layer + 1}`,
-          ` · ${t("head.number")} ${state.head + 1}`,
+          `${t(`kind.${kind.kind}.title`)} · ${t("layer")} ${layer}`,
+          ` · ${t("head.number")} ${state.head}`,
         ),
         h("p", { class: "reading" }, words),
       ];

@@ -4,6 +4,7 @@ import { alignment } from "./screen_alignment.js";
 import { api } from "./screen_api.js";
 import { beam } from "./screen_beam.js";
 import { compare } from "./screen_compare.js";
+import { experiments } from "./screen_experiments.js";
 import { head } from "./screen_head.js";
 import { headsOff } from "./screen_heads_off.js";
 import { map } from "./screen_map.js";
@@ -26,5 +27,6 @@ export const LIVE = [
   compare,
   positions,
   training,
+  experiments,
   api,
 ];
