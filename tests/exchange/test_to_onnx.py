@@ -36,13 +36,19 @@ TEXT = "the cat sat on the mat, and so did the dog"
 LABELS = ["fine", "so-so", "bad", "odd", "none"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "encoder-decoder": {
+        "decoder_layers": 2,
         "positions": "rotary",
         "norm_position": "pre",
         "norm": "rms",
         "feed_forward": "swiglu",
     },
-    "decoder": {"positions": "learned", "feed_forward": "gelu", "similarity": "additive"},
-    "encoder": {"attention_bias": True, "similarity": "cosine"},
+    "decoder": {
+        "positions": "learned",
+        "feed_forward": "gelu-tanh",
+        "similarity": "additive",
+        "output_bias": True,
+    },
+    "encoder": {"attention_bias": True, "similarity": "cosine", "embedding_norm": True, "label_head": "tanh"},
 }
 
 pytestmark = pytest.mark.slow
@@ -57,9 +63,9 @@ def subwords():
 def both(request, subwords, tmp_path_factory):
     """A model folder, and the ONNX folder that it was written as."""
     folder = tmp_path_factory.mktemp("onnx")
-    sizes = {"vocab_size": subwords.vocab_size, "max_length": 61, "encoder_layers": 1, "decoder_layers": 2}
+    sizes = {"vocab_size": subwords.vocab_size, "max_length": 61, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(1)
-    model = stirred(build(small_config(architecture=request.param, **SETTINGS[request.param], **sizes)))
+    model = stirred(build(small_config(architecture=request.param, **sizes | SETTINGS[request.param])))
     about: dict[str, Any] = {"labels": LABELS} if request.param == "encoder" else {}
     decoding = DecodingConfig(extra_length=9)
     save_bundle(folder / "model", model, subwords=subwords.model, decoding=decoding, **about)
