@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test check bench bench-gpu size docs site format clean
+.PHONY: help demo test check bench bench-gpu size docs site format release-check clean
 
 help:
 	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
@@ -22,6 +22,7 @@ help:
 	@echo "make docs    write the pages that are made from the code"
 	@echo "make site    build the documentation as a site in _site/"
 	@echo "make format  put the code into the one format"
+	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
 
 demo: $(INSTALLED)
@@ -50,6 +51,7 @@ size: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
+	$(BIN)/python -c "from regard.experiments.claims_page import claims_page; print(claims_page(), end='')" > docs/claims.md
 	$(BIN)/python tools/python_page.py > docs/python.md
 
 site: $(INSTALLED)
@@ -58,6 +60,9 @@ site: $(INSTALLED)
 format: $(INSTALLED)
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+release-check: $(INSTALLED)
+	$(BIN)/python tools/release.py
 
 clean:
 	rm -rf .venv _site .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -57,7 +57,13 @@ def _text(facts: Facts, found: list[Finding]) -> list[str]:
             "engines", {each.name: _engine(each.name, each.computes_in, facts) for each in facts.engines}
         ),
         *_section("extras", {each.name: _extra(each.name, each.missing) for each in facts.extras}),
-        *_section("conversions", {"folder": facts.cache.folder}),
+        *_section(
+            "models",
+            {
+                "bundled": ", ".join(facts.models) or "none; name a model folder, or a run's",
+                "conversions": facts.cache.folder,
+            },
+        ),
         "",
         *(line for each in found for line in (f"{each.kind}: {each.what}", f"  {each.remedy}")),
         *([] if found else ["all is well"]),

@@ -25,6 +25,10 @@ def experiment(
     long: Annotated[bool, typer.Option("--long", help="As long as it takes to be sure.")] = False,
     short: Annotated[bool, typer.Option("--short", help="Seconds, only to see that it runs.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="How often all that is trained is trained.")] = 3,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Another Chinese-English translator, where one is looked at."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
     out: Annotated[
         Path | None,
@@ -46,6 +50,10 @@ def experiment(
     from regard.experiments.report import report
 
     wanted = find(name)
+    if model is not None:
+        if wanted.on_model is None:
+            raise ConfigError(f"{name} trains models of its own; leave --model out")
+        wanted = wanted.on_model(model)
     keep_freed_memory()
     _show_progress()
     size: Size = "long" if long else "short" if short else "normal"

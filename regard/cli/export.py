@@ -18,6 +18,14 @@ def _ctranslate2(model: Path, out: Path, quantisation: str | None) -> str:
     return str(write_ctranslate2(model, out, quantisation or "float32"))
 
 
+def _huggingface(model: Path, out: Path, quantisation: str | None) -> str:
+    from regard.exchange.to_huggingface import write_huggingface
+
+    if quantisation not in (None, "float32"):
+        raise RequestError(f"--quantisation {quantisation} is not for huggingface, which gets float32")
+    return str(write_huggingface(model, out))
+
+
 def _onnx(model: Path, out: Path, quantisation: str | None) -> str:
     from regard.exchange.to_onnx import write_onnx
 
@@ -26,7 +34,7 @@ def _onnx(model: Path, out: Path, quantisation: str | None) -> str:
     return str(write_onnx(model, out))
 
 
-FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "onnx": _onnx}
+FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "huggingface": _huggingface, "onnx": _onnx}
 """By the name that `--to` takes. Each imports what it needs when it is called."""
 
 

@@ -18,6 +18,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.experiment import experiment
 from regard.cli.export import export
 from regard.cli.generate import generate
+from regard.cli.import_ import import_
 from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
@@ -44,6 +45,7 @@ app.command("evaluate")(evaluate)
 app.command("export")(export)
 app.command("experiment")(experiment)
 app.command("generate")(generate)
+app.command("import")(import_)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+from regard import bundled
 from regard.doctor.cores import (
     ROOT,
     allowed_cores,
@@ -45,6 +46,7 @@ def examine() -> Facts:
         engines=tuple(
             EngineState(name, () if name in broken else _computes_in(name, cuda)) for name in ORDER
         ),
+        models=tuple(bundled.names()),
         cache=_cache(cache_folder()),
     )
 

@@ -106,6 +106,8 @@ class Facts:
     cuda: Cuda
     engines: tuple[EngineState, ...]
     """The one that `auto` asks first comes first."""
+    models: tuple[str, ...]
+    """Those that come with the package, by name."""
     cache: Cache
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from regard.experiments.findings import Both, Findings, as_document
@@ -21,6 +22,8 @@ class Experiment:
     """What texts assert."""
     run: Callable[[Size, Sequence[int]], Findings]
     """Of a size, once for each seed where something is trained or drawn."""
+    on_model: Callable[[Path], Experiment] | None = None
+    """The same on a model folder, of an experiment that looks at a model which others trained."""
 
 
 @dataclass(frozen=True, slots=True)

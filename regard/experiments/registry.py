@@ -8,7 +8,19 @@ from regard.config.checking import did_you_mean
 from regard.errors import RequestError
 from regard.experiments.experiment import Experiment
 
-NAMES = ("scale", "positions", "heads", "depth", "values", "norms")
+NAMES = (
+    "scale",
+    "positions",
+    "heads",
+    "depth",
+    "values",
+    "norms",
+    "similarity",
+    "recurrence",
+    "complexity",
+    "worked-example",
+    "attention-is-it-explanation",
+)
 
 
 def find(name: str) -> Experiment:

@@ -32,9 +32,13 @@ class Classifier(Assembly):
         logits: Tensor = self.output_probabilities(self.label_head(first_BD))
         return logits
 
+    def embed_inputs(self, inputs: Packed) -> Tensor:
+        """Figure 1, left, below the stack."""
+        return self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
+
     def encode(self, inputs: Packed) -> Tensor:
         """States of all tokens, (N, d_model)."""
-        x_ND = self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
+        x_ND = self.embed_inputs(inputs)
         within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
         states_ND: Tensor = self.encoder(x_ND, within)
         return states_ND

@@ -53,9 +53,13 @@ class Transformer(Autoregressive):
         logits_TV: Tensor = self.output_probabilities(self.decode(outputs, self.encode(inputs)))
         return logits_TV
 
+    def embed_inputs(self, inputs: Packed) -> Tensor:
+        """Figure 1, left, below the stack."""
+        return self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
+
     def encode(self, inputs: Packed) -> Memory:
         """Inputs to memory."""
-        x_SD = self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
+        x_SD = self.embed_inputs(inputs)
         within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
         return Memory(self.encoder(x_SD, within), inputs.boundaries)
 

@@ -87,7 +87,8 @@ class MarianVocabulary(Vocabulary):
         """The text of some ids; what begins and ends an output has none."""
         spelt = [self._pieces[i] for i in self._checked(ids) if i not in self._silent]
         text: str = self._processor.decode_pieces(spelt)
-        return text
+        # A piece of the other side's model comes back as it is written.
+        return text.replace("▁", " ").strip()
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """The pieces as `vocab.json` writes them: `▁` is a space."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+from regard import bundled
 from regard.cli import main
 from regard.doctor.examination import driver_version
 from regard.doctor.libraries import declared
@@ -35,6 +36,7 @@ def test_programs_are_told_what_runs_here(ask, monkeypatch, tmp_path):
     assert all("float32" in each["computes_in"] for each in told["engines"])
     assert told["threads"]["omp"] == "1"
     assert told["threads"]["torch"] == torch.get_num_threads()
+    assert told["models"] == bundled.names()
     assert told["cache"] == {"folder": str(tmp_path / "not" / "yet" / "ctranslate2"), "writable": True}
 
 

@@ -51,6 +51,7 @@ def test_json_is_the_only_thing_on_stdout(experiment, tmp_path):
     [
         (["scael"], "did you mean scale?"),
         (["scale", "--long", "--short"], "--long and --short contradict each other"),
+        (["scale", "--model", "folder"], "scale trains models of its own; leave --model out"),
     ],
 )
 def test_what_cannot_be_done_is_said(experiment, words, complaint):

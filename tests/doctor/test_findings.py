@@ -18,6 +18,7 @@ SOUND = Facts(
     threads=Threads(omp=None, ctranslate2=8, torch=8),
     cuda=Cuda(built_for=None, driver=None),
     engines=(EngineState("ctranslate2", ()), EngineState("torch", ("float32",))),
+    models=(),
     cache=Cache("/cache", writable=True),
 )
 
