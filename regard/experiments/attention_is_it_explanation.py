@@ -141,7 +141,7 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     rows = [(name, means[name], curves[name][1], curves[name][5], agreements[name]) for name in MEASURES]
     name = f"change of log-probability, nats; {setup.rows} tokens of each of {setup.texts} texts"
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
-    chart = Chart("change of log-probability, nats", "share of the input taken away", lines)
+    chart = Chart("change of log-probability, nats", "share taken away, of all tokens but one", lines)
     return Findings((Table(name, columns, tuple(rows)),), (chart,), _verdict(means))
 
 
