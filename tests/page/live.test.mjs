@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { logTicks, thinned, ticks } from "../../regard/page/chart.js";
 import { distance, meanDistance } from "../../regard/page/comparing.js";
 import { difference } from "../../regard/page/difference.js";
-import { parsed } from "../../regard/page/following.js";
+import { parsed } from "../../regard/page/events.js";
 import { Live, headsOff } from "../../regard/page/live.js";
 import { examples, shellWord } from "../../regard/page/requests.js";
 import { told } from "../../regard/page/screen_experiments.js";
