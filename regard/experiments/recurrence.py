@@ -81,7 +81,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     setup = SETUP[size]
     copied = _by_distance(lambda low, high: copying((low, high), SYMBOLS), setup.copied, setup, seeds)
     recalled = _by_distance(lambda low, high: recalling((low, high)), setup.recalled, setup, seeds)
-    speeds = {kind: [_tokens_per_second(kind, n, setup) for n in setup.timed] for kind in KINDS}
+    speeds = {kind: [_speed(kind, n, setup) for n in setup.timed] for kind in KINDS}
     return _findings(setup, copied, recalled, speeds)
 
 
@@ -89,7 +89,7 @@ def _findings(setup: _Setup, copied: ByKind, recalled: ByKind, speeds: ByKind) -
     parts = (
         ("copying, share of symbols right", "length", setup.copied, copied),
         ("recalling one of many, share right", "pairs read", setup.recalled, recalled),
-        ("training, tokens a second on one core", "length", setup.timed, speeds),
+        ("training, thousand tokens a second on one core", "length", setup.timed, speeds),
     )
     tables = [
         Table(name, (x_name, *map(str, places)), tuple((kind, *found[kind]) for kind in KINDS))
@@ -132,12 +132,12 @@ def share_right(model: Any, pairs: Sequence[Pair]) -> float:
     return right_T[is_symbol_T].float().mean().item()
 
 
-def _tokens_per_second(kind: str, length: int, setup: _Setup) -> PerSeed:
-    """There and back through a step of copies of this length."""
+def _speed(kind: str, length: int, setup: _Setup) -> PerSeed:
+    """There and back through a step of copies of this length: thousand tokens a second."""
     task = copying((length, length), SYMBOLS)
     batch = make_batch(task.draw(Random(1), max(1, setup.step_tokens // length)))
     learner = Learner(make_model(kind, task, seed=1))
-    return PerSeed.of([batch.n_targets / core_seconds(lambda: learner(batch)[0].backward())])
+    return PerSeed.of([batch.n_targets / 1e3 / core_seconds(lambda: learner(batch)[0].backward())])
 
 
 def _on_copying(setup: _Setup, copied: ByKind) -> Judgement:
