@@ -10,16 +10,19 @@ INSTALLED := .venv/installed
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help demo test check bench size docs format clean
+.PHONY: help demo test check bench bench-gpu size docs site format release-check clean
 
 help:
 	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
 	@echo "make test    every test"
 	@echo "make check   formatting, lint, types and the quick tests"
-	@echo "make bench   one training step, side by side with other projects"
+	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"
+	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
 	@echo "make size    lines a file and the longest functions"
 	@echo "make docs    write the pages that are made from the code"
+	@echo "make site    build the documentation as a site in _site/"
 	@echo "make format  put the code into the one format"
+	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
 
 demo: $(INSTALLED)
@@ -36,20 +39,33 @@ check: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	$(BIN)/python benchmarks/train_step.py
+	$(BIN)/python benchmarks/table.py
+
+# Sentences are not part of the project: PAIRS holds train.en.xz and train.de.xz, TEXT is sentences packed by xz.
+bench-gpu: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	$(BIN)/python benchmarks/table.py --gpu --pairs "$(PAIRS)" --text "$(TEXT)"
 
 size: $(INSTALLED)
 	$(BIN)/python tools/size.py
 
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
+	$(BIN)/python -c "from regard.experiments.claims_page import claims_page; print(claims_page(), end='')" > docs/claims.md
+	$(BIN)/python tools/python_page.py > docs/python.md
+
+site: $(INSTALLED)
+	$(BIN)/python tools/site.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+release-check: $(INSTALLED)
+	$(BIN)/python tools/release.py
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv _site .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

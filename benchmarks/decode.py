@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.peers.decode_models import Task, made_up, trained  # noqa: E402
 from benchmarks.peers.decoders import DECODERS, REFERENCE  # noqa: E402
+from benchmarks.result import Result, write_results  # noqa: E402
 from benchmarks.train_step import (  # noqa: E402
     CALM,
     PATIENCE,
@@ -200,6 +202,25 @@ def share_of_same(outputs: list[list[int]], reference: list[list[int]]) -> float
     return sum(ours == theirs for ours, theirs in zip(outputs, reference, strict=True)) / len(reference)
 
 
+def results(rows: list[dict]) -> Iterator[Result]:
+    """Our engines against their peers, and against the reference where that is another."""
+    by_place = {(row["model"], row.get("beam"), row.get("batch"), row["contender"]): row for row in rows}
+    for (model, beam, batch, name), row in by_place.items():
+        if not name.startswith("regard"):
+            continue
+        for peer in dict.fromkeys([DECODERS[name].peer, REFERENCE]):
+            other = by_place.get((model, beam, batch, peer))
+            if other is None:
+                continue
+            if "start_seconds" in row:
+                costs = row["start_seconds"], peer, other["start_seconds"]
+                yield Result.of_costs(f"start to first output, {name}", "s", *costs)
+            else:
+                search = "greedy" if beam == 1 else f"beam {beam}"
+                rates = row["sentences_per_second"], peer, other["sentences_per_second"]
+                yield Result.of_rates(f"decode, {search}, batch {batch}, {name}", "sentences/s", *rates)
+
+
 def starts(task: Task, options: argparse.Namespace) -> list[dict]:
     """From nothing to the first translation, and the peak of memory, each in processes of their own."""
     print(f"\n{task.name + ', started anew':<38}{'s to the first':>22}{'peak MB':>22}")
@@ -239,6 +260,7 @@ def read_options() -> argparse.Namespace:
     add("--starts", action="store_true", help="measure how long starting takes, and memory, too")
     add("--json", type=Path, default=CACHE / "decode.json", help="where all numbers are kept")
     add("--verbose", action="store_true", help="show what the contenders print")
+    add("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     options = parser.parse_args()
     if (options.model is None) != (options.data is None):
         parser.error("--model and --data go together")
@@ -260,6 +282,7 @@ def main() -> None:
         rows += race(task, options)
         if options.starts:
             rows += starts(task, options)
+    write_results(options.results, results(rows))
     options.json.write_text(json.dumps({"load": os.getloadavg(), "rows": rows}, indent=1))
     print(
         f"\nload {', '.join(f'{value:.1f}' for value in os.getloadavg())}; all numbers are in {options.json}"

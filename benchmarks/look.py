@@ -1,6 +1,6 @@
 """What looking costs: our trace and page against bertviz's model view, the same weights and text, in one run.
 
-    pip install -e ".[bench]" bertviz ipython
+    pip install -e ".[bench]"
     python benchmarks/look.py [--lengths 30 128 512] [--rounds 5]
 
 The base shape with made-up weights, which Marian can express, on a CPU. `score` scores the pair, `look`
@@ -21,6 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from benchmarks.result import Result, write_results  # noqa: E402
+
 CACHE = ROOT / ".cache"
 VOCABULARY = 1000
 LONGEST = 256
@@ -102,7 +105,7 @@ class Bertviz:
         return len(shown.data.encode())
 
 
-def race(folder: Path, length: int, rounds: int) -> None:
+def race(folder: Path, length: int, rounds: int) -> list[Result]:
     """Contenders take turns; medians, and ratios round by round."""
     ours = Ours(folder, length)
     work = {"score": ours.score, "look": ours.look, "page": ours.page}
@@ -122,12 +125,18 @@ def race(folder: Path, length: int, rounds: int) -> None:
     told = ", ".join(f"{name} {statistics.median(seconds):.3f} s" for name, seconds in turns.items())
     print(f"{length} + {length} tokens: {told}")
     print(f"  look is {ratio('look', 'score'):.2f}x scoring; the page has {made['page'] / 1e6:.1f} MB")
-    if "bertviz" in work:
-        size = f"{made['bertviz'] / made['page']:.1f}x the size ({made['bertviz'] / 1e6:.1f} MB)"
-        print(
-            f"  bertviz takes {ratio('bertviz', 'page'):.1f}x the time of the page, and has {size}",
-            flush=True,
-        )
+    if "bertviz" not in work:
+        return []
+    size = f"{made['bertviz'] / made['page']:.1f}x the size ({made['bertviz'] / 1e6:.1f} MB)"
+    print(f"  bertviz takes {ratio('bertviz', 'page'):.1f}x the time of the page, and has {size}", flush=True)
+    text, megabytes = (
+        f"{length} + {length} tokens",
+        {name: [made[name] / 1e6] for name in ("page", "bertviz")},
+    )
+    return [
+        Result.of_costs(f"look and page, {text}", "s", turns["page"], "bertviz", turns["bertviz"]),
+        Result.of_costs(f"page, {text}", "MB", megabytes["page"], "bertviz", megabytes["bertviz"]),
+    ]
 
 
 def peak(name: str, folder: Path, length: int) -> float:
@@ -143,6 +152,7 @@ def main() -> None:
     )
     parser.add_argument("--lengths", nargs="+", type=int, default=[30, 128, 512])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     parser.add_argument("--alone", nargs=3, metavar=("NAME", "FOLDER", "LENGTH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
@@ -151,15 +161,16 @@ def main() -> None:
         status = Path("/proc/self/status").read_text()  # getrusage would tell of the parent's peak, too
         print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
         return
-    folder = prepared()
+    folder, results = prepared(), []
     for length in options.lengths:
-        race(folder, length, options.rounds)
+        results += race(folder, length, options.rounds)
         names = ("regard", "bertviz") if length <= LONGEST else ("regard",)
         peaks = {name: peak(name, folder, length) for name in names}
         print(
             "  peak of memory: "
             + ", ".join(f"{name} {megabytes:,.0f} MB" for name, megabytes in peaks.items())
         )
+    write_results(options.results, results)
 
 
 if __name__ == "__main__":

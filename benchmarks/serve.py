@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.peers.http_client import ask_all  # noqa: E402
+from benchmarks.result import Result, write_results  # noqa: E402
 from benchmarks.soak import soak  # noqa: E402
 from regard.loaded import LoadedModel, load  # noqa: E402
 
@@ -49,10 +50,13 @@ def main() -> None:
     if asked.soak:
         with serving(["-m", "regard", "serve", str(model), "--port"]) as port:
             sys.exit(asyncio.run(soak(port, texts, expected, 60 * asked.soak)))
-    race(model, loaded, texts, expected, asked.rounds)
+    rates = race(model, loaded, texts, expected, asked.rounds)
+    write_results(asked.results, results(rates))
 
 
-def race(model: Path, loaded: LoadedModel, texts: list[str], expected: list[str], rounds: int) -> None:
+def race(
+    model: Path, loaded: LoadedModel, texts: list[str], expected: list[str], rounds: int
+) -> dict[str, list[float]]:
     ours = ["-m", "regard", "serve", str(model), "--engine", "ctranslate2", "--port"]
     plain = ["-m", "benchmarks.peers.plain_server", str(model)]
     rates: dict[str, list[float]] = {"offline": [], "regard serve": [], "plain handler": []}
@@ -67,6 +71,14 @@ def race(model: Path, loaded: LoadedModel, texts: list[str], expected: list[str]
             late["engine"].append(p95(alone(loaded, texts[:100])))
             late["regard serve"].append(p95(asyncio.run(ask_all(our_port, texts[:100], 1, outputs))[1]))
     report(rates, late)
+    return rates
+
+
+def results(rates: dict[str, list[float]]) -> list[Result]:
+    names = {"offline": "its own engine, offline", "plain handler": "CTranslate2 in a plain handler"}
+    what = f"serve, {CLIENTS} clients"
+    ours = rates["regard serve"]
+    return [Result.of_rates(what, "texts/s", ours, name, rates[other]) for other, name in names.items()]
 
 
 def offline(loaded: LoadedModel, texts: list[str]) -> float:
@@ -189,6 +201,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--texts", type=Path, help="a file of sentences in its source language, one a line")
     parser.add_argument("--requests", type=int, default=1000, help="requests of a turn")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     parser.add_argument(
         "--soak", type=float, metavar="MINUTES", help="mixed load for so long instead of a race"
     )

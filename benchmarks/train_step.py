@@ -17,6 +17,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.peers import corpus as corpora  # noqa: E402
 from benchmarks.peers.eole_environment import eole_python, install_eole  # noqa: E402
 from benchmarks.peers.roster import OURS, ROSTER  # noqa: E402
+from benchmarks.result import Result, write_results  # noqa: E402
 
 CACHE = ROOT / ".cache"
 CALM = 0.1
@@ -159,10 +161,25 @@ def disturbance(turns: tuple[Turn, ...]) -> float:
     return max(turn.disturbance for turn in turns)
 
 
+def fastest_peer(workers: list[Worker]) -> Worker:
+    """The fastest that is not ours; ours where it is alone."""
+    peers = [worker for worker in workers if worker.name != OURS] or workers
+    return max(peers, key=lambda worker: statistics.median(turn.speed for turn in worker.turns))
+
+
+def results(precision: str, workers: list[Worker]) -> Iterator[Result]:
+    """Ours against the fastest peer, where both took part."""
+    peer = fastest_peer(workers)
+    for ours in workers:
+        if ours.name == OURS and peer is not ours:
+            speeds = [[turn.speed for turn in worker.turns] for worker in (ours, peer)]
+            called = f"{peer.name} {peer.setting}, the fastest"
+            yield Result.of_rates(f"a training step, {precision}", "tokens/s", speeds[0], called, speeds[1])
+
+
 def report(precision: str, workers: list[Worker]) -> None:
     """Print the table: medians over the rounds, with the lowest and the highest in brackets."""
-    peers = [worker for worker in workers if worker.name != OURS] or workers
-    fastest = max(peers, key=lambda worker: statistics.median(turn.speed for turn in worker.turns))
+    fastest = fastest_peer(workers)
     head = f"{precision:<26}{'tokens/s':>24}{'target tokens/s':>17}{'x fastest peer':>20}"
     print(f"\n{head}   first and last loss")
     for worker in workers:
@@ -205,6 +222,7 @@ def read_options() -> argparse.Namespace:
     add("--keep-memory", action="store_true", help="no contender's process gives memory back (glibc only)")
     add("--install-eole", action="store_true", help="make the environment of eole (needs a package index)")
     add("--verbose", action="store_true", help="show what the contenders print")
+    add("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     return parser.parse_args()
 
 
@@ -225,9 +243,12 @@ def main() -> None:
         f"{', memory is kept' if options.keep_memory else ''}.\n"
         "tokens/s counts real source and real target tokens, and no padding."
     )
+    found: list[Result] = []
     for precision in options.precision:
         if workers := race(precision, options):
             report(precision, workers)
+            found += results(precision, workers)
+    write_results(options.results, found)
 
 
 if __name__ == "__main__":

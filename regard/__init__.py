@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regard.engine.model import Model
     from regard.engine.result import Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
+    from regard.exchange.huggingface import import_model
     from regard.loaded import LoadedModel, load
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
@@ -57,6 +58,7 @@ _HOMES = {
     "Encoder": "regard.model.encoder",
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
+    "import_model": "regard.exchange.huggingface",
     "LanguageModel": "regard.model.language_model",
     "load": "regard.loaded",
     "load_bundle": "regard.bundle",
@@ -103,6 +105,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "import_model",
     "LanguageModel",
     "load",
     "load_bundle",

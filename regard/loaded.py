@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
+from regard.bundled import DEFAULT
 from regard.data.templates import read_of
 from regard.engine.aligner import Aligner
 from regard.engine.classification import Classification, Labelling
@@ -36,7 +37,7 @@ from regard.look.aligning_heads import (
     read_aligning_heads,
     usual_heads,
 )
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
@@ -52,7 +53,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
 
 
 def load(
-    folder: Path | str | Sequence[Path | str],
+    folder: Path | str | Sequence[Path | str] = DEFAULT,
     *,
     engine: EngineName = "auto",
     device: str = "auto",
@@ -62,8 +63,8 @@ def load(
     """Open a model: one that translates, or one for another task, which can be looked at.
 
     Args:
-        folder: a model folder, or a run's, whose best model is meant; several are an ensemble, which takes
-            torch.
+        folder: a model folder, or a run's, whose best model is meant, or the name of a bundled one; several
+            are an ensemble, which takes torch. By default the bundled translator.
         engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
             tell what ran.
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
@@ -221,7 +222,8 @@ class LoadedModel(Model):
             raise RequestError(f"{self.folders[0]}: only a model of the encoder alone labels texts")
         model = self._watched.model
         assert isinstance(model, Classifier), "the description says so"
-        return TextClassifier(model, self.subwords, self.labels)
+        several = self.task.label_separator is not None
+        return TextClassifier(model, self.subwords, self.labels, several)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -238,6 +240,18 @@ class LoadedModel(Model):
         from regard.look.head_effects import effect_of_each_head
 
         return effect_of_each_head(self._watched.model, trace)
+
+    def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
+        """How much each token that was read had to do with one that was written, by integrated gradients.
+
+        Above 0 it made that token, or the label of a classifier, likelier.
+
+        Raises:
+            RequestError: there is no such row, or the trace cannot have come from this model.
+        """
+        from regard.look.influence import integrated_gradients
+
+        return integrated_gradients(self._watched.model, trace, row)
 
     def positions(self, length: int) -> np.ndarray | None:
         """What is added to the embeddings at the first places, (length, d_model); None where nothing is.
@@ -341,7 +355,7 @@ class LoadedModel(Model):
         return load_onto(self.folders[0], self.device)
 
     def _encoded(self, text: Text) -> Sequence[int]:
-        return self.subwords.encode_one(text).tolist() if isinstance(text, str) else text
+        return self.subwords.outputs.encode_one(text).tolist() if isinstance(text, str) else text
 
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
@@ -365,7 +379,7 @@ def _to_be_looked_at(described: Description, device: str) -> LoadedModel:
 
     return LoadedModel(
         Engines([refuse]),
-        Subwords(subword_model(described)),
+        read_vocabulary(subword_model(described)),
         max_length=described.config.max_length,
         decoding=described.decoding,
         task=described.task,

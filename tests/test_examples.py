@@ -1,5 +1,7 @@
 """The examples run as they stand, in their shortest form."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.architecture.sources import ROOT
+
+EXAMPLES = ROOT / "examples"
 
 
 def run(tmp_path, *words):
@@ -20,7 +24,7 @@ def run(tmp_path, *words):
 
 @pytest.mark.slow
 def test_reversing_digits(tmp_path):
-    output = run(tmp_path, str(ROOT / "examples" / "reverse.py"), "--steps", "3")
+    output = run(tmp_path, str(EXAMPLES / "reverse.py"), "--steps", "3")
     assert "exact matches:" in output
     assert "where the decoder looks" in output
 
@@ -28,11 +32,74 @@ def test_reversing_digits(tmp_path):
 @pytest.mark.slow
 def test_the_demo(tmp_path):
     quick = ["--set", "training.max_steps=4", "--set", "training.validate_every=2"]
-    output = run(
-        tmp_path, str(ROOT / "examples" / "demo.py"), "run", *quick, "--set", "training.warmup_steps=2"
-    )
+    output = run(tmp_path, str(EXAMPLES / "demo.py"), "run", *quick, "--set", "training.warmup_steps=2")
     assert "exact matches:" in output
     assert "where the head looks" in output
     assert str(Path("run", "attention.svg")) in output
     assert (tmp_path / "run" / "look.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert ElementTree.parse(tmp_path / "run" / "attention.svg").getroot().tag.endswith("svg")
+
+
+@pytest.fixture(scope="module")
+def dates(tmp_path_factory):
+    """Where the translator of dates was trained, and what was said of it."""
+    folder = tmp_path_factory.mktemp("dates")
+    return folder, run(folder, str(EXAMPLES / "two_files.py"))
+
+
+@pytest.mark.slow
+def test_two_files_become_a_translator(dates):
+    _, said = dates
+    assert float(re.search(r"exact matches: ([\d.]+)%", said)[1]) > 70
+    assert "六月一日星期日  →  Sunday, the first of June\n" in said
+    assert "六月一日星期日" not in (EXAMPLES / "dates.zh").read_text(encoding="utf-8").split()
+    assert re.search(r"fifth +五  ", said)
+
+
+@pytest.mark.slow
+def test_a_head_is_switched_off(dates):
+    folder, _ = dates
+    said = run(folder, str(EXAMPLES / "head_off.py"))
+    assert "三月五日星期二  →  Tuesday, the fifth of March" in said
+    assert len(re.findall(r"head \d [+-]0\.\d{3}", said)) > 12
+    assert "without the 8 that matter most:" in said
+
+
+@pytest.mark.slow
+def test_the_notebook(dates):
+    folder, _ = dates
+    cells = json.loads((EXAMPLES / "look.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(not cell["outputs"] for cell in code), "a notebook is kept without its outputs"
+    script = "\n".join(cell["source"] for cell in code)
+    said = run(folder, "-c", f"{script}\nassert weights.shape == (len(trace.outputs), len(trace.inputs))")
+    assert "softmax" in said
+
+
+@pytest.mark.slow
+def test_a_classifier(tmp_path):
+    said = run(tmp_path, str(EXAMPLES / "classifier.py"))
+    assert "七月七日  →  summer" in said
+    assert float(re.search(r"accuracy ([\d.]+)%", said.rpartition("macro-F1")[0])[1]) > 70
+
+
+def test_attention_by_hand(tmp_path):
+    said = run(tmp_path, str(EXAMPLES / "by_hand.py"))
+    assert "the 0.248  cat 0.248  sleeps 0.503" in said
+    assert "says the same" in said
+
+
+@pytest.mark.slow
+def test_attention_alone(tmp_path):
+    said = run(tmp_path, str(EXAMPLES / "attention_alone.py"), "--steps", "120")
+    assert float(re.search(r"right: ([\d.]+)%", said)[1]) > 90
+    assert "layer 1 head 1:" in said
+
+
+def test_every_example_is_listed():
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert [
+        path.name
+        for path in EXAMPLES.iterdir()
+        if f"{path.name})" not in listed and path.suffix in (".py", ".ipynb")
+    ] == []

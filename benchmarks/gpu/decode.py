@@ -30,6 +30,7 @@ CACHE = ROOT / ".cache"
 from benchmarks.peers.corpus import BOS, EOS  # noqa: E402
 from benchmarks.peers.decode_models import endless  # noqa: E402
 from benchmarks.peers.decoders import HuggingFace  # noqa: E402
+from benchmarks.result import Result, write_results  # noqa: E402
 from regard.bundle import load_bundle  # noqa: E402
 from regard.engine.engine import Request, Search  # noqa: E402
 from regard.engine.torch_engine import TorchEngine  # noqa: E402
@@ -112,6 +113,7 @@ def main() -> None:
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=3000)
+    parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     options = parser.parse_args()
     extra_length = EXTRA_LENGTH if options.model else 0
     found = real(options.model, options.text, options.sentences) if options.model else None
@@ -144,6 +146,13 @@ def main() -> None:
     same = sum(map(tuple.__eq__, outputs["regard"], outputs["hugging face"])) / len(sources)
     print(f"regard is {ratio:.1f}x Hugging Face; {same:.1%} of the outputs are the same")
     print(f"at most {torch.cuda.max_memory_allocated() / 1e9:.1f} GB for both")
+    rates = {name: [len(sources) / each for each in seconds] for name, seconds in turns.items()}
+    peer = f"Hugging Face bf16, batches of {batch}, its fastest"
+    what = f"decode, beam {options.beam}, bf16"
+    write_results(
+        options.results,
+        [Result.of_rates(what, "sentences/s", rates["regard"], peer, rates["hugging face"])],
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import argparse
 import json
 import random
 import statistics
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -31,12 +32,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import ModelConfig, preset
-from regard.loss import label_smoothed_cross_entropy
-from regard.model import multi_head_attention
-from regard.model.masks import BLOCK, SameSequence
-from regard.model.transformer import Transformer
-from regard.packing import Boundaries, Packed, pack
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.result import Result, write_results  # noqa: E402
+from regard.config import ModelConfig, preset  # noqa: E402
+from regard.loss import label_smoothed_cross_entropy  # noqa: E402
+from regard.model import multi_head_attention  # noqa: E402
+from regard.model.masks import BLOCK, SameSequence  # noqa: E402
+from regard.model.transformer import Transformer  # noqa: E402
+from regard.packing import Boundaries, Packed, pack  # noqa: E402
 
 PEAK = 790e12
 COMPILER = {"triton.mix_order_reduction": False}
@@ -386,6 +391,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--only", default="")
     parser.add_argument("--log", type=Path, default=Path("gpu_train_step.jsonl"))
+    parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     args = parser.parse_args()
 
     def log(what: str, value: object) -> None:
@@ -414,6 +420,13 @@ def main() -> None:
             "share of peak": round(share, 3), "loss": round(losses[name], 3),
             "rounds": [round(row[0]) for row in rows],
         })  # fmt: skip
+    both = {name: [row[1] for row in rows] for name, rows in rates.items()}
+    peers = [name for name in both if not name.startswith("regard")]
+    what = "a training step, base model, bf16"
+    write_results(
+        args.results,
+        [Result.of_rates(what, "tokens/s", both["regard"], peer, both[peer]) for peer in peers],
+    )
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=3600, help="to translate for, at most")
-    parser.add_argument("--processes", type=int, default=3, help="that share the device")
+    parser.add_argument("--processes", type=int, default=2, help="that share the device")
     given = parser.parse_args()
     store = open_store(given.data / "train", thorough=False)
     given.out.mkdir(parents=True, exist_ok=True)

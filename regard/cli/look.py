@@ -7,13 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.options import DeviceOption
+from regard.cli.options import BUNDLED, DeviceOption
 
 
 def look(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text that the model reads.")],
     *,
-    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run's.")],
+    model: Annotated[
+        Path,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            show_default=False,
+            help="A model folder, or a run's; by default the bundled translator.",
+        ),
+    ] = BUNDLED[0],
     target: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="What the model is to have written; by default, what it finds."),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from regard.bundled import DEFAULT
 from regard.config import settings
 
 PresetOption = Annotated[
@@ -22,8 +23,15 @@ SetOption = Annotated[
 
 ModelOption = Annotated[
     list[Path],
-    typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        show_default=False,
+        help="A model folder, or a run's; several are an ensemble; by default the bundled translator.",
+    ),
 ]
+BUNDLED = [Path(DEFAULT)]
+"""What stands for a model where none is named."""
 EngineOption = Annotated[
     str,
     typer.Option(metavar="NAME", help="torch, ctranslate2, or auto: the fastest that can do what is asked."),

@@ -13,8 +13,12 @@ from regard.cli.average import average
 from regard.cli.classify import classify
 from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
+from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
+from regard.cli.experiment import experiment
+from regard.cli.export import export
 from regard.cli.generate import generate
+from regard.cli.import_ import import_
 from regard.cli.info import info
 from regard.cli.look import look
 from regard.cli.options import settings_help
@@ -36,8 +40,12 @@ app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pr
 app.command("average")(average)
 app.command("classify")(classify)
 app.command("config", epilog=settings_help())(config)
+app.command("doctor")(doctor)
 app.command("evaluate")(evaluate)
+app.command("export")(export)
+app.command("experiment")(experiment)
 app.command("generate")(generate)
+app.command("import")(import_)
 app.command("info")(info)
 app.command("look")(look)
 app.command("score")(score)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, JsonOption, ModelOption, ThreadsOption
+from regard.cli.options import (
+    BUNDLED,
+    DeviceOption,
+    EngineOption,
+    JsonOption,
+    ModelOption,
+    ThreadsOption,
+)
 from regard.cli.telling import SPOILT
 from regard.errors import RequestError
 
@@ -24,7 +31,7 @@ def score(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="Sources, one a line; - is standard input.")],
     target: Annotated[Path, typer.Argument(metavar="TGT", help="Their translations, line by line.")],
     *,
-    model: ModelOption,
+    model: ModelOption = BUNDLED,
     to: Annotated[
         str | None, typer.Option(metavar="CODE", help="Language of TGT; else each line of SRC tells.")
     ] = None,

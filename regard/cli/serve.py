@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import DeviceOption, EngineOption, RayOption, ThreadsOption
+from regard.cli.options import BUNDLED, DeviceOption, EngineOption, RayOption, ThreadsOption
 from regard.errors import ConfigError
 
 
 def serve(
     models: Annotated[
-        list[Path] | None, typer.Argument(metavar="MODEL", help="Model folders, or runs'; each by its name.")
+        list[Path] | None,
+        typer.Argument(metavar="MODEL", help="Model folders, or runs'; by default the bundled one."),
     ] = None,
     *,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
@@ -47,10 +48,7 @@ def serve(
     if new_key is not None:
         _make_key(keys, new_key)
         return
-    if not models:
-        raise ConfigError(
-            "there is no model to serve: name a model folder or a run, as in `regard serve runs/zh-en`"
-        )
+    models = models or BUNDLED
     if replicas and ray is None:
         raise ConfigError("--replicas are for a Ray cluster: add --ray local, or its address")
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from regard.cli.options import (
+    BUNDLED,
     DeviceOption,
     EngineOption,
     JsonOption,
@@ -32,7 +33,7 @@ def translate(
         typer.Argument(metavar="TEXT", help="What to translate; by default, lines of standard input."),
     ] = None,
     *,
-    model: ModelOption,
+    model: ModelOption = BUNDLED,
     source: Annotated[
         str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
     ] = None,

@@ -10,10 +10,11 @@ from regard.config.checking import not_a_fraction, refuse_problems, too_small
 Architecture = Literal["encoder-decoder", "decoder", "encoder"]
 NormPosition = Literal["post", "pre"]
 NormName = Literal["layer", "rms"]
-FeedForwardName = Literal["relu", "gelu", "swiglu", "geglu"]
+FeedForwardName = Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu"]
 PositionsName = Literal["sinusoidal", "learned", "rotary", "none"]
 SimilarityName = Literal["scaled-dot", "dot", "cosine", "additive", "bilinear"]
 SharedEmbeddings = Literal["none", "two-way", "three-way"]
+LabelHeadName = Literal["none", "tanh", "gelu-norm"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +62,11 @@ class ModelConfig:
     norm: NormName = "layer"
     """Layer normalisation, as in the paper (3.1), or root-mean-square normalisation."""
 
+    norm_epsilon: float = 1e-5
+    """What is added to the variance, or to the mean square, before a norm divides by its root."""
+
     feed_forward: FeedForwardName = "relu"
-    """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), GELU, or a gated form."""
+    """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), another, or a gated form."""
 
     positions: PositionsName = "sinusoidal"
     """How order is told: sinusoids or a learned table (3.5), rotated queries and keys, or not at all."""
@@ -79,8 +83,17 @@ class ModelConfig:
     scale_embeddings: bool = True
     """Multiply embeddings by sqrt(d_model) (3.4)."""
 
+    embedding_norm: bool = False
+    """Normalise the sum of embedding and position too, before the first layer."""
+
     attention_bias: bool = False
     """Add a bias to the projections of attention; the paper's have none (3.2.2)."""
+
+    output_bias: bool = False
+    """Add a bias to the scores of subwords; those of labels always have one."""
+
+    label_head: LabelHeadName = "none"
+    """What the encoder alone puts before its output layer: nothing, or one of BERT's two maps."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)
@@ -100,7 +113,11 @@ class ModelConfig:
         sizes = self._size_problems()
         # What follows divides by the sizes and multiplies them: it needs them to make sense one by one.
         widths = [] if sizes else self._width_problems()
-        return [*sizes, *widths, *not_a_fraction(self, "dropout"), *self._architecture_problems()]
+        epsilon = (
+            [] if self.norm_epsilon > 0 else [f"model.norm_epsilon = {self.norm_epsilon} must be above 0"]
+        )
+        fractions = not_a_fraction(self, "dropout")
+        return [*sizes, *widths, *epsilon, *fractions, *self._architecture_problems()]
 
     def _size_problems(self) -> list[str]:
         positive = ("vocab_size", "d_model", "n_heads", "d_k", "d_v", "d_ff", "max_length")
@@ -146,6 +163,11 @@ class ModelConfig:
         if not alone and self.n_labels > 0:
             found.append(
                 f'model.n_labels = {self.n_labels} is for model.architecture = "encoder", '
+                f'not "{self.architecture}"'
+            )
+        if not alone and self.label_head != "none":
+            found.append(
+                f'model.label_head = "{self.label_head}" is for model.architecture = "encoder", '
                 f'not "{self.architecture}"'
             )
         if self.architecture != "decoder" and self.encoder_layers == 0:

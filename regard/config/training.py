@@ -28,6 +28,9 @@ class TrainingConfig:
     precision: Precision = "auto"
     """What activations are computed in; auto takes bfloat16 where the hardware is fast at it."""
 
+    compile: bool = True
+    """Compile the step on a GPU where the task can be; a run of a minute is over sooner without."""
+
     max_steps: int = 100000
     """Steps to train for (5.2)."""
 

@@ -16,9 +16,9 @@ from regard.data.corpus import Corpus, plain, table
 from regard.data.holding_out import Split
 from regard.errors import CorpusError
 from regard.text.lines import MEGABYTE, read_lines
-from regard.text.subwords import Subwords
 from regard.text.tables import Column, kind_of
 from regard.text.tally import Tally
+from regard.text.vocabulary import Vocabulary
 
 STRETCH = 100_000
 """Characters, about, that are cut into subwords at once: a whole file would take much memory."""
@@ -130,7 +130,7 @@ def _cut_end(text: str, n_lines: int | None) -> tuple[str, str]:
     return head, tail
 
 
-def encode_document(subwords: Subwords, text: str) -> np.ndarray:
+def encode_document(subwords: Vocabulary, text: str) -> np.ndarray:
     """The ids of a document, however long it is."""
     # What follows a line break is cut for itself; but every text is given a space in front, to be taken out.
     space = len(subwords.encode_one("\n")) - 1

@@ -24,7 +24,7 @@ from regard.decode.terms import NEVER, Terms
 from regard.model.transformer import Memory, Transformer
 
 MEMORY_SHARE = 0.25
-"""Of a device's memory, what captured steps may take together; those used last are kept."""
+"""Of the memory that was free, what captured steps may take together; those used last are kept."""
 LENGTHS = 32
 """Source lengths and room for outputs are whole multiples of this."""
 STEPS = 4
@@ -154,8 +154,11 @@ class CapturedSearches:
     def __init__(self, model: Transformer, eos: int) -> None:
         self._model, self._eos = model, eos
         self._steps: OrderedDict[Shape, CapturedStep] = OrderedDict()
-        on_gpu = model.output_probabilities.weight.is_cuda
+        device = model.output_probabilities.weight.device
+        on_gpu = device.type == "cuda"
         self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
+        # What is free, not what there is: others may be on the same device.
+        self._most_bytes = MEMORY_SHARE * torch.cuda.mem_get_info(device)[0] if on_gpu else float("inf")
 
     def search(
         self, memory: Memory, terms: Terms, *, width: int, alpha: float, n_best: int
@@ -212,14 +215,11 @@ class CapturedSearches:
     def _of(self, shape: Shape, like: Tensor) -> CapturedStep:
         if shape not in self._steps:
             self._steps[shape] = CapturedStep(self._model, shape, self._eos, like, self._pool)
-            self._forget_some(like.device)
+            self._forget_some()
         self._steps.move_to_end(shape)
         return self._steps[shape]
 
-    def _forget_some(self, device: torch.device) -> None:
+    def _forget_some(self) -> None:
         """The two used last stay: one may be going on from the other."""
-        if device.type != "cuda":
-            return
-        most = MEMORY_SHARE * torch.cuda.get_device_properties(device).total_memory
-        while len(self._steps) > 2 and sum(step.n_bytes for step in self._steps.values()) > most:
+        while len(self._steps) > 2 and sum(step.n_bytes for step in self._steps.values()) > self._most_bytes:
             self._steps.popitem(last=False)

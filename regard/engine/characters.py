@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 _UNREADABLE = "\ufffd"
 """What bytes that do not make up a character are decoded to, for now or for good."""
 
 
-def characters(subwords: Subwords, tokens: Iterable[int]) -> Iterator[str]:
+def characters(subwords: Vocabulary, tokens: Iterable[int]) -> Iterator[str]:
     """The text of some tokens, piece by piece, as soon as nothing in it can change any more."""
     ids: list[int] = []
     given = 0

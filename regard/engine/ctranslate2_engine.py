@@ -8,7 +8,9 @@ Where CTranslate2's search is its own:
   length ** penalty. Before, the penalty plays no part, so all that have ended are asked for and ranked by
   ours, the paper's ((5 + length) / 6) ** alpha.
 - A batch has one limit of length, and ours belongs to the request. What does not end before its own limit is
-  searched for again with that limit, so that no result depends on its batch mates.
+  searched for again with that limit, so that no limit depends on batch mates.
+- At int8 it rounds sums otherwise in batches of another shape, so a search that is nearly undecided can go
+  another way beside other batch mates; at float32 none was seen to.
 - A prefix counts as certain there, and the probability of what is not allowed (an end before the least
   length, a repetition in a second try) is shared out among the other tokens. Such hypotheses are scored once
   more, by what the model says of each token.
@@ -30,6 +32,7 @@ import ctranslate2
 
 from regard.bundle.bundle import describe_bundle
 from regard.decode.hypothesis import Hypothesis, length_penalty
+from regard.engine.ctranslate2_steps import steps
 from regard.engine.engine import NOTHING, Request, Search
 from regard.engine.second_try import NO_REPEAT, with_second_try
 from regard.errors import ConfigError, RequestError, ShapeError
@@ -122,7 +125,10 @@ class CTranslate2Engine:
         return self._too_long(longest)
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+        """For each request, in order, its hypotheses, the best first.
+
+        Batch mates change nothing but, at int8, how sums are rounded.
+        """
         self._refuse(search, requests)
         again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
         return with_second_try(requests, self._decode(requests, search), again)
@@ -153,14 +159,15 @@ class CTranslate2Engine:
         if not request.ids:
             return
         limit = self._limit(request, search)
-        steps = self._translator.generate_tokens(
+        tokens = steps(
+            self._translator,
             self._spell(request.ids),
             self._spell(request.prefix),
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
         )
-        yield from (step.token_id for step in steps if step.token_id != self._eos)
+        yield from (token for token in tokens if token != self._eos)
 
     # --- what may be asked ---------------------------------------------------------------------------------
 

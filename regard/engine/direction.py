@@ -8,7 +8,7 @@ from regard.config import TaskConfig
 from regard.errors import RequestError
 from regard.text.languages import known_code
 from regard.text.scripts import language_among, words_by_script
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 UNSPACED = ("zh", "yue", "ja")
 """Languages that put no space between sentences."""
@@ -42,7 +42,7 @@ class Direction:
 class Directions:
     """The directions in which a model translates: one, or both of two languages."""
 
-    def __init__(self, task: TaskConfig, subwords: Subwords) -> None:
+    def __init__(self, task: TaskConfig, subwords: Vocabulary) -> None:
         self.known = tuple(
             Direction(source, target, (subwords.tag_id(target),) if task.both_directions and target else ())
             for source, target in task.directions

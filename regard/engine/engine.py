@@ -77,7 +77,10 @@ class Engine(Protocol):
         """Why it cannot do this, as a sentence; None if it can."""
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate."""
+        """For each request, in order, its hypotheses, the best first.
+
+        No batch mate has a part in a result, except in how the engine rounds sums in batches of its shape.
+        """
 
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from regard.errors import RequestError
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 PastLength = Literal["error", "slide"]
 """What to do where a text grows longer than the model was trained for."""
@@ -87,7 +87,7 @@ class Continuation:
     """Characters of the prompt that the vocabulary has only as bytes: the model knows little of them."""
 
 
-def unseen_characters(subwords: Subwords, text: str) -> tuple[str, ...]:
+def unseen_characters(subwords: Vocabulary, text: str) -> tuple[str, ...]:
     """Characters of a text, each once, that no subword has, so that they are spelt in bytes."""
     found = dict.fromkeys(character for character in text if not character.isspace())
     pieces = (subwords.pieces(ids.tolist()) for ids in subwords.encode(list(found)))

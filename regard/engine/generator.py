@@ -17,7 +17,7 @@ from regard.errors import ConfigError, RequestError
 from regard.model.cache import Cache
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Written:
 class Generator:
     """A language model that continues texts. May be used by several threads, one text each."""
 
-    def __init__(self, model: LanguageModel, subwords: Subwords) -> None:
+    def __init__(self, model: LanguageModel, subwords: Vocabulary) -> None:
         self.model, self.subwords = model.eval(), subwords
         self.device = model.output_probabilities.weight.device
 
@@ -96,7 +96,7 @@ class Generator:
         model, longest = self.model, self.model.config.max_length
         room = options.room(len(prompt), longest)
         choose = _choice(options, room, self.device)
-        read = [self.subwords.bos_id, *prompt]
+        read = self.subwords.begun(prompt)
         # A window that has slid begins in the middle of a text, as windows do in training.
         log_probs_1V, cache = self._read(read[-longest:])
         source_1 = torch.zeros(1, dtype=torch.int64, device=self.device)

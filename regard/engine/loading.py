@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
+from regard import bundled
 from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.engine.engine import Engine
@@ -15,9 +16,12 @@ from regard.engine.model import Model
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2 import inexpressible
 from regard.exchange.ctranslate2_file import Quantisation
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
+ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
+"""What `auto` asks, the most wanted first."""
 TORCH_KNOWS = ("float32", "bfloat16")
 M = TypeVar("M", bound=Model)
 BEST = "best"
@@ -86,8 +90,10 @@ def open_as(
 
 
 def model_folder(path: Path | str) -> Path:
-    """The model folder that a path means: itself, or the best model of a run."""
+    """The model folder that a path means: itself, the best model of a run, or a bundled one, by name."""
     path = Path(path)
+    if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
+        return bundled.folder(str(path))
     return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
 
 
@@ -101,13 +107,13 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
     if device not in ("auto", "cpu"):
         obstacles.append(f"CTranslate2 runs on CPUs here, and device = {device!r} was asked for")
     if engine == "auto":
-        return ["torch"] if obstacles else ["ctranslate2", "torch"]
+        return ["torch"] if obstacles else [*ORDER]
     if engine == "ctranslate2" and obstacles:
         raise ConfigError([*obstacles, "the engine torch can do it"], str(described[0].folder))
     return [engine]
 
 
-def _shared_subwords(described: list[Description]) -> Subwords:
+def _shared_subwords(described: list[Description]) -> Vocabulary:
     for each in described:
         if each.config.architecture != "encoder-decoder":
             raise of_another_task(each)
@@ -118,7 +124,7 @@ def _shared_subwords(described: list[Description]) -> Subwords:
                 f"has other subwords than {described[0].folder}: models of one ensemble share them",
                 str(each.folder),
             )
-    return Subwords(models[0])
+    return read_vocabulary(models[0])
 
 
 def of_another_task(described: Description) -> ConfigError:
@@ -139,7 +145,7 @@ def subword_model(described: Description) -> bytes:
 
 
 def _ctranslate2(
-    folder: Path, subwords: Subwords, quantisation: Quantisation | None, threads: int | None
+    folder: Path, subwords: Vocabulary, quantisation: Quantisation | None, threads: int | None
 ) -> Engine:
     from ctranslate2 import get_supported_compute_types
 
@@ -154,7 +160,7 @@ def _ctranslate2(
 
 def _torch(
     folders: list[Path],
-    subwords: Subwords,
+    subwords: Vocabulary,
     quantisation: Quantisation | None,
     device: str,
     threads: int | None,

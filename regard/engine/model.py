@@ -15,7 +15,7 @@ from regard.engine.options import Options
 from regard.engine.result import Result, Score
 from regard.engine.translator import Translator
 from regard.errors import RequestError
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 WINDOW_TEXTS = 4096
 """Texts of an iterator that are translated together: enough to sort by length and keep all cores busy …"""
@@ -29,7 +29,7 @@ class Model:
     def __init__(
         self,
         engines: Engines,
-        subwords: Subwords,
+        subwords: Vocabulary,
         *,
         max_length: int,
         decoding: DecodingConfig | None = None,
@@ -97,7 +97,7 @@ class Model:
         if len(sources) != len(targets):
             raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
         read = [self.read(text, to=to) for text in sources]
-        encoded = [read, [tuple(ids.tolist()) for ids in self.subwords.encode(list(targets))]]
+        encoded = [read, [tuple(ids.tolist()) for ids in self.subwords.outputs.encode(list(targets))]]
         for i, pair in enumerate(zip(*encoded, strict=True), start=1):
             if (longest := max(map(len, pair))) >= self.max_length:
                 most = f"the model reads {self.max_length - 1:,} at most"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import islice
 
 from regard.engine.glossary import Phrase, begins_with_letter, ends_with_letter
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 Spellings = tuple[tuple[int, ...], ...]
 
@@ -17,13 +18,9 @@ _COMMON_WORDS = 64
 class Speller:
     """Spells phrases in the tokens of one vocabulary."""
 
-    def __init__(self, subwords: Subwords, *, without_spaces: bool) -> None:
+    def __init__(self, subwords: Vocabulary, *, without_spaces: bool) -> None:
         """`without_spaces`: whether outputs are in a language that has none, and words follow on words."""
         self._subwords, self._without_spaces = subwords, without_spaces
-        pieces = enumerate(subwords.pieces(range(subwords.vocab_size)))  # the most common first
-        words = (i for i, piece in pieces if piece[0] == "▁" and piece.strip("▁"))
-        signs = [ids[0] for sign in _SIGNS if len(ids := self._glued(sign)) == 1]
-        self._what_may_follow = [*signs, *islice(words, _COMMON_WORDS)]
 
     def usual(self, phrase: Phrase) -> Spellings:
         """As phrases stand in running text; a search might still make one a part of a longer word."""
@@ -40,6 +37,14 @@ class Speller:
         if ends_with_letter(phrase.text):
             found = [(*ids, follower) for ids in found for follower in self._what_may_follow]
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def _what_may_follow(self) -> list[int]:
+        """A sign, or the beginning of a word. It reads the whole vocabulary, and few requests need it."""
+        pieces = enumerate(self._subwords.pieces(range(self._subwords.vocab_size)))  # the most common first
+        words = (i for i, piece in pieces if piece[0] == "▁" and piece.strip("▁"))
+        signs = [ids[0] for sign in _SIGNS if len(ids := self._glued(sign)) == 1]
+        return [*signs, *islice(words, _COMMON_WORDS)]
 
     def _apart(self, text: str) -> tuple[int, ...]:
         """After a space."""

@@ -108,7 +108,7 @@ class TorchEngine:
     def decode(
         self, requests: Sequence[Request], search: Search, observer: Observer | None = None
     ) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; the result depends on no batch mate.
+        """For each request, in order, its hypotheses, the best first; batch mates have no part in them.
 
         An observer hears of the beam search for a single request; of a second try too, which begins anew.
         """

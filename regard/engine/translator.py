@@ -21,7 +21,7 @@ from regard.engine.sentences import cut
 from regard.engine.spelling import Speller
 from regard.errors import RequestError
 from regard.text.normalisation import composed
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 
 class _Piece(NamedTuple):
@@ -54,7 +54,7 @@ class Translator:
     def __init__(
         self,
         engines: Engines,
-        subwords: Subwords,
+        subwords: Vocabulary,
         options: Options,
         *,
         max_length: int,
@@ -73,7 +73,7 @@ class Translator:
         # One place is for the token that begins or ends it, one for a tag.
         self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
         prefix = (options.prefix or "").rstrip()
-        self._prefix = tuple(self._encoded([prefix])[0]) if prefix else ()
+        self._prefix = tuple(subwords.outputs.encode_one(prefix).tolist()) if prefix else ()
         self._spellers: dict[bool, Speller] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[Result]:
@@ -122,7 +122,7 @@ class Translator:
     def _speller(self, direction: Direction) -> Speller:
         without_spaces = direction.without_spaces
         if without_spaces not in self._spellers:
-            self._spellers[without_spaces] = Speller(self._subwords, without_spaces=without_spaces)
+            self._spellers[without_spaces] = Speller(self._subwords.outputs, without_spaces=without_spaces)
         return self._spellers[without_spaces]
 
     # --- reading -------------------------------------------------------------------------------------------

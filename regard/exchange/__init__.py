@@ -1,1 +1,1 @@
-"""Other people's formats, in and out. This module imports nothing, and what is in it no torch."""
+"""Other people's formats, in and out. This module imports nothing, and what engines need of it no torch."""

@@ -22,13 +22,11 @@ from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2_file import Array, Quantisation, quantised, to_bytes
-from regard.text.subwords import Subwords
+from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
-EPSILON = 1e-5
-"""Of the norms: `regard.model.add_and_norm.EPSILON`, which cannot be imported without torch."""
-
-ACTIVATIONS = {"relu": 0, "swiglu": 2, "gelu": 3, "geglu": 3}
+UNKNOWN = "<unk>"
+ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "swish": 2, "swiglu": 2, "gelu": 3, "geglu": 3}
 """CTranslate2's numbers; of a gated form, what is done to the gate."""
 
 
@@ -78,7 +76,7 @@ def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos
     return {
         MODEL: to_bytes(quantised(variables, quantisation)),
         VOCABULARY: json.dumps(tokens).encode(),
-        SETTINGS: json.dumps(_settings(tokens, bos, eos), indent=2).encode(),
+        SETTINGS: json.dumps(_settings(config, tokens, bos, eos), indent=2).encode(),
     }
 
 
@@ -86,23 +84,25 @@ def _tokens(config: ModelConfig, subwords: bytes | None, bundle: Path) -> list[s
     """What each id is called, each by a name of its own."""
     if subwords is None:
         return [str(i) for i in range(config.vocab_size)]
-    vocabulary = Subwords(subwords)
+    vocabulary = read_vocabulary(subwords)
     if vocabulary.vocab_size != config.vocab_size:
         sizes = f"has {vocabulary.vocab_size} pieces, and the model {config.vocab_size}"
         raise BundleError(f"{SUBWORDS} {sizes}: they do not belong together", str(bundle))
-    return vocabulary.pieces(range(config.vocab_size))
+    pieces = vocabulary.pieces(range(config.vocab_size))
+    # Letters and bytes of a vocabulary from elsewhere may be spelt alike.
+    return pieces if len({*pieces}) == len(pieces) else [str(i) for i in range(config.vocab_size)]
 
 
-def _settings(tokens: list[str], bos: int, eos: int) -> dict[str, object]:
+def _settings(config: ModelConfig, tokens: list[str], bos: int, eos: int) -> dict[str, object]:
     return {
         "add_source_bos": False,
         "add_source_eos": True,
         "bos_token": tokens[bos],
         "decoder_start_token": tokens[bos],
         "eos_token": tokens[eos],
-        "layer_norm_epsilon": EPSILON,
+        "layer_norm_epsilon": config.norm_epsilon,
         "multi_query_attention": False,
-        "unk_token": tokens[0],
+        "unk_token": UNKNOWN if UNKNOWN in tokens else tokens[0],
     }
 
 
@@ -122,9 +122,14 @@ def variables_of(config: ModelConfig, weights: Weights) -> Variables:
     yield "encoder/multi_query_attention", np.array(0, np.int8)
     yield "decoder/embeddings/weight", outputs
     yield "decoder/projection/weight", outputs if shared else weights["output_probabilities.weight"]
+    if config.output_bias:
+        yield "decoder/projection/bias", weights["output_probabilities.bias"]
     yield from _positions(config, weights)
     for stack, n_layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         yield from _stack(config, stack)
+        if config.embedding_norm:
+            side = "input" if stack == "encoder" else "output"
+            yield from _norm(weights, f"{side}_norm", f"{stack}/layernorm_embedding")
         if config.norm_position == "pre":
             yield from _norm(weights, f"{stack}.norm", f"{stack}/layer_norm")
         for i in range(n_layers):

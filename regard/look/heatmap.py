@@ -53,7 +53,7 @@ def heatmaps_svg(
         rows: the tokens written, from the first to the last.
         columns: the tokens read.
         title: stands above the picture.
-        names: one for each head; else they are numbered from 1.
+        names: one for each head; else they are numbered from 0.
         note: what is seen, below the title.
 
     Raises:
@@ -61,7 +61,7 @@ def heatmaps_svg(
     """
     weights_HLM = np.asarray(weights, dtype=np.float64)
     heads = len(weights_HLM) if weights_HLM.ndim else 0
-    names = [f"head {head + 1}" for head in range(heads)] if names is None else list(names)
+    names = [f"head {head}" for head in range(heads)] if names is None else list(names)
     _check(weights_HLM, names, rows, columns)
     grid = Grid.of(names, rows, columns)
     most = round_up(float(weights_HLM.max()))

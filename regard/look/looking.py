@@ -26,7 +26,7 @@ from regard.model.language_model import LanguageModel
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -47,7 +47,7 @@ class Read:
 @torch.inference_mode()
 def look(
     model: Model,
-    subwords: Subwords,
+    subwords: Vocabulary,
     source: Text,
     target: Text | None = None,
     *,
@@ -77,7 +77,7 @@ def look(
     _check_model(model, subwords, target)
     bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
     interventions = tuple(interventions)
-    ids, answer = _ids(subwords, source), None if target is None else _ids(subwords, target)
+    ids, answer = _ids(subwords, source), None if target is None else _ids(subwords.outputs, target)
     observer = BeamRecording(lambda tokens: [*map(shown, subwords.pieces(tokens))])
     if isinstance(model, Transformer) and answer is None:
         check(interventions, model.config, len(ids) + 1, None)
@@ -103,12 +103,12 @@ def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | Non
             return model.decode(outputs)
         case Classifier():
             assert inputs is not None
-            return model.encode(inputs).index_select(0, inputs.boundaries.starts_B)
+            return model.label_head(model.encode(inputs).index_select(0, inputs.boundaries.starts_B))
         case other:
             assert_never(other)
 
 
-def _check_model(model: Model, subwords: Subwords, target: Text | None) -> None:
+def _check_model(model: Model, subwords: Vocabulary, target: Text | None) -> None:
     if model.training:
         raise RequestError("the model is in training, where dropout blurs what it does: call model.eval()")
     if model.config.vocab_size != subwords.vocab_size:
@@ -118,7 +118,7 @@ def _check_model(model: Model, subwords: Subwords, target: Text | None) -> None:
         raise RequestError("the encoder alone writes nothing: leave the target out")
 
 
-def _ids(subwords: Subwords, text: Text) -> tuple[int, ...]:
+def _ids(subwords: Vocabulary, text: Text) -> tuple[int, ...]:
     ids = subwords.encode_one(text) if isinstance(text, str) else text
     return tuple(int(i) for i in ids)
 
@@ -144,20 +144,22 @@ def _found(
 
 
 def _read(
-    model: Model, subwords: Subwords, ids: tuple[int, ...], answer: tuple[int, ...], bos: int, eos: int
+    model: Model, subwords: Vocabulary, ids: tuple[int, ...], answer: tuple[int, ...], bos: int, eos: int
 ) -> Read:
     match model:
         case Transformer():
             return Read(inputs=(*ids, eos), outputs=(bos, *answer), wanted=(*answer, eos))
         case LanguageModel():
-            return Read(outputs=(bos, *ids, *answer), wanted=(*ids, *answer))
+            begin = (bos,) if subwords.begins_texts or not ids else ()
+            read = (*begin, *ids, *answer)
+            return Read(outputs=read, wanted=read[1:])
         case Classifier():
-            return Read(inputs=(subwords.cls_id, *ids))
+            return Read(inputs=(subwords.cls_id, *ids, *subwords.closing))
         case other:
             assert_never(other)
 
 
-def _traced(model: Model, subwords: Subwords, read: Read, interventions: tuple[Intervention, ...]) -> Trace:
+def _traced(model: Model, subwords: Vocabulary, read: Read, interventions: tuple[Intervention, ...]) -> Trace:
     """One pass over what was read, recorded."""
     model = intervened(model, interventions)
     device, config = _device(model), model.config

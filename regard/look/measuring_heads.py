@@ -15,7 +15,7 @@ from regard.look.attended import attended
 from regard.look.tokens import Word, read_tokens
 from regard.look.word_links import Link, link_words
 from regard.model.transformer import Transformer
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 Pairs = Sequence[tuple[Sequence[int] | np.ndarray, ...]]
 Choice = tuple[Rows, tuple[Head, ...]]
@@ -50,7 +50,7 @@ class _Linked:
 
 def measure_heads(
     model: Transformer,
-    subwords: Subwords,
+    subwords: Vocabulary,
     held_out: Pairs,
     others: Pairs = (),
 ) -> AligningHeads:
@@ -90,7 +90,7 @@ def measure_heads(
     )
 
 
-def _read(subwords: Subwords, pairs: Pairs) -> list[_Pair]:
+def _read(subwords: Vocabulary, pairs: Pairs) -> list[_Pair]:
     """The pairs that are short enough, as the model reads them."""
     found = []
     for inputs, outputs in pairs:

@@ -25,8 +25,9 @@ def said(
 ) -> dict[str, Tensor]:
     """Candidates of every layer in every row, with their logits and what makes probabilities of them.
 
-    A layer's stream goes through the last norm and the output layer, as if no layer came after it; the last
-    layer's is what the model says. A classifier, which wants nothing, is taken to want its best label.
+    A layer's stream goes through the last norm, a label head and the output layer, as if no layer came after
+    it; the last layer's is what the model says. A classifier, which wants nothing, is taken to want its best
+    label.
     """
     states = torch.stack([*_streams(model, seen), states_ND])
     n_layers, n_rows, _ = states.shape
@@ -66,7 +67,7 @@ def _streams(model: Model, seen: Mapping[str, Tensor]) -> list[Tensor]:
     last = len(sublayers_of(model.config, name)) - 1
     streams = [seen[f"{name}.layers.{i}.add_and_norm.{last}.output"] for i in range(len(stack.layers) - 1)]
     if isinstance(model, Classifier):
-        streams = [each[:1] for each in streams]
+        return [model.label_head(stack.norm(each[:1])) for each in streams]
     return [stack.norm(each) for each in streams]
 
 

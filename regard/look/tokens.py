@@ -12,11 +12,14 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
-_SPECIAL = re.compile(r"</?s>|\[CLS\]|<2[^<>]+>")
+_SPECIAL = re.compile(
+    r"</?s>|\[CLS\]|<2[^<>]+>|"  # ours
+    r"\[(?:SEP|PAD|MASK)\]|<(?:pad|mask|\|endoftext\|)>|>>[^<>]+<<"  # of models from elsewhere
+)
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _UNKNOWN, _UNKNOWN_TEXT = "<unk>", " ⁇ "
 """What no text gives, though a model may write it; the text is SentencePiece's."""
@@ -100,7 +103,7 @@ class Tokens:
         return Tokens(values["text"], tuple(Token(**token) for token in values["tokens"]))
 
 
-def read_tokens(subwords: Subwords, ids: Sequence[int]) -> Tokens:
+def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
     """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
     pieces = subwords.pieces(ids)
     text, spans = "", []

@@ -104,12 +104,16 @@ class _Walker:
             side = f"{'input' if self.kind == 'encoder' else 'output'}_embedding"
             embedded = trace.arrays[f"{side}.embedded"][self.query]
             yield self.step("embedding", words.embedding(self.token, config), embedded)
+            x, said = embedded, words.unplaced(config)
             if f"{side}.positions" in trace.arrays:
                 position = trace.arrays[f"{side}.positions"][self.query]
                 yield self.step("position", words.position(self.called.place, config), position)
-                yield self.step("x", words.placed(self.token), self.stream_into(self.kind))
+                x, said = embedded + position, words.placed(self.token)
+            if config.embedding_norm:
+                yield self.step("x", said, x)
+                yield self.step("normed", words.normed(config), self.stream_into(self.kind))
             else:
-                yield self.step("x", words.unplaced(config), self.stream_into(self.kind))
+                yield self.step("x", said, self.stream_into(self.kind))
         yield from self.normed(self.kind)
 
     def attention(self) -> Iterator[Step]:

@@ -259,6 +259,8 @@ def feed_forward(token: str, config: ModelConfig) -> Words:
     hidden, latex = {
         "relu": ("max(0, x W₁ + b₁)", r"\max(0, x W_1 + b_1)"),
         "gelu": ("GELU(x W₁ + b₁)", r"\mathrm{GELU}(x W_1 + b_1)"),
+        "gelu-tanh": ("GELU(x W₁ + b₁)", r"\mathrm{GELU}(x W_1 + b_1)"),
+        "swish": ("SiLU(x W₁ + b₁)", r"\mathrm{SiLU}(x W_1 + b_1)"),
         "swiglu": ("SiLU(x W_g + b_g) ⊙ (x W₁ + b₁)", r"\mathrm{SiLU}(x W_g + b_g) \odot (x W_1 + b_1)"),
         "geglu": ("GELU(x W_g + b_g) ⊙ (x W₁ + b₁)", r"\mathrm{GELU}(x W_g + b_g) \odot (x W_1 + b_1)"),
     }[config.feed_forward]

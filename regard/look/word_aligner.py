@@ -12,13 +12,13 @@ from regard.look.alignment import shares_of_words, words_of
 from regard.look.attended import Ids, attended
 from regard.look.tokens import Tokens, Word, read_tokens
 from regard.model.transformer import Transformer
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 
 class WordAligner:
     """Aligns pairs in one pass over what is already written."""
 
-    def __init__(self, model: Transformer, subwords: Subwords, heads: AligningHeads) -> None:
+    def __init__(self, model: Transformer, subwords: Vocabulary, heads: AligningHeads) -> None:
         self._model, self._subwords, self._heads = model, subwords, heads
         self.about = described(heads)
 

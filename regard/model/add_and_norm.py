@@ -13,42 +13,42 @@ from regard.config import ModelConfig
 from regard.model.dropout import Dropout
 from regard.model.taps import tap
 
-EPSILON = 1e-5
-
 
 class LayerNorm(nn.Module):
     """Layer normalisation: mean 0 and variance 1 over d_model, then a gain and a bias."""
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
         super().__init__()
+        self.epsilon = epsilon
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
         weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
-        return F.layer_norm(x, weight.shape, weight, bias, EPSILON)
+        return F.layer_norm(x, weight.shape, weight, bias, self.epsilon)
 
 
 class RMSNorm(nn.Module):
     """Departure 2: divide by the root mean square, no mean and no bias."""
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
         super().__init__()
+        self.epsilon = epsilon
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
-        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), EPSILON)
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.epsilon)
 
 
 def make_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
     """The normalisation that the configuration names."""
     match config.norm:
         case "layer":
-            return LayerNorm(config.d_model)
+            return LayerNorm(config.d_model, config.norm_epsilon)
         case "rms":
-            return RMSNorm(config.d_model)
+            return RMSNorm(config.d_model, config.norm_epsilon)
         case other:
             assert_never(other)
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError
+from regard.model.add_and_norm import LayerNorm, RMSNorm, make_norm
 from regard.model.dropout import Dropout
 from regard.model.embedding import Embedding
 from regard.model.output_probabilities import OutputProbabilities
@@ -36,12 +37,18 @@ class Assembly(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def embed(
-        self, tokens: Packed, embedding: Embedding, positions: SinusoidalPositions | LearnedPositions | None
+        self,
+        tokens: Packed,
+        embedding: Embedding,
+        positions: SinusoidalPositions | LearnedPositions | None,
+        norm: LayerNorm | RMSNorm | None = None,
     ) -> Tensor:
         """Figure 1, below the stacks: embedding plus position, then dropout (5.4)."""
         x_ND: Tensor = embedding(tokens.ids_N)
         if positions is not None:
             x_ND = x_ND + positions(tokens.boundaries)
+        if norm is not None:
+            x_ND = norm(x_ND)
         return tap(embedding, "with_positions", self.dropout(x_ND.to(self.compute_dtype)))
 
     def new_embedding(self) -> Embedding:
@@ -49,9 +56,14 @@ class Assembly(nn.Module):
         config = self.config
         return Embedding(config.vocab_size, config.d_model, scaled=config.scale_embeddings)
 
+    def new_embedding_norm(self) -> LayerNorm | RMSNorm | None:
+        """Departure 7: a norm over the sum of embedding and position, where there is to be one."""
+        return make_norm(self.config) if self.config.embedding_norm else None
+
     def new_output(self, embedding: Embedding) -> OutputProbabilities:
         """The output layer over the vocabulary, sharing the embedding's weights when so configured (3.4)."""
-        output = OutputProbabilities(self.config.d_model, self.config.vocab_size, bias=False)
-        if self.config.shared_embeddings != "none":
+        config = self.config
+        output = OutputProbabilities(config.d_model, config.vocab_size, bias=config.output_bias)
+        if config.shared_embeddings != "none":
             output.weight = embedding.weight
         return output

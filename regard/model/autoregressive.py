@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ShapeError
+from regard.model.add_and_norm import LayerNorm, RMSNorm
 from regard.model.assembly import Assembly
 from regard.model.cache import Cache, KeysValues, room_for
 from regard.model.decoder import Decoder
@@ -24,8 +25,13 @@ class Autoregressive(Assembly):
 
     output_embedding: Embedding
     output_positions: SinusoidalPositions | LearnedPositions | None
+    output_norm: LayerNorm | RMSNorm | None
     decoder: Decoder
     output_probabilities: OutputProbabilities
+
+    def embed_outputs(self, outputs: Packed) -> Tensor:
+        """Figure 1, right, below the stack."""
+        return self.embed(outputs, self.output_embedding, self.output_positions, self.output_norm)
 
     def extend(self, outputs: Packed, cache: Cache) -> tuple[Tensor, Cache]:
         """Log-probabilities after each new token, given those in the cache, (N, V); and the new cache."""
@@ -41,7 +47,7 @@ class Autoregressive(Assembly):
         """The same, of tokens that were placed."""
         assert new.boundaries.n_positions is not None, "the cache places tokens by numbers that it knows"
         cache = cache.with_room(new.boundaries.n_positions)
-        x_ND = self.embed(new, self.output_embedding, self.output_positions)
+        x_ND = self.embed_outputs(new)
         states_ND, cache = self.decoder.extend(x_ND, cache, new.boundaries)
         return self.output_probabilities.log_probs(states_ND), cache
 
@@ -52,7 +58,7 @@ class Autoregressive(Assembly):
         tokens go to `slots.place_1`, which is for the caller to move on.
         """
         recall = slots.follow(parents_BW)
-        x_RD = self.embed(Packed(ids_R, recall.new), self.output_embedding, self.output_positions)
+        x_RD = self.embed_outputs(Packed(ids_R, recall.new))
         states_RD = self.decoder.look_back(x_RD, slots.own, slots.memory, recall)
         return self.output_probabilities.log_probs(states_RD)
 

@@ -10,6 +10,7 @@ Letters: `R` rows being decoded, `B` sources (each with R / B rows, its beams), 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,16 @@ BLOCK = 16
 def room_for(n_tokens: int, capacity: int) -> int:
     """Places to make for so many tokens."""
     return min(capacity, -(-n_tokens // BLOCK) * BLOCK)
+
+
+class Store(Protocol):
+    """Where a block of masked self-attention puts the keys and values of new tokens, and finds them all."""
+
+    def write(self, recall: Recall, k_NHK: Tensor, v_NHU: Tensor, /) -> None:
+        """Take in the keys and values of new tokens."""
+
+    def up_to(self, reach: int, /) -> KeysValues:
+        """All that is there, as far as the new tokens reach."""
 
 
 @dataclass(frozen=True, eq=False)

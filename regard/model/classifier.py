@@ -7,6 +7,7 @@ from torch import Tensor
 from regard.config import ModelConfig
 from regard.model.assembly import Assembly
 from regard.model.encoder import Encoder
+from regard.model.label_head import LabelHead
 from regard.model.masks import SameSequence
 from regard.model.output_probabilities import OutputProbabilities
 from regard.model.positional_encoding import make_positions
@@ -20,18 +21,24 @@ class Classifier(Assembly):
         super().__init__(config, "encoder")
         self.input_embedding = self.new_embedding()
         self.input_positions = make_positions(config)
+        self.input_norm = self.new_embedding_norm()
         self.encoder = Encoder(config)
+        self.label_head = LabelHead(config)
         self.output_probabilities = OutputProbabilities(config.d_model, config.n_labels, bias=True)
 
     def forward(self, inputs: Packed) -> Tensor:
         """Logits of the labels, (B, n_labels); every sequence starts with [CLS]."""
         first_BD = self.encode(inputs).index_select(0, inputs.boundaries.starts_B)
-        logits: Tensor = self.output_probabilities(first_BD)
+        logits: Tensor = self.output_probabilities(self.label_head(first_BD))
         return logits
+
+    def embed_inputs(self, inputs: Packed) -> Tensor:
+        """Figure 1, left, below the stack."""
+        return self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
 
     def encode(self, inputs: Packed) -> Tensor:
         """States of all tokens, (N, d_model)."""
-        x_ND = self.embed(inputs, self.input_embedding, self.input_positions)
+        x_ND = self.embed_inputs(inputs)
         within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
         states_ND: Tensor = self.encoder(x_ND, within)
         return states_ND

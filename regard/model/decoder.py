@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.errors import ShapeError
 from regard.model.add_and_norm import AddAndNorm, make_norm
-from regard.model.cache import Cache, KeysValues, Recall
+from regard.model.cache import Cache, KeysValues, Recall, Store
 from regard.model.feed_forward import FeedForward
 from regard.model.masks import SameSequence
 from regard.model.multi_head_attention import MultiHeadAttention
-from regard.model.slots import SlotKeysValues
 from regard.model.taps import tap
 from regard.packing import Boundaries
 
@@ -46,9 +45,7 @@ class DecoderLayer(nn.Module):
             x = self.add_and_norm[1](x, lambda y: of_memory(y, memory, may_attend_memory))
         return self.add_and_norm[-1](x, self.feed_forward)
 
-    def extend(
-        self, x_ND: Tensor, own: KeysValues | SlotKeysValues, memory: KeysValues | None, recall: Recall
-    ) -> Tensor:
+    def extend(self, x_ND: Tensor, own: Store, memory: KeysValues | None, recall: Recall) -> Tensor:
         """New tokens only, looking back through the cache."""
         of_self, of_memory = self.masked_multi_head_attention, self.multi_head_attention
         x_ND = self.add_and_norm[0](x_ND, lambda y: of_self.extend(y, own, recall))
@@ -80,11 +77,7 @@ class Decoder(nn.Module):
         return self.look_back(x_ND, cache.own, cache.memory, cache.recall(new)), cache.advanced(new)
 
     def look_back(
-        self,
-        x_ND: Tensor,
-        own: Sequence[KeysValues | SlotKeysValues],
-        memory: Sequence[KeysValues],
-        recall: Recall,
+        self, x_ND: Tensor, own: Sequence[Store], memory: Sequence[KeysValues], recall: Recall
     ) -> Tensor:
         """States of new tokens, from what is remembered of those before them and of the memory."""
         for i, layer in enumerate(self.layers):

@@ -37,6 +37,10 @@ class FeedForward(nn.Module):
                 return F.relu(self.widen(x))
             case "gelu":  # Departure 3
                 return F.gelu(self.widen(x))
+            case "gelu-tanh":  # Departure 3: GELU's first approximation, GPT-2's
+                return F.gelu(self.widen(x), approximate="tanh")
+            case "swish":  # Departure 3
+                return F.silu(self.widen(x))
             case "swiglu":  # Departure 4: a second map decides how much of each hidden unit passes
                 gate, hidden = side_by_side([self.gate, self.widen], x)
                 return F.silu(gate) * hidden

@@ -20,6 +20,7 @@ class LanguageModel(Autoregressive):
         super().__init__(config, "decoder")
         self.output_embedding = self.new_embedding()
         self.output_positions = make_positions(config)
+        self.output_norm = self.new_embedding_norm()
         self.decoder = Decoder(config, memory=False)
         self.output_probabilities = self.new_output(self.output_embedding)
 
@@ -30,7 +31,7 @@ class LanguageModel(Autoregressive):
 
     def decode(self, outputs: Packed) -> Tensor:
         """Tokens to the states behind the output layer's probabilities, (N, d_model)."""
-        x_ND = self.embed(outputs, self.output_embedding, self.output_positions)
+        x_ND = self.embed_outputs(outputs)
         so_far = SameSequence(outputs.boundaries, outputs.boundaries, causal=True)
         states_ND: Tensor = self.decoder(x_ND, None, so_far)
         return states_ND

@@ -14,14 +14,13 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig, SimilarityName
 from regard.errors import ConfigError, ShapeError
-from regard.model.cache import KeysValues, Recall
+from regard.model.cache import KeysValues, Recall, Store
 from regard.model.kernels import dense_attention, packed_attention
 from regard.model.linear import Linear, side_by_side
 from regard.model.masks import SameSequence
 from regard.model.positional_encoding import rotate
 from regard.model.scaled_dot_product_attention import check_may_attend, masked_softmax
 from regard.model.similarity import make_similarity
-from regard.model.slots import SlotKeysValues
 from regard.model.taps import is_recording, tap
 
 
@@ -89,7 +88,7 @@ class MultiHeadAttention(nn.Module):
         _, k_BSHK = self.similarity.prepare(k_BSHK, k_BSHK)
         return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
 
-    def extend(self, x_ND: Tensor, past: KeysValues | SlotKeysValues, recall: Recall) -> Tensor:
+    def extend(self, x_ND: Tensor, past: Store, recall: Recall) -> Tensor:
         """Attention of new tokens on themselves and on what came before, where their keys and values go."""
         q, k, v = self.w_q(x_ND), self.w_k(x_ND), self.w_v(x_ND)  # few tokens: to join the weights costs more
         q, k = self._turn(q, recall.new.positions_N), self._turn(k, recall.new.positions_N)
@@ -175,7 +174,7 @@ class MultiHeadAttention(nn.Module):
             raise ShapeError("memory", f"{x.shape[0]} sequences, as x has", keys.shape[0])
         elif may_attend is not None:
             check_may_attend(may_attend, torch.Size([x.shape[0], self.n_heads, x.shape[1], keys.shape[1]]))
-            if memory is None:
+            if memory is None and not torch.compiler.is_compiling():  # a graph cannot ask what is in a mask
                 _check_polarity(may_attend, x.shape[1])
 
 

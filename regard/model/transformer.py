@@ -38,11 +38,13 @@ class Transformer(Autoregressive):
         super().__init__(config, "encoder-decoder")
         self.input_embedding = self.new_embedding()
         self.input_positions = make_positions(config)
+        self.input_norm = self.new_embedding_norm()
         self.encoder = Encoder(config)
         self.output_embedding = self.new_embedding()
         if config.shared_embeddings == "three-way":
             self.output_embedding.weight = self.input_embedding.weight
         self.output_positions = make_positions(config)
+        self.output_norm = self.new_embedding_norm()
         self.decoder = Decoder(config)
         self.output_probabilities = self.new_output(self.output_embedding)
 
@@ -51,9 +53,13 @@ class Transformer(Autoregressive):
         logits_TV: Tensor = self.output_probabilities(self.decode(outputs, self.encode(inputs)))
         return logits_TV
 
+    def embed_inputs(self, inputs: Packed) -> Tensor:
+        """Figure 1, left, below the stack."""
+        return self.embed(inputs, self.input_embedding, self.input_positions, self.input_norm)
+
     def encode(self, inputs: Packed) -> Memory:
         """Inputs to memory."""
-        x_SD = self.embed(inputs, self.input_embedding, self.input_positions)
+        x_SD = self.embed_inputs(inputs)
         within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
         return Memory(self.encoder(x_SD, within), inputs.boundaries)
 
@@ -62,7 +68,7 @@ class Transformer(Autoregressive):
         own, of_memory = outputs.boundaries, memory.boundaries
         if own.lengths is not None and own.n_sequences != of_memory.n_sequences:
             raise ShapeError("outputs", f"one for each of {of_memory.n_sequences} inputs", own.n_sequences)
-        x_TD = self.embed(outputs, self.output_embedding, self.output_positions)
+        x_TD = self.embed_outputs(outputs)
         so_far = SameSequence(own, own, causal=True)
         source = SameSequence(own, of_memory, causal=False)
         states_TD: Tensor = self.decoder(x_TD, memory.states_SD, so_far, source)

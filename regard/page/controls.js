@@ -57,7 +57,7 @@ export function stepper(name, id, value, count, set) {
     { class: "stepper", role: "group", "aria-label": name },
     h("span", { class: "stepper-name" }, name),
     button("−", -1),
-    h("output", {}, `${value + 1}`, h("span", { class: "soft" }, ` / ${count}`)),
+    h("output", {}, `${value}`, h("span", { class: "soft" }, ` (0–${count - 1})`)),
     button("+", 1),
   );
 }

@@ -1,8 +1,9 @@
 // What translates as one types, made once: what is being written must survive every redraw of the page.
 
-import { Refused, connection } from "./asking.js";
+import { connection } from "./asking.js";
 import { h } from "./dom.js";
 import { fixed, percent } from "./number.js";
+import { saidOf } from "./question.js";
 import { ANEW } from "./store.js";
 import { cut, pieces, sureness } from "./words_said.js";
 
@@ -81,7 +82,7 @@ export class Desk {
       this.typed();
     });
     this.copy.addEventListener("click", () => this.copied());
-    this.inside.addEventListener("click", () => void this.look());
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
     this.output.addEventListener("keydown", (event) => this.walked(event));
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
@@ -164,17 +165,16 @@ export class Desk {
     const { t } = /** @type {Context} */ (this.context);
     this.output.removeAttribute("aria-busy");
     this.asked = "";
-    const busy = problem instanceof Refused && [429, 503].includes(problem.status);
-    const seconds = busy ? Math.max(1, Math.ceil(problem.after ?? 1)) : 0;
-    const lost = problem instanceof TypeError;
+    const { busy, told } = saidOf(problem, t);
     this.status.className = "status problem";
-    this.status.textContent = busy ? t("busy", { seconds }) : lost ? t("lost") : problem.message;
-    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * seconds);
+    this.status.textContent = told;
+    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * busy);
   }
 
   show() {
-    const { t, tip, store } = /** @type {Context} */ (this.context);
+    const { t, tip, store, live } = /** @type {Context} */ (this.context);
     const { answer } = this;
+    live.shown = answer && { of: this.asked, text: answer.text };
     this.lit = -1;
     this.mirror.replaceChildren();
     this.output.replaceChildren(
@@ -205,17 +205,6 @@ export class Desk {
     );
     this.body.classList.toggle("has-others", others.length > 0);
     tip.hide();
-  }
-
-  /** Look at what is shown here; where the search that is looked at finds another, this one is given. */
-  async look() {
-    const { live, store } = /** @type {Context} */ (this.context);
-    const { text } = this.answer;
-    this.inside.setAttribute("aria-busy", "true");
-    const opened = await live.trace(store.state).catch(() => null);
-    this.inside.removeAttribute("aria-busy");
-    const other = opened && opened.about.outputs.text.trim() !== text.trim();
-    store.set({ screen: "map", ...(other ? { target: text } : {}) });
   }
 
   /** @param {any} answer */

@@ -33,7 +33,7 @@ function shownOf({ kind, state, store, t }, { inputs, outputs, shares }) {
 /** How much was taken from each word. @param {Context} context @param {Alignment} aligned */
 function coverageOf({ t }, { inputs, coverage, untouched, heads, measured }) {
   const most = Math.max(1, ...coverage);
-  const named = heads.map(([layer, head]) => `${layer + 1}.${head + 1}`).join(", ");
+  const named = heads.map(([layer, head]) => `${layer}.${head}`).join(", ");
   const tag = () => h("span", { class: "tag" }, t("alignment.untouched"));
   const words = inputs.map(({ text }, i) =>
     h(
@@ -58,6 +58,7 @@ function coverageOf({ t }, { inputs, coverage, untouched, heads, measured }) {
 export const alignment = {
   id: "alignment",
   sign: "⇄",
+  task: "translate",
   render: async (context) => {
     const { source, state, store, t } = context;
     const aligned = await source.alignment();

@@ -53,7 +53,7 @@ async function column(context, { source, about }) {
     pick: (query) => store.set({ query }),
     say: (query, key) =>
       `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
-    told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer + 1}, ${t("head.number")} ${state.head + 1}`,
+    told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
   });
 }
 
@@ -91,7 +91,7 @@ async function apart({ state, store, t, theme }, one, other) {
         return h(
           "tr",
           {},
-          h("th", { scope: "row" }, `${t(`kind.${kind.kind}`)} · ${t("layer")} ${layer + 1}`),
+          h("th", { scope: "row" }, `${t(`kind.${kind.kind}`)} · ${t("layer")} ${layer}`),
           cells,
         );
       }),
@@ -160,6 +160,7 @@ function heading({ t }, title, { about }, before) {
 export const compare = {
   id: "compare",
   sign: "◧",
+  task: "translate",
   render: async (context) => {
     const { about, source, state, t } = context;
     const one = { source, about };

@@ -112,7 +112,7 @@ export const head = {
       threshold: state.threshold,
       say,
       pick: (query, key) => store.set({ query: Math.max(0, query), key }),
-      told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer + 1}, ${t("head.number")} ${number + 1}`,
+      told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${number}`,
     };
     const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[
       /** @type {"matrix"} */ (state.view)

@@ -35,7 +35,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
   const name = named(kind, layer, head);
   const isOff = state.off.split(",").includes(name);
   const colour = effect === undefined ? null : shade(effect, most, theme);
-  const place = `${t(`kind.${kind}`)} · ${t("layer")} ${layer + 1} · ${t("head.number")} ${head + 1}`;
+  const place = `${t(`kind.${kind}`)} · ${t("layer")} ${layer} · ${t("head.number")} ${head}`;
   const told = [
     place,
     t(isOff ? "off.is" : "off.on"),
@@ -105,7 +105,7 @@ function grid(context, effects) {
     const rows = Array.from({ length: layers }, (_, layer) => {
       const line = top + (layers - 1 - layer) * (CELL + GAP);
       return [
-        label(`${t("layer")} ${layer + 1}`, LEFT - 8, line + CELL / 2, {
+        label(`${t("layer")} ${layer}`, LEFT - 8, line + CELL / 2, {
           "text-anchor": "end",
           "font-size": 12,
           fill: palette.soft,
@@ -181,6 +181,7 @@ function results(context, answer) {
 export const headsOff = {
   id: "off",
   sign: "⊘",
+  task: "translate",
   render: async (context) => {
     const { about, live, state, store, t } = context;
     const lists = off(state.off).filter(({ kind, layer, head }) =>
@@ -225,7 +226,7 @@ export const headsOff = {
             head: [t("kind"), t("layer"), t("head.number"), t("off.change")],
             rows: Object.entries(effects).flatMap(([kind, layers]) =>
               layers.flatMap((heads, layer) =>
-                heads.map((effect, head) => [t(`kind.${kind}.title`), layer + 1, head + 1, fixed(effect, 3)]),
+                heads.map((effect, head) => [t(`kind.${kind}.title`), layer, head, fixed(effect, 3)]),
               ),
             ),
           }

@@ -51,7 +51,7 @@ function gathered({ source, about }) {
 /** @param {Context} context @param {Head} shown */
 function thumb({ state, store, theme, t, tip }, { kind, layer, head, matrix, role }) {
   const here = kind.kind === state.kind && layer === state.layer && head === state.head;
-  const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer + 1}`, `${t("head.number")} ${head + 1}`];
+  const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer}`, `${t("head.number")} ${head}`];
   const told = [...place, ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : [])].join(" · ");
   const canvas = thumbnail(matrix, furthest(matrix.data), theme);
   canvas.setAttribute("aria-hidden", "true");
@@ -89,7 +89,7 @@ function drawn({ theme, palette, t, about }, all) {
     const rows = layers.map((heads, layer) => {
       const y = 40 + tall - (layer + 1) * (size + 10);
       return [
-        label(String(layer + 1), x - 10, y + size / 2, { "text-anchor": "end", fill: palette.soft }),
+        label(String(layer), x - 10, y + size / 2, { "text-anchor": "end", fill: palette.soft }),
         ...heads.map(({ matrix }, head) =>
           s("image", {
             href: thumbnail(matrix, furthest(matrix.data), theme).toDataURL(),
@@ -136,7 +136,7 @@ export const map = {
             h(
               "div",
               { class: "layer" },
-              h("span", { class: "layer-name soft" }, `${t("layer")} ${layer + 1}`),
+              h("span", { class: "layer-name soft" }, `${t("layer")} ${layer}`),
               h(
                 "div",
                 { class: "heads", style: { "--heads": about.sizes.n_heads } },
@@ -151,8 +151,8 @@ export const map = {
       .flat(2)
       .map(({ kind, layer, head, role }) => [
         t(`kind.${kind.kind}`),
-        layer + 1,
-        head + 1,
+        layer,
+        head,
         role ? t(`role.${role.role}`) : "–",
         role ? percent(role.share) : "",
       ]);

@@ -97,8 +97,8 @@ function table(step, t) {
   const line = (/** @type {any} */ value) => (Array.isArray(value) ? value.map(short) : [short(value)]);
   return {
     caption: t(`walk.${step.name}`),
-    head: ["", ...line(listed[0]).map((_, i) => String(i + 1))],
-    rows: listed.map((value, i) => [rows[i] ?? i + 1, ...line(value)]),
+    head: ["", ...line(listed[0]).map((_, i) => String(i))],
+    rows: listed.map((value, i) => [rows[i] ?? i, ...line(value)]),
   };
 }
 

@@ -46,7 +46,7 @@ export function bars({ palette, tip }, { values, name, wide = false }) {
     const look = { "text-anchor": "middle", fill: palette.ink, ...TABULAR };
     return [
       s("rect", { ...box, fill, rx: wide ? 0 : 2 }),
-      telling(field, tip, `${name}[${i + 1}] = ${short(value)}`),
+      telling(field, tip, `${name}[${i}] = ${short(value)}`),
       !wide && label(short(value), x + slot / 2, top + tall + 12, look),
     ];
   });
@@ -126,7 +126,7 @@ function cells({ theme, tip }, { text, values, most, tall }) {
       telling(
         s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }),
         tip,
-        `${text}[${i + 1}] = ${short(value)}`,
+        `${text}[${i}] = ${short(value)}`,
       ),
       roomy && label(short(value), box.x + cell / 2 - 1, tall / 2 + 0.5, { ...look, fill: on(colour) }),
     ];

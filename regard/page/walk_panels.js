@@ -146,7 +146,7 @@ function joined(context, { steps, index }) {
   const heads = Array.from({ length: n_heads }, (_, head) => head);
   return [
     heat(context, {
-      rows: heads.map((head) => `${t("head.number")} ${head + 1}`),
+      rows: heads.map((head) => `${t("head.number")} ${head}`),
       values: heads.map((head) => steps[index].values.slice(head * d_v, (head + 1) * d_v)),
       selected: state.head,
       wide: Boolean(state.wide),

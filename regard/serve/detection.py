@@ -46,6 +46,8 @@ _SCRIPTS = {
     "ETHIOPIC": "am ti",
     "KHMER": "km",
 }
+_CODES = {script: frozenset(codes.split()) for script, codes in _SCRIPTS.items()}
+_NOT_LATIN = frozenset().union(*_CODES.values())
 _KANA = ("HIRAGANA", "KATAKANA")
 _DENSE = ("CJK", "HANGUL", *_KANA)
 
@@ -128,12 +130,10 @@ def _scripts(text: str) -> Counter[str]:
 def _share(code: str, scripts: Counter[str]) -> float:
     """How much of a text may be in this language."""
     code = code.split("-")[0]
-    found = sum(count for script, count in scripts.items() if code in _SCRIPTS.get(script, "").split())
+    found = sum(count for script, count in scripts.items() if code in _CODES.get(script, ()))
     if code == "ja" and not any(scripts[kana] for kana in _KANA):
         return 0.9 * found  # Chinese characters alone are Chinese, as long as that is in question
-    if any(code in codes.split() for codes in _SCRIPTS.values()):
-        return found
-    return scripts["LATIN"]
+    return found if code in _NOT_LATIN else scripts["LATIN"]
 
 
 def _hits(text: str, languages: Iterable[str]) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """One scheduler a model: what many clients ask at once is run in batches, on all the lanes of its engine.
 
-A lane that is free takes what waits at once, and no more than its engine likes as one batch. Where other
-lanes are at work, a batch that is not full waits a moment for more: those who were just answered ask again.
+A lane that is free takes what waits at once, and no more than its engine likes as one batch; where other
+lanes are free too, no more than its share. While others are at work, a batch that is not full waits a moment
+for more: those who were just answered ask again.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ class Scheduler:
         self._engines, self._hear = engines, hear
         self._room = engines.first.room
         self._waiting = Waiting()
-        self._busy, self._closed = 0, False
+        self._busy, self._taken, self._closed = 0, 0.0, False
         self._change = threading.Condition()
-        lanes = engines.first.lanes
-        self._lanes = [threading.Thread(target=self._run, daemon=True, name="lane") for _ in range(lanes)]
+        self._n_lanes = engines.first.lanes
+        self._lanes = [
+            threading.Thread(target=self._run, daemon=True, name="lane") for _ in range(self._n_lanes)
+        ]
         for lane in self._lanes:
             lane.start()
 
@@ -107,14 +110,23 @@ class Scheduler:
                     self._change.wait()
                     continue
                 room = self._room(first.task.search)
-                moment = first.arrived + LINGER - time.monotonic()
-                if self._busy and self._waiting.tokens < room and moment > 0 and not self._closed:
+                if (moment := self._moment(first, room)) > 0:
                     self._change.wait(moment)
                     continue
+                if (free := self._n_lanes - self._busy) > 1:
+                    room = min(room, -(-self._waiting.tokens // free))
                 batch = self._waiting.take(first, room)
                 self._busy += 1
+                self._taken = time.monotonic()
                 self._change.notify_all()
                 return batch
+
+    def _moment(self, first: Item, room: int) -> float:
+        """Seconds for which a batch should wait for more."""
+        left_by_another_lane = first.arrived <= self._taken
+        if not self._busy or left_by_another_lane or self._closed or self._waiting.tokens >= room:
+            return 0.0
+        return first.arrived + LINGER - time.monotonic()
 
     def _answer(self, engines: Engines, batch: list[Item]) -> None:
         started, lengths = time.monotonic(), [item.task.length for item in batch]

@@ -46,7 +46,9 @@ class TranslateAsked(Asked):
     min_p: float = Field(0.0, ge=0, le=1)
     seed: int = Field(1, ge=0, lt=2**63)
     stream: bool = Field(
-        False, description="Answer by server-sent events as tokens are found: greedy, or drawn."
+        False,
+        description="Answer by server-sent events as tokens are found: greedy, or drawn. "
+        "With a beam, `revise` tells the whole text where the search finds another.",
     )
 
     def texts(self) -> list[str]:
@@ -193,6 +195,12 @@ class ClassifyAsked(Asked):
     text: Texts
     too_long: Literal["error", "cut"] = Field(
         "error", description="A text that is too long is an error, or its beginning is read."
+    )
+    threshold: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="Where a text may have several labels, it gets those that are so probable.",
     )
 
 

@@ -1,4 +1,8 @@
-"""Traces that are kept for a while, so that a page can ask for one head after another."""
+"""Traces that are kept for a while, so that a page can ask for one head after another.
+
+Each is kept as one block of bytes. As it is, a trace has a third more in small objects than in its arrays; in
+one block it takes what it counts for, and leaves no holes behind.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from regard.look.trace import Trace
 from regard.serve.refusals import not_found, too_large
@@ -20,11 +23,14 @@ class Kept:
 
     id: str
     model: str
-    trace: Trace
-    about: dict[str, Any]
-    """What is told of it."""
+    packed: bytes
     expires: float
     """In seconds of the clock."""
+
+    @property
+    def trace(self) -> Trace:
+        """The trace itself, as it was."""
+        return Trace.from_bytes(self.packed)
 
 
 class Traces:
@@ -35,15 +41,16 @@ class Traces:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, model: str, trace: Trace, about: dict[str, Any]) -> Kept:
+    def keep(self, model: str, trace: Trace) -> Kept:
         """Keep a trace, and let go of others where there is no room.
 
         Raises:
             Refusal: it takes more than all traces together may.
         """
-        if trace.nbytes > self._most:
-            raise too_large(f"The trace has {trace.nbytes:,} bytes, and {self._most:,} are kept at most.")
-        kept = Kept(secrets.token_hex(12), model, trace, about, self._clock() + self._seconds)
+        packed = trace.to_bytes()
+        if len(packed) > self._most:
+            raise too_large(f"The trace has {len(packed):,} bytes, and {self._most:,} are kept at most.")
+        kept = Kept(secrets.token_hex(12), model, packed, self._clock() + self._seconds)
         with self._lock:
             self._kept[kept.id] = kept
             self._sweep()
@@ -91,4 +98,4 @@ class Traces:
             del self._kept[first.id]
 
     def _total(self) -> int:
-        return sum(kept.trace.nbytes for kept in self._kept.values())
+        return sum(len(kept.packed) for kept in self._kept.values())

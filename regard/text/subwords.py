@@ -14,19 +14,19 @@ padding.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from regard.errors import BundleError, RequestError, ShapeError
+from regard.errors import BundleError, RequestError
 from regard.text.learning import CLS, learn_subwords, tag
 from regard.text.normalisation import composed
+from regard.text.vocabulary import Vocabulary
 
 __all__ = ["Subwords", "learn_subwords"]
 
 
-class Subwords:
+class Subwords(Vocabulary):
     """A learned vocabulary: texts to ids and back. May be used by several threads at once."""
 
     def __init__(self, model: bytes) -> None:
@@ -43,22 +43,9 @@ class Subwords:
         except (RuntimeError, OSError) as error:
             raise BundleError(problem) from error
         self.model = bytes(model)
-        """The model as it is saved."""
         self.vocab_size: int = self._processor.vocab_size()
         self.bos_id: int = self._processor.bos_id()
         self.eos_id: int = self._processor.eos_id()
-
-    def __repr__(self) -> str:
-        return f"Subwords(vocab_size={self.vocab_size})"
-
-    def __reduce__(self) -> tuple[type[Subwords], tuple[bytes]]:
-        # To another process it travels as its bytes.
-        return Subwords, (self.model,)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The smallest type that holds every id."""
-        return np.dtype(np.uint16 if self.vocab_size <= 1 << 16 else np.int32)
 
     @property
     def cls_id(self) -> int:
@@ -109,12 +96,6 @@ class Subwords:
             ShapeError: an id is not in the vocabulary.
         """
         return [self._processor.id_to_piece(i) for i in self._checked(ids)]
-
-    def _checked(self, ids: Sequence[int] | np.ndarray) -> list[int]:
-        numbers = [int(i) for i in ids]
-        if wrong := [i for i in numbers if not 0 <= i < self.vocab_size]:
-            raise ShapeError("ids", f"numbers from 0 to {self.vocab_size - 1}", wrong[0])
-        return numbers
 
     def _is_control(self, i: int) -> bool:
         return bool(self._processor.is_control(i))

@@ -19,7 +19,7 @@ from regard.engine.generation import Generation
 from regard.engine.generator import Generator
 from regard.evaluate.perplexity import Perplexity
 from regard.model.language_model import LanguageModel
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 from regard.train.loop import Run
 from regard.train.preparation import Tell
 from regard.train.starting import Start
@@ -82,7 +82,7 @@ class GeneratorRun(TaskRun):
 class ContinuedText:
     """The beginning of the same held-out text, continued at each validation."""
 
-    def __init__(self, valid: Store, subwords: Subwords) -> None:
+    def __init__(self, valid: Store, subwords: Vocabulary) -> None:
         self.subwords = subwords
         longest = int(np.argmax(valid.lengths(0, np.arange(len(valid)))))
         ids = valid[longest][0].tolist()

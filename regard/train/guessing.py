@@ -49,7 +49,11 @@ class GuessingObjective(nn.Module):
         output = self.model.output_probabilities
         counted_T = torch.full_like(places_T, batch.n_targets > 0, dtype=torch.bool)
         loss = label_smoothed_cross_entropy(
-            states_ND[places_T], output.weight, ids_N[places_T], bias_V=output.bias, counted_N=counted_T
+            self.model.label_head(states_ND[places_T]),
+            output.weight,
+            ids_N[places_T],
+            bias_V=output.bias,
+            counted_N=counted_T,
         )
         return loss.smoothed.clone(), torch.stack([part.detach() for part in loss])
 

@@ -52,7 +52,8 @@ class Learner:
         if start is not None:
             start.give(self.model)
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
-        compiled = world.device.type == "cuda" and not sharded and lesson.compiles
+        on_gpu = world.device.type == "cuda"
+        compiled = training.compile and on_gpu and not sharded and lesson.compiles
         self.objective = lesson.objective(self.model, training.label_smoothing, compiled=compiled).train()
         self.compiled = compiled
         """Whether steps want batches of fixed size."""

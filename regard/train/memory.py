@@ -19,7 +19,7 @@ SPARE = 0.8
 """Share of the free memory that a step may plan with."""
 SLACK = 1.2
 """On top of what was counted: kinds of attention and of norm that keep somewhat more."""
-WIDTHS = {"relu": 1, "gelu": 2, "swiglu": 4, "geglu": 4}
+WIDTHS = {"relu": 1, "gelu": 2, "gelu-tanh": 2, "swish": 2, "swiglu": 4, "geglu": 4}
 """Widened states that each feed forward keeps: before, between and after its maps and its activation."""
 
 

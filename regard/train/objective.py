@@ -46,9 +46,11 @@ class Objective(nn.Module):
         self, packs: Sequence[Packed], targets_T: Tensor, counted_T: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         states_TD = self._states(*packs)
-        weight_VD = self.model.output_probabilities.weight
+        output = self.model.output_probabilities
         smoothing = self.smoothing if self.training else 0.0
-        loss = label_smoothed_cross_entropy(states_TD, weight_VD, targets_T, smoothing, counted_N=counted_T)
+        loss = label_smoothed_cross_entropy(
+            states_TD, output.weight, targets_T, smoothing, bias_V=output.bias, counted_N=counted_T
+        )
         # torch 2.11 loses the gradient of a compiled function whose other outputs are not differentiable.
         # Sharded modules warn where they return a view, and the loss is one.
         return loss.smoothed.clone(), torch.stack([part.detach() for part in loss])

@@ -29,8 +29,10 @@ from regard.data.store import Example, Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
 from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")
@@ -82,7 +84,7 @@ class Prepared:
     """Data that is ready to be trained on, and to be tested with."""
 
     data: PairsData
-    subwords: Subwords
+    subwords: Vocabulary
     test: list[Row]
 
 
@@ -110,7 +112,7 @@ def prepared_pairs(folder: Path) -> Prepared:
     if stored is None:
         raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
     train, valid = stored
-    subwords = Subwords((folder / SUBWORDS).read_bytes())
+    subwords = read_vocabulary((folder / SUBWORDS).read_bytes())
     with (folder / TEST).open(encoding="utf-8") as lines:
         test = [tuple(json.loads(line)) for line in lines]
     bos, eos = subwords.bos_id, subwords.eos_id
@@ -148,7 +150,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
             coverage=source.data.character_coverage,
             seed=source.seed,
         )
-    subwords = Subwords(model)
+    subwords = read_vocabulary(model)
     (folder / SUBWORDS).write_bytes(model)
     # One is for the token that ends a sequence, or starts it; one for a tag.
     room = source.max_tokens - (2 if tags else 1)
@@ -167,7 +169,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     )
     tell("encoding")
     rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
-    encode = each_side(subwords.encode, subwords.encode)
+    encode = each_side(subwords.encode, subwords.outputs.encode)
     threads = min(4, os.cpu_count() or 1)
     encoded: Iterator[Example] = encode_in_threads(rows, encode, threads=threads)
     held_out: Iterable[Example] = encode(valid)
@@ -229,10 +231,11 @@ class Cutting:
 
 
 def _fitting(
-    rows: list[Row], name: str, subwords: Subwords, room: int, tell: Tell, cut: Cutting | None
+    rows: list[Row], name: str, subwords: Vocabulary, room: int, tell: Tell, cut: Cutting | None
 ) -> list[Row]:
     """The rows of a held-out set that a model can take, cut or whole; how many it cannot is said."""
-    sizes = [[len(ids) for ids in subwords.encode(list(row))] for row in rows]
+    sides = (subwords, subwords.outputs)
+    sizes = [[len(side.encode_one(text)) for side, text in zip(sides, row, strict=True)] for row in rows]
     limited = slice(0 if cut is None else 1, None)
     fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size[limited]) <= room]
     if len(fit) < len(rows):

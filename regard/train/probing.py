@@ -10,7 +10,7 @@ from regard.data.store import Store
 from regard.look.looking import look
 from regard.look.probes import Probe, probe_file, probe_files, write_probes
 from regard.model.transformer import Transformer
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 LENGTH = 14
 """Tokens that a probed sentence has on either side, about: enough to see something, and little to store."""
@@ -23,7 +23,7 @@ KEPT = 128
 class Probing:
     """Stores probes in the folder of a run."""
 
-    def __init__(self, run: Path, valid: Store, subwords: Subwords, *, sentences: int, every: int) -> None:
+    def __init__(self, run: Path, valid: Store, subwords: Vocabulary, *, sentences: int, every: int) -> None:
         """`every` is the number of steps between two validations."""
         self.run, self.subwords, self.every = run, subwords, every
         places = np.arange(len(valid))

@@ -8,14 +8,14 @@ from regard.config import DecodingConfig
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.model.transformer import Transformer
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """Tokens that are decoded together: a GPU wants many."""
 
 
 def translate(
-    model: Transformer, subwords: Subwords, inputs: Sequence[tuple[int, ...]], decoding: DecodingConfig
+    model: Transformer, subwords: Vocabulary, inputs: Sequence[tuple[int, ...]], decoding: DecodingConfig
 ) -> list[str]:
     """Translations of inputs in tokens, in their order, made where the model is."""
     device = model.output_probabilities.weight.device

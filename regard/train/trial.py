@@ -13,7 +13,7 @@ from regard.config import DecodingConfig, TaskConfig
 from regard.data.store import Store
 from regard.evaluate.translation import score_translations
 from regard.model.transformer import Transformer
-from regard.text.subwords import Subwords
+from regard.text.vocabulary import Vocabulary
 from regard.train.testing import translate
 
 SENTENCES = 100
@@ -25,7 +25,9 @@ SHOWN_LENGTH = 14
 class Trial:
     """The same sentences of the validation set, each time."""
 
-    def __init__(self, valid: Store, subwords: Subwords, task: TaskConfig, decoding: DecodingConfig) -> None:
+    def __init__(
+        self, valid: Store, subwords: Vocabulary, task: TaskConfig, decoding: DecodingConfig
+    ) -> None:
         self.subwords = subwords
         self.decoding = replace(decoding, beam_size=1)
         self.languages = [target for _, target in task.directions]

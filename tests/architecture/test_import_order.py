@@ -10,7 +10,7 @@ from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
     {"errors", "version", "allocator", "durable", "page"},
-    {"config"},
+    {"config", "bundled"},
     {"packing", "text"},
     {"model", "loss"},
     {"data", "bundle", "decode"},
@@ -18,7 +18,9 @@ LADDER = [
     {"engine"},
     {"look", "evaluate"},
     {"loaded"},
-    {"train", "serve"},
+    {"train"},
+    {"experiments"},
+    {"serve", "doctor"},
     {"scale"},
     {"cli"},
 ]

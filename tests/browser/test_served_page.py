@@ -12,6 +12,7 @@ import pytest
 
 import regard
 from regard.config import TaskConfig
+from regard.experiments.shelf import seen
 from regard.look.interventions import HeadOff, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
@@ -26,7 +27,7 @@ from tests.serve.running import Gated, gated_catalogue, running
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "off", "compare", "positions", "training", "api",
+    "off", "compare", "positions", "training", "experiments", "api",
 ]  # fmt: skip
 SOURCE = talking.PAIRS["train"][0][0]
 OTHER = talking.PAIRS["train"][1][0]
@@ -136,6 +137,32 @@ def test_looking_inside_shows_the_trace_and_the_address_brings_it_back(opened, s
     again = opened(address)
     until(again, "document.querySelector('.table')")
     assert again.locator("main").inner_text() == text
+
+
+def test_whoever_comes_from_a_translation_looks_at_that_one(opened, folder, model):
+    """By whatever click; here the engine echoes, and so finds another than the search that is looked at."""
+    engine = Gated()
+    engine.let_all()
+    catalogue = gated_catalogue(folder, model, engine)
+    with running(catalogue) as echoing:
+        tab = opened(at(echoing, lang="en"))
+        tab.fill("#text", SOURCE)
+        until(tab, f"document.querySelector('#output').textContent === {json.dumps(SOURCE)}")
+        drawn(tab, lambda: tab.click("#screen-steps"))
+        shown = tab.locator("[id^=outputs-]")
+        assert shown.all_inner_texts() == model.look(SOURCE, SOURCE).outputs.texts
+        drawn(tab, lambda: tab.click("#free"))
+        found = model.look(SOURCE, beam_size=4).outputs.texts
+        assert shown.all_inner_texts() == found
+        drawn(tab, lambda: tab.click("#screen-map"))
+        assert shown.all_inner_texts() == found  # as the reader chose
+    catalogue.close()
+
+
+def test_layers_and_heads_count_from_0_as_they_do_in_python(opened, server):
+    tab = opened(at(server, screen="head", text=SOURCE, kind="cross", layer=0, head=2, lang="en"))
+    assert tab.locator(".stepper output").all_inner_texts() == ["0 (0–0)", "2 (0–2)"]
+    assert "Layer 0, Head 2" in tab.locator("main svg.figure").first.get_attribute("aria-label")
 
 
 def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
@@ -327,6 +354,21 @@ def test_a_text_that_looks_like_a_script_is_only_shown(opened, server):
         until(tab, f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'")
         assert tab.evaluate("window.hurt") is None
         tab.close()
+
+
+def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
+    tab = opened(at(server, screen="experiments", lang="en"))
+    values = next(each for each in seen() if each["name"] == "values")
+    drawn(tab, lambda: tab.click("#choose-values"))
+    until(tab, "document.querySelector('#choose-values').ariaPressed === 'true'")
+    for language in ("en", "zh"):
+        assert tab.locator(".claim").inner_text() == values["claim"][language]
+        told = tab.locator(".verdict li span").all_inner_texts()
+        assert told == [each["seen"][language] for each in values["verdict"]]
+        drawn(tab, lambda: tab.click("#language"))
+    assert tab.locator(".experiment table").count() == len(values["tables"])
+    lines = sum(len(chart["lines"]) for chart in values["charts"])
+    assert tab.locator(".experiment .figure path").count() == lines
 
 
 def test_a_key_is_asked_for_and_kept(opened, catalogue, tmp_path):

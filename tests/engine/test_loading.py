@@ -1,5 +1,6 @@
 """A model folder is opened with the engine that was asked for, or the fastest that can do the work."""
 
+import gc
 import os
 import re
 import shutil
@@ -85,6 +86,16 @@ def test_what_cannot_be_loaded_is_refused(talkers, tmp_path, subwords):
 def test_a_device_that_is_not_there_is_refused(talkers):
     with pytest.raises(ConfigError, match="device = 'cuda:99' cannot be used"):
         regard.load(talkers[0], device="cuda:99").translate("三月")
+
+
+def test_a_stream_ends_when_ctranslate2_has_let_go_of_it(talkers):
+    """Else its thread may come back to an interpreter that is ending, and abort the process."""
+    model = regard.load(talkers[0], engine="ctranslate2", threads=1)
+    for _ in range(20):
+        assert "".join(model.stream("三月"))
+        next(pieces := model.stream("三月"))
+        pieces.close()
+        assert not any(type(each).__name__ == "_Callback" for each in gc.get_objects())
 
 
 def test_torch_is_not_imported_for_ctranslate2(talkers):

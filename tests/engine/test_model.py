@@ -50,6 +50,15 @@ def test_alone_together_in_any_order_or_as_they_come(talkers, sources, engine, m
         assert [result.score for result in results] == expected, name
 
 
+def test_one_text_does_not_cost_a_walk_through_the_vocabulary(echo, monkeypatch):
+    read, pieces = [], type(echo.subwords).pieces
+    monkeypatch.setattr(
+        type(echo.subwords), "pieces", lambda self, ids: (read.append(len(ids)), pieces(self, ids))[1]
+    )
+    assert echo.translate("a cat").text == "a cat"
+    assert sum(read) < 20 < echo.subwords.vocab_size
+
+
 def test_an_iterator_is_read_no_further_than_it_must_be(echo, monkeypatch):
     taken = count()
     endless = (f"text {next(taken)}" for _ in count())

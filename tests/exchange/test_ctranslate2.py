@@ -12,8 +12,7 @@ from regard.bundle.arrays import float32_weights
 from regard.config import ModelConfig
 from regard.config.checking import types_of
 from regard.errors import BundleError, ConfigError
-from regard.exchange.ctranslate2 import EPSILON, export_ctranslate2, inexpressible
-from regard.model import add_and_norm
+from regard.exchange.ctranslate2 import export_ctranslate2, inexpressible
 from regard.model.build import build
 from regard.text import Subwords, learn_subwords
 from tests.exchange.folders import BOS, EOS, SIZES, sequences, small_folder, torch_greedy, torch_scores
@@ -24,6 +23,8 @@ EXPRESSIBLE = {
     "RMSNorm": {"norm": "rms"},
     "pre-norm, RMSNorm": {"norm": "rms", "norm_position": "pre"},
     "GELU": {"feed_forward": "gelu"},
+    "GELU by tanh": {"feed_forward": "gelu-tanh"},
+    "Swish": {"feed_forward": "swish"},
     "SwiGLU": {"feed_forward": "swiglu"},
     "GeGLU": {"feed_forward": "geglu"},
     "learned positions": {"positions": "learned"},
@@ -35,6 +36,9 @@ EXPRESSIBLE = {
     "unshared": {"shared_embeddings": "none"},
     "embeddings as they are": {"scale_embeddings": False},
     "biases in attention": {"attention_bias": True},
+    "a bias at the output": {"output_bias": True},
+    "a norm on embeddings": {"embedding_norm": True},
+    "another epsilon": {"norm_epsilon": 1e-2},
     "other heads": {"d_k": 6, "d_v": 6},
     "other heads, rotary": {"d_k": 10, "d_v": 10, "positions": "rotary"},
     "a deep decoder": {"encoder_layers": 1, "decoder_layers": 3},
@@ -46,7 +50,7 @@ REFUSED = {
     "cosine": ({"similarity": "cosine"}, ['model.similarity = "cosine"']),
     "bilinear, rotary": ({"similarity": "bilinear", "positions": "rotary"}, ['model.positions = "rotary"']),
     "all": (
-        {"architecture": "encoder", "n_labels": 3, "d_v": 5, "similarity": "additive"},
+        {"architecture": "encoder", "n_labels": 3, "label_head": "tanh", "d_v": 5, "similarity": "additive"},
         ["model.architecture", "model.d_v = 5", 'model.similarity = "additive"'],
     ),
 }
@@ -92,10 +96,6 @@ def test_every_setting_of_a_model_was_thought_of():
     tried |= {name for changes, _ in REFUSED.values() for name in changes}
     assert set(types_of(ModelConfig)) - tried - set(SIZES) == {"dropout"}
     assert inexpressible(ModelConfig()) == []
-
-
-def test_norms_divide_by_the_same():
-    assert add_and_norm.EPSILON == EPSILON
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)

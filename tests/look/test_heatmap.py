@@ -78,7 +78,7 @@ def test_heads_share_one_scale():
         f"s{ONE_WAY.level(0.4, 0.5)}",
     ]
     assert "0.5" in texts(picture)
-    assert {"head 1", "head 2"} <= set(texts(picture))
+    assert {"head 0", "head 1"} <= set(texts(picture))
 
 
 def test_a_grid_has_few_empty_places():

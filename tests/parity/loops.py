@@ -153,7 +153,7 @@ def causal(length: int) -> np.ndarray:
 # The other parts of a layer (sections 3.1 and 3.3)
 
 
-def layer_norm(weights: Weights, prefix: str, x: np.ndarray) -> np.ndarray:
+def layer_norm(weights: Weights, prefix: str, x: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
     """Layer normalization (section 3.1): to mean 0 and variance 1 at every position, then weight and bias."""
     weight, bias = array(weights[f"{prefix}weight"]), array(weights[f"{prefix}bias"])
     y = np.zeros(np.shape(x))
@@ -161,24 +161,24 @@ def layer_norm(weights: Weights, prefix: str, x: np.ndarray) -> np.ndarray:
         mean = sum(row) / len(row)
         variance = sum((value - mean) ** 2 for value in row) / len(row)
         for d in range(len(row)):
-            y[position, d] = (row[d] - mean) / math.sqrt(variance + EPSILON) * weight[d] + bias[d]
+            y[position, d] = (row[d] - mean) / math.sqrt(variance + epsilon) * weight[d] + bias[d]
     return y
 
 
-def rms_norm(weights: Weights, prefix: str, x: np.ndarray) -> np.ndarray:
+def rms_norm(weights: Weights, prefix: str, x: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
     """Root mean square normalization: no mean taken away, no bias."""
     weight = array(weights[f"{prefix}weight"])
     y = np.zeros(np.shape(x))
     for position, row in enumerate(array(x)):
         mean_square = sum(value**2 for value in row) / len(row)
         for d in range(len(row)):
-            y[position, d] = row[d] / math.sqrt(mean_square + EPSILON) * weight[d]
+            y[position, d] = row[d] / math.sqrt(mean_square + epsilon) * weight[d]
     return y
 
 
 def norm(weights: Weights, config: Config, prefix: str, x: np.ndarray) -> np.ndarray:
     """The normalization that the configuration names."""
-    return {"layer": layer_norm, "rms": rms_norm}[config.norm](weights, prefix, x)
+    return {"layer": layer_norm, "rms": rms_norm}[config.norm](weights, prefix, x, config.norm_epsilon)
 
 
 def relu(x: float) -> float:
@@ -191,6 +191,11 @@ def gelu(x: float) -> float:
     return x * 0.5 * (1 + math.erf(x / math.sqrt(2)))
 
 
+def gelu_tanh(x: float) -> float:
+    """GELU's first approximation, by a tanh."""
+    return x * 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 def silu(x: float) -> float:
     """x times sigmoid(x), the sigmoid written as a tanh because that never overflows."""
     return x * 0.5 * (1 + math.tanh(x / 2))
@@ -198,7 +203,8 @@ def silu(x: float) -> float:
 
 def feed_forward(weights: Weights, prefix: str, x: np.ndarray, kind: str) -> np.ndarray:
     """Section 3.3, eq. (2): narrow(relu(widen(x))), or with gelu, or gated by a silu or gelu of gate(x)."""
-    activation = {"relu": relu, "gelu": gelu, "swiglu": silu, "geglu": gelu}[kind]
+    plain = {"relu": relu, "gelu": gelu, "gelu-tanh": gelu_tanh, "swish": silu}
+    activation = {**plain, "swiglu": silu, "geglu": gelu}[kind]
     gated = kind in ("swiglu", "geglu")
     wide = linear(weights, f"{prefix}widen", array(x))
     gate = linear(weights, f"{prefix}gate", array(x)) if gated else wide
@@ -273,6 +279,8 @@ def encoder(weights: Weights, config: Config, ids: Sequence[int]) -> np.ndarray:
     """The left half of Figure 1: ids to memory (S, D)."""
     x = embed(weights["input_embedding.weight"], ids, config.scale_embeddings)
     x = place(weights, config, "input_positions.weight", x)
+    if config.embedding_norm:
+        x = norm(weights, config, "input_norm.", x)
     for i in range(config.encoder_layers):
         x = encoder_layer(weights, config, f"encoder.layers.{i}.", x)
     return norm(weights, config, "encoder.norm.", x) if config.norm_position == "pre" else x
@@ -296,6 +304,8 @@ def decoder(weights: Weights, config: Config, memory: np.ndarray | None, ids: Se
     """The right half of Figure 1, below the last Linear: ids to (T, D); memory is None in a decoder alone."""
     x = embed(weights[decoder_table(config, memory is None)], ids, config.scale_embeddings)
     x = place(weights, config, "output_positions.weight", x)
+    if config.embedding_norm:
+        x = norm(weights, config, "output_norm.", x)
     for i in range(config.decoder_layers):
         x = decoder_layer(weights, config, f"decoder.layers.{i}.", memory, x)
     return norm(weights, config, "decoder.norm.", x) if config.norm_position == "pre" else x
@@ -364,8 +374,17 @@ def language_model_log_probs(weights: Weights, config: Config, ids: Sequence[int
 
 def classifier_log_probs(weights: Weights, config: Config, ids: Sequence[int]) -> np.ndarray:
     """An encoder alone, the first id being [CLS]: (n_labels,), read at that first position."""
-    first = encoder(weights, config, ids)[:1]
+    first = label_head(weights, config, encoder(weights, config, ids)[:1])
     return array(output_log_probs(weights, "output_probabilities.weight", first)[0])
+
+
+def label_head(weights: Weights, config: Config, x: np.ndarray) -> np.ndarray:
+    """What BERT puts before its output layers."""
+    if config.label_head == "none":
+        return x
+    activation = {"tanh": math.tanh, "gelu-norm": gelu}[config.label_head]
+    mapped = array([[activation(value) for value in row] for row in linear(weights, "label_head.map", x)])
+    return norm(weights, config, "label_head.norm.", mapped) if config.label_head == "gelu-norm" else mapped
 
 
 def label_smoothed_cross_entropy(log_probs: np.ndarray, targets: Sequence[int], smoothing: float) -> float:

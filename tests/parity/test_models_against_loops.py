@@ -21,7 +21,7 @@ from tests.parity.tolerances import ANGLES, assert_close
 SETTINGS = {
     "norm_position": ("post", "pre"),
     "norm": ("layer", "rms"),
-    "feed_forward": ("relu", "gelu", "swiglu", "geglu"),
+    "feed_forward": ("relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu"),
     "positions": ("sinusoidal", "learned", "rotary", "none"),
     "similarity": ("scaled-dot", "dot", "cosine", "additive", "bilinear"),
     "shared_embeddings": ("none", "two-way", "three-way"),
@@ -36,8 +36,14 @@ def rows_in_which_every_two_values_meet(settings: dict[str, tuple[str, ...]]) ->
     while missing:
         row = max(candidates, key=lambda row: len(missing.intersection(combinations(row, 2))))
         missing.difference_update(combinations(row, 2))
-        # Two switches more, in four turns.
-        yield dict(row) | {"scale_embeddings": n_rows % 2 == 0, "attention_bias": n_rows % 4 >= 2}
+        # A few switches more, in turns.
+        yield dict(row) | {
+            "scale_embeddings": n_rows % 2 == 0,
+            "attention_bias": n_rows % 4 >= 2,
+            "embedding_norm": n_rows % 3 == 0,
+            "output_bias": n_rows % 5 >= 3,
+            "norm_epsilon": (1e-5, 1e-2)[n_rows % 7 == 0],
+        }
         n_rows += 1
 
 
@@ -52,9 +58,9 @@ def precision(row: dict[str, object]) -> torch.dtype:
 def test_the_rows_hold_every_value_of_every_setting():
     for name, values in SETTINGS.items():
         assert {row[name] for row in ROWS} == set(values)
-    assert (
-        {True, False} == {row["scale_embeddings"] for row in ROWS} == {row["attention_bias"] for row in ROWS}
-    )
+    for name in ("scale_embeddings", "attention_bias", "embedding_norm", "output_bias"):
+        assert {row[name] for row in ROWS} == {True, False}
+    assert len({row["norm_epsilon"] for row in ROWS}) == 2
     assert len(ROWS) < 40
 
 
@@ -95,6 +101,16 @@ def test_a_classifier_gives_the_loops_log_probabilities(row):
     for ids, of_one in zip(inputs, log_probs, strict=True):
         expected = loops.classifier_log_probs(weights_of(model), config, ids)
         assert_close(of_one, expected, precision(row))
+
+
+@pytest.mark.parametrize("label_head", ["tanh", "gelu-norm"])
+def test_a_classifier_with_a_head_gives_the_loops_log_probabilities(label_head):
+    config = small_config(architecture="encoder", label_head=label_head, positions="learned")
+    model, inputs = small_model(config), random_ids(INPUT_LENGTHS)
+    with torch.no_grad():
+        log_probs = model(pack(inputs)).log_softmax(dim=-1)
+    for ids, of_one in zip(inputs, log_probs, strict=True):
+        assert_close(of_one, loops.classifier_log_probs(weights_of(model), config, ids), torch.float64)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])

@@ -162,19 +162,21 @@ def test_looking_has_limits(catalogue):
 
 def test_traces_that_nobody_looks_at_go(trace):
     now = 0.0
-    traces = Traces(3 * trace.nbytes, 10.0, clock=lambda: now)
-    first, second = (traces.keep("m", trace, {}).id for _ in range(2))
+    size = len(Traces(1 << 30, 10.0).keep("m", trace).packed)
+    assert trace.nbytes < size < trace.nbytes + 100_000
+    traces = Traces(3 * size, 10.0, clock=lambda: now)
+    first, second = (traces.keep("m", trace).id for _ in range(2))
     now = 8.0
     traces.get(second)
     now = 15.0
-    assert traces.get(second)
+    assert traces.get(second).trace == trace
     with pytest.raises(Exception, match="no such trace"):
         traces.get(first)
-    kept = [traces.keep("m", trace, {}).id for _ in range(3)]
+    kept = [traces.keep("m", trace).id for _ in range(3)]
     with pytest.raises(Exception, match="no such trace"):
         traces.get(second)  # there was no room for a fourth
     assert traces.get(kept[0])
-    assert traces.nbytes == 3 * trace.nbytes
+    assert traces.nbytes == 3 * size
 
 
 def test_whoever_opens_the_page_finds_the_weights_read(run_folder):

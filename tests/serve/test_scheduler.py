@@ -61,6 +61,18 @@ def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
     scheduler.close()
 
 
+def test_what_waits_is_shared_among_the_lanes_that_are_free():
+    engine = TwoLanes()
+    scheduler = Scheduler(Engines([lambda: engine]))
+    parts = scheduler.submit(Job(), [request(3) for _ in range(6)])
+    assert engine.began.acquire(timeout=30)
+    assert engine.began.acquire(timeout=30), "one lane took all"
+    assert engine.batches == [[3, 3, 3], [3, 3, 3]]
+    engine.let_all()
+    assert len(parts.all.result(30)) == 6
+    scheduler.close()
+
+
 def test_a_mistake_of_ours_costs_no_lane():
     engine, heard = Gated(), []
 

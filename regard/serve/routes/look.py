@@ -32,19 +32,19 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
     changes = from_json(body.interventions)
 
-    def work(job: Job) -> Kept:
+    def work(job: Job) -> dict[str, Any]:
         trace = traced(service, served, job, looked, changes)
-        return service.inspector.traces.keep(served.id, trace, document.describe(trace))
+        kept = service.inspector.traces.keep(served.id, trace)
+        head = {"trace_id": kept.id, "model": kept.model, "expires": kept.expires}
+        return head | document.describe(trace)
 
-    kept = await service.desk.do(request, work, body.deadline_ms)
-    head = {"trace_id": kept.id, "model": kept.model, "expires": kept.expires}
-    return JSONResponse({**head, **kept.about}, 201)
+    return JSONResponse(await service.desk.do(request, work, body.deadline_ms), 201)
 
 
 @router.get("/traces/{trace}")
 async def describe(request: Request, trace: str) -> Response:
     """What was read by what: sizes, kinds of attention, tokens."""
-    return JSONResponse(service_of(request).inspector.traces.get(trace).about)
+    return JSONResponse(await _shown(request, trace, lambda kept: document.describe(kept.trace)))
 
 
 @router.delete("/traces/{trace}", status_code=204)
@@ -91,9 +91,9 @@ async def beam(request: Request, trace: str) -> Response:
     """The tree of the search that found the outputs."""
 
     def tree(kept: Kept) -> dict[str, Any]:
-        if kept.trace.beam is None:
+        if (searched := kept.trace.beam) is None:
             raise not_found("Nothing was searched for in this trace: its target was given.")
-        return document.beam(kept.trace.beam)
+        return document.beam(searched)
 
     return JSONResponse(await _shown(request, trace, tree))
 
@@ -109,6 +109,22 @@ async def alignment(request: Request, trace: str) -> Response:
         return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
 
     return JSONResponse(await _shown(request, trace, aligned))
+
+
+@router.get("/traces/{trace}/influence")
+async def influence(request: Request, trace: str, row: Place = 0) -> Response:
+    """How much each token that was read had to do with one that was written, or with a classifier's label."""
+    service = service_of(request)
+    kept = service.inspector.traces.get(trace)
+    served = service.catalogue.named(kept.model)
+
+    def work(job: Job) -> list[float]:
+        looked = kept.trace
+        return service.inspector.look(
+            served, job, lambda: document.plain(served.model.influence(looked, row))
+        )
+
+    return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
 
 
 @router.post("/ablate")

@@ -1,0 +1,242 @@
+"""What `benchmarks/gpu/tasks.py` runs: one model each, trained and scored as `regard train` does it.
+
+A job is called in a process of its own, with the folder of the data, one of its own, and the moment at which
+it must be done, in seconds since the epoch. Steps are eager: compiling would take a good part of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
+from regard.config import RunConfig, read_config
+from regard.data.documents import documents
+from regard.data.labelled import labelled, unlabelled
+from regard.train.classification import ClassifierRun
+from regard.train.fields import FieldsRun, fields_source
+from regard.train.folder import claim
+from regard.train.generation import GeneratorRun
+from regard.train.lesson import Lesson
+from regard.train.loop import Run
+from regard.train.preparation import prepare_pairs, prepared_pairs
+from regard.train.starting import Start
+from regard.train.tables import TableSource, prepare_tables, prepared_tables
+from regard.train.texts import TextSource
+from regard.train.world import World, choose_device
+
+SETS = {
+    "zh": ("waimai_10k", "chnsenticorp_htl", "online_shopping", "thucnews_titles"),
+    "en": ("sst2", "ag_news_7600"),
+}
+COPIES = 60_000
+"""Made-up documents to copy from."""
+PACED = 60
+"""Steps by which the speed is measured; the first third warms up."""
+VALIDATIONS = 8
+PLAIN = ["training.compile=false", "training.average_checkpoints=1", "training.probe_sentences=0"]
+FIELDS = ["task.name=summarise", "task.input={text}", "task.output={summary}", "data.max_ratio=none"]
+FIELDS += ["data.max_characters=1000000", "data.cut_inputs=true"]
+Scores = dict[str, Any]
+
+
+def pretrain(
+    data: Path,
+    out: Path,
+    until: float,
+    language: str,
+    more: bool,
+    most: int,
+    settings: Sequence[str],
+) -> Scores:
+    """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
+    config = _config("classifier", *PLAIN, "training.patience=0", *settings)
+    folders = [data / "classification" / name for name in SETS[language]]
+    texts = [folder / "train.tsv.xz" for folder in folders]
+    texts += [data / f"text.{language}.xz"] if more else []
+    source = TableSource(
+        train=labelled(*(folder / "train.tsv.xz" for folder in folders)),
+        valid=labelled(*(folder / "valid.tsv.xz" for folder in folders)),
+        test=labelled(*(folder / "test.tsv.xz" for folder in folders)),
+        plain=unlabelled(*texts),
+        subwords=_learned(data, f"{language}{'-more' * more}"),
+        max_tokens=config.model.max_length,
+    )
+    prepare_tables(_beside(out, "data"), source, print)
+    plain = prepared_tables(_beside(out, "data")).plain
+    assert plain is not None
+    return _as_far_as_time_goes(out, config, plain, until, most)
+
+
+def classify(
+    data: Path, out: Path, until: float, name: str, steps: int, start: Path | None, settings: Sequence[str]
+) -> Scores:
+    """Learn the labels of one set, from scratch or from an encoder that has guessed tokens."""
+    begun = None if start is None else Start.of(start)
+    config = _config("classifier", *PLAIN, "training.patience=0", *settings)
+    if begun is not None:
+        config = replace(config, model=begun.shape(config.model))
+    folder = data / "classification" / name
+    source = TableSource(
+        train=labelled(folder / "train.tsv.xz"),
+        valid=labelled(folder / "valid.tsv.xz"),
+        test=labelled(folder / "test.tsv.xz"),
+        subwords=None if begun is None else begun.subwords,
+        max_tokens=config.model.max_length,
+    )
+    config = _limited(config, steps, until)
+    claim(out, config)
+    run = ClassifierRun(out, config, lambda: source, _world(), start=begun, tell=print)
+    run.train(lambda _: nullcontext(()))
+    score = run.test()
+    valid = min(run.run.journal or (), key=lambda event: event.get("valid_loss", 1e9))
+    return {
+        **_trained(run.run),
+        "valid accuracy": valid["valid_accuracy"],
+        "accuracy": score.accuracy,
+        "macro_f1": score.macro_f1,
+    }
+
+
+def generate(
+    data: Path,
+    out: Path,
+    until: float,
+    name: str,
+    steps: int,
+    columns: Sequence[int],
+    settings: Sequence[str],
+) -> Scores:
+    """Learn to continue the texts of one set."""
+    config = _config("generator", *PLAIN, *settings)
+    ending = "tsv.xz" if columns else "txt.xz"
+    train, valid = (
+        documents(data / "generation" / name / f"{part}.{ending}", columns=columns)
+        for part in ("train", "valid")
+    )
+    source = TextSource(
+        train=train,
+        valid=valid,
+        vocab_size=config.model.vocab_size,
+        max_tokens=config.model.max_length,
+        data=config.data,
+    )
+    config = _limited(config, steps, until)
+    claim(out, config)
+    run = GeneratorRun(out, config, lambda: source, _world(), tell=print)
+    run.train(lambda _: nullcontext(()))
+    return {**_trained(run.run), **run.test().measures()}
+
+
+def summarise(
+    data: Path,
+    out: Path,
+    until: float,
+    pairs: str,
+    most: int,
+    start: Path | None,
+    settings: Sequence[str],
+) -> Scores:
+    """Learn to write the summaries of SciTLDR; or to copy a sentence, any (`copies`) or the right one."""
+    folder = data / "summarisation" / "scitldr"
+    sets = {name: [folder / f"{name}.jsonl.xz"] for name in ("train", "valid", "test")}
+    texts = _beside(out, "pairs")
+    if pairs != "summaries":
+        sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
+    if pairs == "extracts":
+        sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 10, seed=1))]
+    elif pairs == "copies":
+        sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
+    begun = None if start is None else Start.of(start)
+    config = _config("small", *PLAIN, *FIELDS, *settings)
+    if begun is not None:
+        config = replace(config, model=begun.shape(config.model))
+    subwords = _learned(data, pairs) if begun is None else begun.subwords
+    folder = _beside(out, "data") if pairs == "copies" else out
+    source = partial(fields_source, folder, sets, config, vocab_size=4000, subwords=subwords)
+    if pairs == "copies":
+        prepare_pairs(folder, source(), print)
+        return _as_far_as_time_goes(out, config, prepared_pairs(folder).data, until, most)
+    config = _limited(config, most, until)
+    claim(out, config)
+    run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
+    run.train(lambda _: nullcontext(()))
+    score, examples = run.score()
+    return {**_trained(run.run), **asdict(score), "outputs": [output for _, output in examples[:20]]}
+
+
+def to_copy(data: Path) -> list[str]:
+    """English sentences of the training sets."""
+    names = ("scitldr", "ag_headlines")
+    return sentences_of(
+        *(data / "summarisation" / name / "train.jsonl.xz" for name in names), data / "text.en.xz"
+    )
+
+
+def _learned(data: Path, name: str) -> bytes | None:
+    """Subwords that were learned beforehand; None: they are learned now."""
+    place = data / "subwords" / f"{name}.model"
+    return place.read_bytes() if place.exists() else None
+
+
+def _beside(out: Path, name: str) -> Path:
+    """A folder beside that of a run, which holds the run alone."""
+    return out.with_name(f"{out.name}-{name}")
+
+
+def _world() -> World:
+    return World(choose_device("auto"))
+
+
+def _config(preset: str, *settings: str) -> RunConfig:
+    return read_config(preset=preset, settings=list(settings))
+
+
+def _changed(config: RunConfig, **changes: Any) -> RunConfig:
+    return replace(config, training=replace(config.training, **changes))
+
+
+def _limited(config: RunConfig, steps: int, until: float) -> RunConfig:
+    """With so many steps, and no longer than there is time."""
+    every = max(1, -(-steps // VALIDATIONS))
+    minutes = max(0.02, (until - time.time()) / 60)
+    warmup = min(config.training.warmup_steps, max(1, steps // 10))
+    return _changed(
+        config,
+        max_steps=steps,
+        max_minutes=minutes,
+        validate_every=every,
+        checkpoint_every=steps,
+        warmup_steps=warmup,
+    )
+
+
+def _as_far_as_time_goes(out: Path, config: RunConfig, lesson: Lesson, until: float, most: int) -> Scores:
+    """A run of as many steps as there will be time for, at the speed of the first few."""
+    trial = Run(_beside(out, "pace"), _limited(config, PACED, until), lesson, world=_world())
+    trial.train()
+    times = [event["seconds"] for event in trial.journal or () if "seconds" in event]
+    warm = len(times) // 3
+    seconds = (times[-1] - times[warm]) / (len(times) - 1 - warm)
+    left = until - time.time()
+    steps = int(min(most, max(PACED, 0.9 * left / seconds)))
+    print(f"{out.name}: {1000 * seconds:.1f} ms a step, {left:.0f} s left: {steps} steps", flush=True)
+    run = Run(out, _limited(config, steps, until), lesson, world=_world())
+    run.train()
+    return _trained(run)
+
+
+def _trained(run: Run) -> Scores:
+    progress = run.progress
+    return {
+        "parameters": run.model.n_parameters,
+        "steps": progress.step,
+        "best_step": progress.best_step,
+        "train_seconds": round(progress.seconds, 1),
+        "valid_loss": progress.best_loss,
+    }

@@ -1,0 +1,240 @@
+"""The bars of the other tasks, all measured in one go on a GPU: some thirty small models side by side.
+
+    python -m benchmarks.gpu.tasks DATA OUT [--runs DIR] [--seconds 300] [--workers 12] [--seeds 3]
+    python -m benchmarks.gpu.tasks DATA --subwords
+
+DATA has `classification`, `generation` and `summarisation` as their publishers lay them out, and text.zh.xz
+and text.en.xz, plain lines, for encoders that read more than the labelled sets. OUT/results.json and
+OUT/results.txt are written anew after every job; the runs are in a temporary folder unless told. `--subwords`
+learns the vocabularies beforehand, into DATA/subwords, where CPU time costs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+LABELLED = {
+    "sst2": ("en", 2048, 700),
+    "ag_news_7600": ("en", 4096, 700),
+    "waimai_10k": ("zh", 2048, 800),
+    "chnsenticorp_htl": ("zh", 4096, 900),
+    "thucnews_titles": ("zh", 2048, 900),
+    "online_shopping": ("zh", 8192, 1200),
+}
+"""Their language, tokens in a step, and steps: five to eight times through each."""
+ENCODER = ["model.d_model=384", "model.n_heads=6", "model.d_ff=1536", "model.max_length=256"]
+ENCODER += ["model.encoder_layers=6", "model.positions=rotary", "model.dropout=0.1"]
+ENCODER += ["training.batch_tokens=16384", "training.learning_rate=1e-3", "training.warmup_steps=300"]
+ENCODER += ["training.ema_decay=0.998"]
+TUNED = ["training.learning_rate=3e-4", "model.dropout=0.2", "training.ema_decay=0.99"]
+SCRATCH = ["training.learning_rate=5e-4", "model.dropout=0.3", "training.ema_decay=0.99"]
+SCRATCH += ["model.max_length=256", "model.positions=rotary"]
+PLAYS = ["model.dropout=0.25", "training.ema_decay=0.995"]
+COPYING = [
+    "model.positions=rotary",
+    "model.max_length=512",
+    "model.dropout=0.1",
+    "training.batch_tokens=16384",
+]
+COPYING += ["training.schedule=cosine", "training.learning_rate=1e-3", "training.warmup_steps=500"]
+COPYING += ["training.clip_norm=1", "training.ema_decay=0.998", "decoding.length_penalty=1"]
+EXTRACTING = [
+    *COPYING,
+    "training.batch_tokens=8192",
+    "training.learning_rate=3e-4",
+    "training.warmup_steps=50",
+]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model, trained and scored by a function of `task_jobs`."""
+
+    name: str
+    does: str
+    share: float
+    """The share of all the time at which it must be done."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    after: str | None = None
+    """The job that it starts from."""
+    least: float = 20.0
+    """Seconds that it needs at least; with less left, it is not begun."""
+
+    def changed(self, settings: Sequence[str]) -> Job:
+        """With some more settings."""
+        own = self.arguments.get("settings", [])
+        return replace(self, arguments={**self.arguments, "settings": [*own, *settings]})
+
+
+def jobs(seeds: int) -> list[Job]:
+    """All that is measured, what matters most first."""
+    found = [
+        _guessing("zh", True, 0.5, 6000),
+        _guessing("en", True, 0.5, 6000),
+        Job("scitldr-copies", "summarise", 0.62, {"pairs": "copies", "most": 8000, "settings": COPYING}),
+        _guessing("zh", False, 0.45, 5000),
+        _guessing("en", False, 0.35, 1500),
+        _plays("plays-characters", 350, 512, 2400),
+        Job(
+            "poems",
+            "generate",
+            0.85,
+            {"name": "tang_poems", "steps": 3500, "columns": (1, 3), "settings": ["model.vocab_size=8000"]},
+        ),
+        _plays("plays-1000-subwords", 1000, 256, 700),
+    ]
+    found += [_labels(name, "scratch", 1) for name in LABELLED]
+    found += [_labels(name, "pretrained-more", 1) for name in LABELLED]
+    found += [_labels(name, "pretrained", 1) for name in LABELLED]
+    for after, name, pairs, most in (
+        ("scitldr-copies", "scitldr-extracts", "extracts", 1000),
+        ("scitldr-extracts", "scitldr-summaries", "summaries", 300),
+    ):
+        settings = {"pairs": pairs, "most": most, "settings": EXTRACTING}
+        found.insert(8, Job(name, "summarise", 0.85 if pairs == "extracts" else 0.97, settings, after))
+    for seed in range(2, seeds + 1):
+        found += [
+            _labels(name, kind, seed)
+            for kind in ("pretrained-more", "pretrained", "scratch")
+            for name in LABELLED
+        ]
+    return found
+
+
+def _guessing(language: str, more: bool, share: float, most: int) -> Job:
+    arguments = {"language": language, "more": more, "most": most, "settings": ENCODER}
+    return Job(f"pretrain-{language}{'-more' * more}", "pretrain", share, arguments)
+
+
+def _plays(name: str, vocab_size: int, length: int, steps: int) -> Job:
+    settings = [*PLAYS, f"model.vocab_size={vocab_size}", f"model.max_length={length}"]
+    arguments = {"name": "tinyshakespeare", "steps": steps, "columns": (), "settings": settings}
+    return Job(name, "generate", 0.8, arguments)
+
+
+def _labels(name: str, kind: str, seed: int) -> Job:
+    more = "-more" if kind.endswith("-more") else ""
+    language, batch, steps = LABELLED[name]
+    after = None if kind == "scratch" else f"pretrain-{language}{more}"
+    settings = SCRATCH if kind == "scratch" else TUNED
+    settings = [*settings, f"training.seed={seed}", f"training.batch_tokens={batch}"]
+    arguments = {"name": name, "steps": steps, "settings": settings}
+    return Job(f"{name}-{kind}-{seed}", "classify", 0.97, arguments, after)
+
+
+def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
+    """Run a job in this process; what went wrong is told as a result."""
+    from benchmarks.gpu import task_jobs
+
+    started, arguments = time.time(), dict(job.arguments)
+    if job.does in ("classify", "summarise"):
+        arguments["start"] = job.after and runs / job.after
+    try:
+        scores = getattr(task_jobs, job.does)(data=data, out=runs / job.name, until=until, **arguments)
+    except Exception as error:  # one that fails must not take the others with it
+        traceback.print_exc()
+        scores = {"error": f"{type(error).__name__}: {error}"}
+    return {"name": job.name, "seconds": round(time.time() - started, 1), **scores}
+
+
+class Race:
+    """All jobs, each begun as soon as a worker is free, what it starts from is there, and time is left."""
+
+    def __init__(self, data: Path, out: Path, runs: Path, seconds: float, workers: int) -> None:
+        self.data, self.out, self.runs, self.seconds, self.workers = data, out, runs, seconds, workers
+        self.begun = time.time()
+        self.results: list[dict[str, Any]] = []
+
+    def run(self, waiting: list[Job]) -> None:
+        """Run them, and tell of each that ends."""
+        context = multiprocessing.get_context("spawn")
+        running: dict[Future[dict[str, Any]], Job] = {}
+        with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
+            while waiting or running:
+                for job in self._ready(waiting, self.workers - len(running)):
+                    waiting.remove(job)
+                    until = self.begun + job.share * self.seconds
+                    running[pool.submit(do, job, self.data, self.runs, until)] = job
+                if not running:
+                    break
+                ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    del running[future]
+                    self._tell(future.result())
+
+    def _ready(self, waiting: Sequence[Job], free: int) -> list[Job]:
+        done = {result["name"] for result in self.results if "error" not in result}
+        late = time.time() - self.begun
+        return [
+            job
+            for job in waiting
+            if (job.after is None or job.after in done) and late + job.least < job.share * self.seconds
+        ][:free]
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        self.results.append(result)
+        lines = [_line(each) for each in sorted(self.results, key=lambda each: str(each["name"]))]
+        print(f"{time.time() - self.begun:.0f} s: {_line(result)}", flush=True)
+        (self.out / "results.json").write_text(json.dumps(self.results, indent=1) + "\n")
+        (self.out / "results.txt").write_text("\n".join(lines) + "\n")
+
+
+def _line(result: dict[str, Any]) -> str:
+    told = {
+        name: f"{x:.4f}" if isinstance(x, float) else x
+        for name, x in result.items()
+        if name not in ("name", "outputs")
+    }
+    return f"{result['name']:32}" + ", ".join(f"{name} {value}" for name, value in told.items())
+
+
+def learn_vocabularies(data: Path) -> None:
+    """The subwords of all that is trained first, from its texts."""
+    from benchmarks.gpu.task_jobs import SETS, to_copy
+    from regard.data.labelled import unlabelled
+    from regard.text.subwords import learn_subwords
+
+    (data / "subwords").mkdir(exist_ok=True)
+    for language, names in SETS.items():
+        for more in ("", "-more"):
+            paths = [data / "classification" / name / "train.tsv.xz" for name in names]
+            paths += [data / f"text.{language}.xz"] if more else []
+            model = learn_subwords(row[0] for row in unlabelled(*paths).rows())
+            (data / "subwords" / f"{language}{more}.model").write_bytes(model)
+    (data / "subwords" / "copies.model").write_bytes(learn_subwords(to_copy(data), 4000))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--workers", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--runs", type=Path)
+    parser.add_argument("--set", action="append", default=[], help="a setting of every job, to try it small")
+    parser.add_argument("--subwords", action="store_true")
+    asked = parser.parse_args()
+    if asked.subwords:
+        learn_vocabularies(asked.data)
+        return
+    os.environ["OMP_NUM_THREADS"] = "1"  # the workers share the cores
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        race = Race(asked.data, asked.out, asked.runs or Path(temporary), asked.seconds, asked.workers)
+        race.run([job.changed(asked.set) for job in jobs(asked.seeds)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`regard export`: a model folder in other people's formats."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.errors import RequestError
+
+Writer = Callable[[Path, Path, str | None], str]
+"""Writes a model folder to a new place, with its weights kept as asked for; gives back what was verified."""
+
+
+def _ctranslate2(model: Path, out: Path, quantisation: str | None) -> str:
+    from regard.exchange.to_ctranslate2 import write_ctranslate2
+
+    return str(write_ctranslate2(model, out, quantisation or "float32"))
+
+
+def _huggingface(model: Path, out: Path, quantisation: str | None) -> str:
+    from regard.exchange.to_huggingface import write_huggingface
+
+    if quantisation not in (None, "float32"):
+        raise RequestError(f"--quantisation {quantisation} is not for huggingface, which gets float32")
+    return str(write_huggingface(model, out))
+
+
+def _onnx(model: Path, out: Path, quantisation: str | None) -> str:
+    from regard.exchange.to_onnx import write_onnx
+
+    if quantisation not in (None, "float32"):
+        raise RequestError(f"ONNX is written in float32, not in {quantisation}")
+    return str(write_onnx(model, out))
+
+
+FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "huggingface": _huggingface, "onnx": _onnx}
+"""By the name that `--to` takes. Each imports what it needs when it is called."""
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, or a run's.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write; it must be new.")],
+    *,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")],
+    quantisation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="How weights are kept, where the format has a choice: int8, …"),
+    ] = None,
+) -> None:
+    """Write a model in another format, run what was written, and say how far it differs."""
+    from regard.engine.loading import model_folder
+
+    if to not in FORMATS:
+        raise RequestError(f"there is no format {to!r}; there are {', '.join(FORMATS)}")
+    verified = FORMATS[to](model_folder(model), out, quantisation)
+    typer.echo(f"{model} is in {out}, as {to}")
+    typer.echo(verified)

@@ -1,0 +1,100 @@
+"""A model folder as Hugging Face keeps models, run by `transformers` before anybody relies on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.bundle.bundle import Bundle, load_bundle
+from regard.bundle.labels import read_labels
+from regard.bundle.manifest import SUBWORDS
+from regard.bundle.writing import write_folder
+from regard.errors import BundleError, ConfigError
+from regard.exchange.bert import Bert
+from regard.exchange.family import Family
+from regard.exchange.foreign_folder import SAFE, SETTINGS
+from regard.exchange.gpt2 import Gpt2
+from regard.exchange.marian import Marian, Pegasus
+from regard.exchange.verification import Probe, Verified, compared, log_probs, probe
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabulary import Vocabulary
+
+FAMILIES: dict[tuple[str, str], Family] = {
+    ("encoder-decoder", "post"): Marian(),
+    ("encoder-decoder", "pre"): Pegasus(),
+    ("encoder", "post"): Bert(),
+    ("encoder", "pre"): Bert(),
+    ("decoder", "post"): Gpt2(),
+    ("decoder", "pre"): Gpt2(),
+}
+"""By architecture and the place of norms, which only one of them has a choice of."""
+
+
+def write_huggingface(model: Path, out: Path) -> Verified:
+    """Write a model folder as a Hugging Face folder, and have `transformers` run it.
+
+    Raises:
+        BundleError: the model folder is damaged or has no subwords; something is in the way of the new one;
+            or the new one computes something else.
+        ConfigError: with every setting that the family has no place for; or `transformers` is not installed.
+    """
+    transformers = _transformers()
+    bundle = load_bundle(model)
+    family = FAMILIES[bundle.config.architecture, bundle.config.norm_position]
+    if problems := family.inexpressible(bundle.config):
+        raise ConfigError(problems, f"{model}, for {family.classes[0]}")
+    if bundle.subwords is None:
+        raise BundleError(f"has no {SUBWORDS}, without which nothing can be read", str(model))
+    vocabulary = read_vocabulary(bundle.subwords)
+    out = out.resolve()
+    write_folder(out, _files(bundle, family, vocabulary), overwrite=False)
+    given = probe(bundle.config)
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
+    ours = log_probs(bundle.model, given, bos=bos, eos=eos)
+    theirs = [*_theirs(getattr(transformers, family.classes[0]), out, given, bos=bos, eos=eos)]
+    return compared(f"transformers ({family.classes[0]})", given, ours, theirs, exact=True)
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        missing = "what is written is run by transformers, which is not installed"
+        raise ConfigError(f"{missing}: pip install 'regard[exchange]'") from error
+    return transformers
+
+
+def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, bytes]:
+    from safetensors.torch import save
+
+    weights = {name: each.detach().float() for name, each in bundle.model.named_parameters()}
+    labels = read_labels(bundle.folder, bundle.config.n_labels) if bundle.config.n_labels else ()
+    settings = family.settings(bundle.config, vocabulary, labels)
+    return {
+        SETTINGS: json.dumps(settings | {"dtype": "float32"}, indent=2).encode(),
+        SAFE: save(family.theirs(weights, bundle.config), metadata={"format": "pt"}),
+        **family.files(vocabulary, bundle.config, bundle.task),
+    }
+
+
+def _theirs(kind: Any, folder: Path, given: Probe, *, bos: int, eos: int) -> Iterable[np.ndarray]:
+    """What `transformers` says of a probe, sequence by sequence."""
+    import torch
+
+    model = kind.from_pretrained(folder, local_files_only=True).eval()
+    with torch.inference_mode():
+        for i in range(max(len(given.inputs), len(given.outputs))):
+            inputs = (
+                [[*given.inputs[i], eos]] if given.inputs and given.outputs else [*given.inputs[i : i + 1]]
+            )
+            outputs = [[bos, *given.outputs[i]]] if given.outputs else []
+            read = {"input_ids": torch.tensor(inputs or outputs)}
+            if inputs and outputs:
+                read["decoder_input_ids"] = torch.tensor(outputs)
+            # Which tokens are padding is not to be guessed from their ids.
+            logits = model(**read, attention_mask=torch.ones_like(read["input_ids"])).logits
+            yield logits.float().log_softmax(-1).reshape(-1, logits.shape[-1]).numpy()

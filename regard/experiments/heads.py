@@ -1,0 +1,187 @@
+"""One head against many at equal cost (3.2.2; Table 3, row A); which of them matter, and how few suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.experiments.experiment import Experiment, Size
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.tasks import Pair, reversing
+from regard.experiments.training import plan, score, small_model, train
+from regard.model.taps import recording
+from regard.model.transformer import Transformer
+from regard.train.step import Score
+
+CLAIM = Both(
+    "At equal cost many heads learn more than one. Few of them matter once they are trained: most can be "
+    "removed.",
+    "在同等开销下，多个头比一个头学得更多。训练之后只有少数头重要：大多数可以去掉。",
+)
+
+ABLATED = 8
+"""Heads of the model from which some are removed."""
+ENOUGH = 0.99
+"""Heads suffice if they keep this share of the right tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    steps: int
+    heads: tuple[int, ...] = (1, 2, 8, 16)
+    pairs: int = 100
+
+
+SETUP: dict[Size, _Setup] = {
+    "short": _Setup(steps=15, heads=(1, 8), pairs=10),
+    "normal": _Setup(steps=250),
+    "long": _Setup(steps=1500, heads=(1, 2, 4, 8, 16, 32)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What became of one model when heads were removed."""
+
+    alone: list[float]
+    """Loss added by removing one head, the largest first."""
+    kept: list[float]
+    """Share of right tokens with the k heads alone that mattered most, from none to all."""
+
+    @property
+    def enough(self) -> int:
+        """How few heads suffice."""
+        return next(k for k, share in enumerate(self.kept) if share >= ENOUGH * self.kept[-1])
+
+
+def run(size: Size, seeds: Sequence[int]) -> Findings:
+    """Teach models of 1 to 16 heads to reverse; then remove the heads of those with eight."""
+    setup, task = SETUP[size], reversing((5, 12))
+    test_set = task.held_out(setup.pairs)
+    scores: dict[int, list[Score]] = {}
+    removed, weights = [], set()
+    for heads in setup.heads:
+        scores[heads] = []
+        for seed in seeds:
+            model = small_model(task, seed, n_heads=heads)
+            train(model, task, plan(setup.steps, 3e-3), seed, batch=32)
+            scores[heads].append(score(model, test_set))
+            weights.add(model.n_parameters)
+            if heads == ABLATED:
+                removed.append(_remove(model, test_set))
+    assert len(weights) == 1, "heads share d_model out, so their number costs nothing"
+    losses = {heads: PerSeed.of(each.loss for each in found) for heads, found in scores.items()}
+    accuracy = {heads: PerSeed.of(each.accuracy for each in found) for heads, found in scores.items()}
+    tables = (
+        Table(
+            f"reversing, {setup.steps} steps, {weights.pop():,} weights",
+            ("heads", "d_k", "loss, nats a token", "right tokens"),
+            tuple((heads, 64 // heads, losses[heads], accuracy[heads]) for heads in setup.heads),
+        ),
+        _removal_table(removed),
+    )
+    return Findings(tables, _charts(losses, removed), _verdict(losses, removed))
+
+
+def _remove(model: Transformer, pairs: Sequence[Pair]) -> _Removed:
+    """Each head alone; then all but the k that were missed most."""
+    paths = [path for path, _ in model.named_modules() if path.endswith("multi_head_attention")]
+    heads = [(path, head) for path in paths for head in range(ABLATED)]
+    whole = score(model, pairs).loss
+    added = {head: _without(model, pairs, {head}).loss - whole for head in heads}
+    order = sorted(heads, key=added.__getitem__, reverse=True)
+    kept = [_without(model, pairs, set(order[k:])).accuracy for k in range(len(order) + 1)]
+    return _Removed([added[head] for head in order], kept)
+
+
+def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int]]) -> Score:
+    """The score of a model some of whose heads say nothing."""
+
+    def replace(address: str, value: Tensor) -> Tensor:
+        path, _, name = address.rpartition(".")
+        if name != "heads":
+            return value
+        stays = [(path, head) not in gone for head in range(ABLATED)]
+        return value * torch.tensor(stays, dtype=value.dtype)[:, None]
+
+    with recording(model, replace, keep=lambda _: False):
+        return score(model, pairs)
+
+
+def _removal_table(removed: Sequence[_Removed]) -> Table:
+    n = len(removed[0].alone)
+    return Table(
+        f"{n} heads ({ABLATED} in each block) removed one at a time; then all but those missed most",
+        (
+            "loss added, most missed head",
+            "median head",
+            "heads missed by 0.01",
+            "heads that suffice",
+        ),
+        (
+            (
+                PerSeed.of(each.alone[0] for each in removed),
+                PerSeed.of(each.alone[n // 2] for each in removed),
+                PerSeed.of(sum(loss > 0.01 for loss in each.alone) for each in removed),
+                PerSeed.of(each.enough for each in removed),
+            ),
+        ),
+    )
+
+
+def _charts(losses: dict[int, PerSeed], removed: Sequence[_Removed]) -> tuple[Chart, ...]:
+    n = len(removed[0].alone)
+    alone = [PerSeed.of(each.alone[rank] for each in removed) for rank in range(n)]
+    kept = [PerSeed.of(each.kept[k] for each in removed) for k in range(n + 1)]
+    return (
+        Chart(
+            "loss, nats a token", "heads", (Line("loss", list(losses), list(losses.values())),), log_x=True
+        ),
+        Chart(
+            "loss added by removing one head",
+            "heads, the most missed first",
+            (Line("loss", range(1, n + 1), alone),),
+        ),
+        Chart("right tokens with the heads missed most", "heads kept", (Line("right", range(n + 1), kept),)),
+    )
+
+
+def _verdict(losses: dict[int, PerSeed], removed: Sequence[_Removed]) -> tuple[Judgement, ...]:
+    one, many, n = losses[1], losses[ABLATED], len(removed[0].alone)
+    missed = PerSeed.of(sum(loss > 0.01 for loss in each.alone) for each in removed)
+    enough = PerSeed.of(each.enough for each in removed)
+    best = min(losses, key=lambda heads: losses[heads].mean)
+    return (
+        Judgement(
+            many.below(one),
+            Both(
+                f"{ABLATED} heads learn more than one of the same cost, for every seed: loss {many.mean:.3f} "
+                f"against {one.mean:.3f}; {best} did best.",
+                f"同等开销下 {ABLATED} 个头比一个头学得更多，每个种子都如此：损失 {many.mean:.3f} 对 "
+                f"{one.mean:.3f}；最好的是 {best} 个头。",
+            ),
+        ),
+        Judgement(
+            missed.high < n / 2,
+            Both(
+                f"Fewer than half of the {n} heads are missed when they are removed alone: "
+                f"{missed.low:.0f} to {missed.high:.0f} are.",
+                f"逐个去掉时，{n} 个头中只有不到一半会被需要：{missed.low:.0f} 到 {missed.high:.0f} 个。",
+            ),
+        ),
+        Judgement(
+            enough.high < n / 2,
+            Both(
+                f"Fewer than half of the heads suffice, the others removed together: {enough.low:.0f} to "
+                f"{enough.high:.0f} of {n} keep {ENOUGH:.0%} of the right tokens.",
+                f"不到一半的头就够了，其余一起去掉：{n} 个中的 {enough.low:.0f} 到 {enough.high:.0f} 个"
+                f"保住 {ENOUGH:.0%} 的正确词元。",
+            ),
+        ),
+    )
+
+
+EXPERIMENT = Experiment("heads", CLAIM, run)

@@ -1,0 +1,131 @@
+"""The picture of a run: its claim, and its charts two to a row, as one SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+
+from regard.experiments.experiment import Run
+from regard.experiments.findings import Chart, Line
+from regard.look.axes import Scale, covering, line_path, spread, tick_label
+from regard.look.sheet import GAP, LINE, MARGIN, SMALL, TEXT, Box, heading, words
+from regard.look.svg import Markup, document, element, number, text_width
+
+WIDTH, ALONE, HEIGHT = 460.0, 640.0, 230.0
+"""Of one chart, its names and labels included in the width; of one that stands alone."""
+STROKES = (
+    ("blue", ""),
+    ("orange", "7 3"),
+    ("green", "2 3"),
+    ("purple", "9 3 2 3"),
+    ("ink", ""),
+    ("soft", "7 3"),
+)
+"""Lines differ in colour and in dashes."""
+
+
+def picture(run: Run) -> str:
+    """Draw the charts of a run; a faint band goes from the least to the greatest seed."""
+    charts = run.findings.charts
+    across, one = (2, WIDTH) if len(charts) > 1 else (1, ALONE)
+    width = across * one + (across - 1) * GAP
+    claim, seeds = run.experiment.claim, len(run.seeds)
+    notes = f"{claim.en} · {claim.zh} · {seeds} seed{'s' if seeds > 1 else ''}"
+    drawn, top = heading(run.experiment.name, notes, width)
+    for place, chart in enumerate(charts):
+        row, column = divmod(place, across)
+        left = MARGIN + column * (one + GAP)
+        drawn += _chart(chart, Box(left, top + 24 + row * (HEIGHT + 76), one, HEIGHT))
+    bottom = top + ceil(len(charts) / across) * (HEIGHT + 76)
+    return document(width + 2 * MARGIN, bottom + MARGIN, drawn, title=run.experiment.name)
+
+
+def _chart(chart: Chart, outer: Box) -> Iterator[Markup]:
+    assert len(chart.lines) <= len(STROKES), f"{chart.name}: {len(chart.lines)} lines cannot be told apart"
+    heights = np.array([value for line in chart.lines for y in line.y for value in y.values])
+    y = covering(heights, outer.bottom, outer.top, log=chart.log_y)
+    ticks = y.ticks(6)
+    left = outer.left + max(text_width(tick_label(tick), SMALL) for tick in ticks) + 8
+    beside = max(text_width(line.name, TEXT) for line in chart.lines) + 12
+    box = Box(left, outer.top, outer.right - beside - left, outer.height)
+    places = np.array([x for line in chart.lines for x in line.x])
+    x = _across(places, box, log=chart.log_x)
+    yield words(chart.name, outer.left, outer.top - 10)
+    yield from _axes(box, x, y, (_ticks(x, places), ticks), chart.x_name)
+    for line, stroke in zip(chart.lines, STROKES, strict=False):
+        yield from _line(line, x, y, *stroke)
+    yield from _labels(chart.lines, y, box)
+
+
+def _across(places: np.ndarray, box: Box, *, log: bool) -> Scale:
+    """From the first place to the last; one place alone stands in the middle."""
+    low, high = float(places.min()), float(places.max())
+    if low == high:
+        low, high = (low / 2, high * 2) if log else (low - 1, high + 1)
+    return Scale(low, high, box.left + 4, box.right, log=log)
+
+
+def _ticks(x: Scale, places: np.ndarray) -> Sequence[float]:
+    """The places themselves, where there is room for their numbers; else round ones."""
+    own = sorted({*places.tolist()})
+    crowded = any(x.at(after) - x.at(before) < 34 for before, after in pairwise(own))
+    return x.ticks(6) if crowded else own
+
+
+def _axes(
+    box: Box, x: Scale, y: Scale, ticks: tuple[Sequence[float], Sequence[float]], x_name: str
+) -> Iterator[Markup]:
+    """A light grid, numbers at its lines, and what goes across."""
+    for tick in ticks[1]:
+        at = y.at(tick)
+        yield element("path", d=f"M{number(box.left)} {number(at)}H{number(box.right)}", class_="grid-line")
+        yield words(tick_label(tick), box.left - 8, at + 4, "soft", SMALL, text_anchor="end")
+    for tick in ticks[0]:
+        at = x.at(tick)
+        yield element("path", d=f"M{number(at)} {number(box.bottom)}v4", class_="soft-line")
+        yield words(tick_label(tick), at, box.bottom + 17, "soft", SMALL, text_anchor="middle")
+    yield element(
+        "path", d=f"M{number(box.left)} {number(box.bottom)}H{number(box.right)}", class_="soft-line"
+    )
+    middle = (box.left + box.right) / 2
+    yield words(x_name, middle, box.bottom + 34, "soft", text_anchor="middle")
+
+
+def _line(line: Line, x: Scale, y: Scale, colour: str, dashes: str) -> Iterator[Markup]:
+    """The mean of the seeds, with a dot at each of a few places, over the band that they fill."""
+    xs = x(np.array(line.x, dtype=np.float64))
+    low, mean, high = (
+        y(np.array([getattr(value, name) for value in line.y])) for name in ("low", "mean", "high")
+    )
+    if not np.array_equal(low, high):
+        there = [f"{number(a)} {number(b)}" for a, b in zip(xs, high, strict=True) if np.isfinite(b)]
+        back = [f"{number(a)} {number(b)}" for a, b in zip(xs, low, strict=True) if np.isfinite(b)]
+        yield element("path", d=f"M{'L'.join(there + back[::-1])}Z", class_=colour, fill_opacity=0.15)
+    dashed = {"stroke_dasharray": dashes} if dashes else {}
+    yield element(
+        "path",
+        d=line_path(xs, mean),
+        class_=f"{colour}-line",
+        stroke_width=2,
+        stroke_linecap="round",
+        **dashed,
+    )
+    if len(xs) <= 20:
+        for a, b in zip(xs, mean, strict=True):
+            if np.isfinite(b):
+                yield element("circle", cx=float(a), cy=float(b), r=2.5, class_=colour)
+
+
+def _labels(lines: Sequence[Line], y: Scale, box: Box) -> Iterator[Markup]:
+    """The names of the lines, where they end."""
+    ends = []
+    for line in lines:
+        finite = [value.mean for value in line.y if np.isfinite(value.mean)]
+        ends.append(y.at(finite[-1]) if finite else box.top)
+    for line, (colour, _), place in zip(
+        lines, STROKES, spread(ends, LINE, box.top, box.bottom), strict=False
+    ):
+        yield words(line.name, box.right + 10, place + 4, colour)

@@ -1,0 +1,193 @@
+"""What attention gave to networks that read token by token, and what leaving recurrence out gave (1, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from regard.experiments.experiment import Experiment, Size
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.recurrent import Recurrent
+from regard.experiments.tasks import Pair, Task, copying
+from regard.experiments.training import Learner, make_batch, plan, small_model, train
+from regard.model.transformer import Transformer
+
+CLAIM = Both(
+    "A recurrent network forgets as distances grow and trains slowly on long sequences; attention reaches "
+    "every token in one step, and needs no recurrence.",
+    "循环网络随距离增大而遗忘，在长序列上训练缓慢；注意力一步即可到达任何词元，并不需要循环。",
+)
+
+GRU, WITH_ATTENTION, TRANSFORMER = KINDS = ("GRU", "GRU with attention", "Transformer")
+D_MODEL, SYMBOLS, KEYS, VALUES = 64, 32, 16, 4
+
+Shares = dict[str, list[PerSeed]]
+"""Of each kind of model, the share of symbols that it got right, at each distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    steps: int
+    copied: tuple[int, ...] = (4, 8, 16, 32)
+    recalled: tuple[int, ...] = (2, 4, 8, 16)
+    timed: tuple[int, ...] = (16, 64, 256, 1024)
+    tested: int = 250
+    step_tokens: int = 4096
+    """Input tokens of a step that is timed."""
+
+
+SETUP: dict[Size, _Setup] = {
+    "short": _Setup(steps=30, copied=(2, 5), recalled=(2, 3), timed=(4, 16), tested=20, step_tokens=64),
+    "normal": _Setup(steps=700),
+    "long": _Setup(steps=4000, tested=1000),
+}
+
+
+def recalling(pairs: tuple[int, int]) -> Task:
+    """Read keys, each with its value, then one of the keys again; write its value."""
+    asked = 2 + KEYS * VALUES
+    values = asked + KEYS
+
+    def draw(random: Random, n: int) -> list[Pair]:
+        found = []
+        for _ in range(n):
+            told = {
+                key: random.randrange(VALUES) for key in random.sample(range(KEYS), random.randint(*pairs))
+            }
+            key = random.choice([*told])
+            read = [2 + key * VALUES + value for key, value in told.items()]
+            found.append(([*read, asked + key], [values + told[key]]))
+        return found
+
+    return Task("recalling", values + VALUES, draw, lambda n: draw(Random(f"held out {pairs}"), n))
+
+
+def make_model(kind: str, task: Task, seed: int) -> Recurrent | Transformer:
+    """One of the three, all of about the same size."""
+    if kind == TRANSFORMER:
+        sizes = {"d_model": D_MODEL, "d_ff": D_MODEL, "encoder_layers": 1, "decoder_layers": 1}
+        return small_model(task, seed, shared_embeddings="none", **sizes)
+    torch.manual_seed(seed)
+    return Recurrent(task.vocab_size, D_MODEL, attention=kind == WITH_ATTENTION)
+
+
+def run(size: Size, seeds: Sequence[int]) -> Findings:
+    """Teach all three to copy and to recall, test them by distance, and time their steps."""
+    setup = SETUP[size]
+    copied = _by_distance(lambda low, high: copying((low, high), SYMBOLS), setup.copied, setup, seeds)
+    recalled = _by_distance(lambda low, high: recalling((low, high)), setup.recalled, setup, seeds)
+    speeds = {kind: [_tokens_per_second(kind, n, setup) for n in setup.timed] for kind in KINDS}
+    taught = copying((1, 1), SYMBOLS)
+    sizes = {kind: sum(p.numel() for p in make_model(kind, taught, seed=1).parameters()) for kind in KINDS}
+    parts = (
+        ("copying, share of symbols right", "length", setup.copied, copied),
+        ("recalling one of many, share right", "pairs read", setup.recalled, recalled),
+        ("training, tokens a second", "length", setup.timed, speeds),
+    )
+    tables = [
+        Table(name, ("model", *map(str, places)), tuple((kind, *found[kind]) for kind in KINDS))
+        for name, _, places, found in parts
+    ]
+    charts = [
+        Chart(name, x_name, tuple(Line(kind, places, found[kind]) for kind in KINDS), log_x=True)
+        for name, x_name, places, found in parts
+    ]
+    of_sizes = Table("parameters", ("model", f"with {SYMBOLS} symbols"), tuple(sizes.items()))
+    verdict = (_on_copying(setup, copied), _on_recall(setup, recalled), _on_speed(setup, speeds))
+    return Findings((of_sizes, *tables), tuple(charts), verdict)
+
+
+def _by_distance(
+    task: Callable[[int, int], Task], places: Sequence[int], setup: _Setup, seeds: Sequence[int]
+) -> Shares:
+    """Taught all distances together, tested on each."""
+    taught = task(places[0], places[-1])
+    found: Shares = {}
+    for kind in KINDS:
+        shares = []
+        for seed in seeds:
+            model = make_model(kind, taught, seed)
+            train(model, taught, plan(setup.steps, 4e-3), seed, batch=40)
+            shares.append([share_right(model, task(n, n).held_out(setup.tested)) for n in places])
+        found[kind] = [PerSeed.of(column) for column in zip(*shares, strict=True)]
+    return found
+
+
+@torch.no_grad()
+def share_right(model: Any, pairs: Sequence[Pair]) -> float:
+    """Of symbols, each predicted from those that should stand before it; the end, which is easy, apart."""
+    batch = make_batch(pairs)
+    right_T = model(batch.inputs, batch.outputs).argmax(dim=-1) == batch.targets_T
+    ends_B = batch.outputs.boundaries.ends_B
+    is_symbol_T = torch.ones_like(right_T).index_fill_(0, ends_B, False)
+    return right_T[is_symbol_T].float().mean().item()
+
+
+def _tokens_per_second(kind: str, length: int, setup: _Setup) -> PerSeed:
+    """Forward and backward of copies of this length, as many as make up a step; the middle one of three."""
+    task = copying((length, length), SYMBOLS)
+    batch = make_batch(task.draw(Random(1), max(1, setup.step_tokens // length)))
+    learner, taken = Learner(make_model(kind, task, seed=1)), []
+    for _ in range(4):
+        start = perf_counter()
+        learner(batch)[0].backward()
+        taken.append(perf_counter() - start)
+    return PerSeed.of([batch.n_targets / median(taken[1:])])
+
+
+def _on_copying(setup: _Setup, copied: Shares) -> Judgement:
+    near, far = setup.copied[0], setup.copied[-1]
+    alone, helped, ours = (copied[kind] for kind in KINDS)
+    holds = alone[-1].below(alone[0]) and alone[-1].below(helped[-1]) and alone[-1].below(ours[-1])
+    return Judgement(
+        holds,
+        Both(
+            f"Copying more, the recurrent state loses what attention keeps, with recurrence or without: of "
+            f"{near} and of {far} symbols the GRU gets {alone[0].mean:.0%} and {alone[-1].mean:.0%} right, "
+            f"with attention {helped[0].mean:.0%} and {helped[-1].mean:.0%}, the Transformer "
+            f"{ours[0].mean:.0%} and {ours[-1].mean:.0%}.",
+            f"要复制的越多，循环状态丢失的越多，而注意力（无论有无循环）能保住：{near} 个和 {far} 个符号，"
+            f"GRU 的正确率为 {alone[0].mean:.0%} 和 {alone[-1].mean:.0%}，加上注意力为 "
+            f"{helped[0].mean:.0%} 和 {helped[-1].mean:.0%}，Transformer 为 {ours[0].mean:.0%} 和 "
+            f"{ours[-1].mean:.0%}。",
+        ),
+    )
+
+
+def _on_recall(setup: _Setup, recalled: Shares) -> Judgement:
+    many = setup.recalled[-1]
+    alone, helped, ours = (recalled[kind][-1] for kind in KINDS)
+    return Judgement(
+        alone.below(helped) and alone.below(ours),
+        Both(
+            f"Attention recalls one value of {many} pairs better than a recurrent state: the GRU gets "
+            f"{alone.mean:.0%} right, with attention {helped.mean:.0%}, the Transformer {ours.mean:.0%}, and "
+            f"guessing {1 / VALUES:.0%}.",
+            f"从 {many} 对中取回一个值，注意力胜过循环状态：GRU 的正确率为 {alone.mean:.0%}，加上注意力为 "
+            f"{helped.mean:.0%}，Transformer 为 {ours.mean:.0%}，瞎猜为 {1 / VALUES:.0%}。",
+        ),
+    )
+
+
+def _on_speed(setup: _Setup, speeds: Shares) -> Judgement:
+    short, long = setup.timed[0], setup.timed[-1]
+    ratios = [ours.mean / gru.mean for ours, gru in zip(speeds[TRANSFORMER], speeds[GRU], strict=True)]
+    return Judgement(
+        min(ratios) > 1 and ratios[-1] > ratios[0],
+        Both(
+            f"The Transformer trains faster than the GRU, the more so the longer the sequences: on this "
+            f"machine it reads {ratios[0]:.1f} times as many tokens a second at length {short}, and "
+            f"{ratios[-1]:.1f} times at length {long}.",
+            f"Transformer 训练得比 GRU 快，序列越长越明显：在这台机器上，长度为 {short} 时每秒词元数是其 "
+            f"{ratios[0]:.1f} 倍，长度为 {long} 时是 {ratios[-1]:.1f} 倍。",
+        ),
+    )
+
+
+EXPERIMENT = Experiment("recurrence", CLAIM, run)

@@ -1,0 +1,153 @@
+"""Five ways to compare a query with a key: the paper's, and those that it was preferred to (3.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import e
+from typing import get_args
+
+import torch
+
+from regard.config import SimilarityName
+from regard.experiments.experiment import Experiment, Size
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.tasks import Pair, reversing
+from regard.experiments.training import make_batch, plan, score, small_model, train
+from regard.model.taps import recording
+from regard.model.transformer import Transformer
+
+CLAIM = Both(
+    "Additive and dot-product attention learn alike while d_k is small; for larger d_k the additive one "
+    "beats dot products that are not scaled, and scaled ones catch up.",
+    "d_k 较小时，加性注意力与点积注意力效果相近；d_k 较大时，加性注意力优于未缩放的点积，"
+    "而缩放后的点积能追平。",
+)
+
+KINDS: tuple[SimilarityName, ...] = get_args(SimilarityName)
+LENGTHS = (4, 8)
+CROSS = "decoder.layers.0.multi_head_attention.weights"
+
+Found = dict[tuple[SimilarityName, int], PerSeed]
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    steps: int
+    d_k: tuple[int, ...]
+    tested: int = 200
+
+
+SETUP: dict[Size, _Setup] = {
+    "short": _Setup(steps=3, d_k=(8,), tested=20),
+    "normal": _Setup(steps=250, d_k=(8, 128)),
+    "long": _Setup(steps=1500, d_k=(8, 32, 128, 512), tested=1000),
+}
+
+
+def sharpest_cosine(keys: int) -> float:
+    """The most that one of so many keys can weigh where scores lie between -1 and 1."""
+    return e / (e + (keys - 1) / e)
+
+
+def run(size: Size, seeds: Sequence[int]) -> Findings:
+    """Teach models to reverse, alike but for their similarity; see what they learned and how they look."""
+    setup = SETUP[size]
+    losses: Found = {}
+    sharpness: Found = {}
+    parameters: dict[tuple[SimilarityName, int], int] = {}
+    held_out = reversing(LENGTHS).held_out(setup.tested)
+    for key in ((kind, d_k) for d_k in setup.d_k for kind in KINDS):
+        models = [_taught(*key, setup.steps, seed) for seed in seeds]
+        losses[key] = PerSeed.of(score(model, held_out).loss for model in models)
+        sharpness[key] = PerSeed.of(largest_weights(model, held_out).mean().item() for model in models)
+        parameters[key] = models[0].n_parameters
+    columns = ("similarity", "d_k", "parameters", "loss, nats a token", "largest weight on the memory")
+    rows = tuple((*key, parameters[key], losses[key], sharpness[key]) for key in losses)
+    charts = (
+        _chart("loss after training, nats a token", setup, losses),
+        _chart("largest weight of cross-attention", setup, sharpness),
+    )
+    tables = (Table(f"reversing, {setup.steps} steps", columns, rows),)
+    return Findings(tables, charts, _verdict(setup, losses, sharpness))
+
+
+def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:
+    """A small model that compares in this way."""
+    sizes = {"d_model": 32, "n_heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
+    return small_model(reversing(LENGTHS), seed, similarity=kind, d_k=d_k, **sizes)
+
+
+def _taught(kind: SimilarityName, d_k: int, steps: int, seed: int) -> Transformer:
+    model = make_model(kind, d_k, seed)
+    train(model, reversing(LENGTHS), plan(steps, 4e-3), seed)
+    return model
+
+
+@torch.no_grad()
+def largest_weights(model: Transformer, pairs: Sequence[Pair]) -> torch.Tensor:
+    """Of each head and each output token, how much the key that it looks at most weighs."""
+    batch = make_batch(pairs)
+    with recording(model, keep=CROSS.__eq__) as seen:
+        model(batch.inputs, batch.outputs)
+    largest_BHL = seen[CROSS].amax(dim=-1)
+    return largest_BHL.transpose(1, 2)[batch.outputs.boundaries.exists_BL]
+
+
+def _chart(name: str, setup: _Setup, found: Found) -> Chart:
+    lines = (Line(kind, setup.d_k, [found[kind, d_k] for d_k in setup.d_k]) for kind in KINDS)
+    return Chart(name, "d_k", tuple(lines), log_x=True)
+
+
+def _verdict(setup: _Setup, losses: Found, sharpness: Found) -> tuple[Judgement, ...]:
+    return (
+        _on_small(setup.d_k[0], losses),
+        _on_large(setup.d_k[-1], losses),
+        _on_cosine(setup.d_k[-1], losses, sharpness),
+    )
+
+
+def _on_small(d_k: int, losses: Found) -> Judgement:
+    plain, additive = losses["dot", d_k], losses["additive", d_k]
+    return Judgement(
+        not plain.below(additive) and not additive.below(plain),
+        Both(
+            f"With d_k = {d_k} additive and plain dot-product attention learn alike, neither better for "
+            f"every seed: loss {additive.mean:.3f} and {plain.mean:.3f}.",
+            f"d_k = {d_k} 时，加性注意力与普通点积学得差不多，没有哪个在每个种子上都更好：损失 "
+            f"{additive.mean:.3f} 和 {plain.mean:.3f}。",
+        ),
+    )
+
+
+def _on_large(d_k: int, losses: Found) -> Judgement:
+    plain, scaled, additive = (losses[kind, d_k] for kind in ("dot", "scaled-dot", "additive"))
+    return Judgement(
+        additive.below(plain) and scaled.below(plain) and not additive.below(scaled),
+        Both(
+            f"With d_k = {d_k} the additive one beats plain dot products, and scaled ones catch up with it: "
+            f"loss {additive.mean:.3f}, {plain.mean:.3f} and {scaled.mean:.3f}; bilinear "
+            f"{losses['bilinear', d_k].mean:.3f}.",
+            f"d_k = {d_k} 时，加性优于普通点积，而缩放点积能追上它：损失 {additive.mean:.3f}、"
+            f"{plain.mean:.3f} 和 {scaled.mean:.3f}；双线性 {losses['bilinear', d_k].mean:.3f}。",
+        ),
+    )
+
+
+def _on_cosine(d_k: int, losses: Found, sharpness: Found) -> Judgement:
+    cosine, scaled = losses["cosine", d_k], losses["scaled-dot", d_k]
+    most, usual, keys = sharpness["cosine", d_k], sharpness["scaled-dot", d_k], LENGTHS[0] + 1
+    return Judgement(
+        scaled.below(cosine) and most.below(usual),
+        Both(
+            f"Cosines without a scale cannot look hard, and learn less than scaled dot products: the largest "
+            f"weight is {most.mean:.2f} on average against {usual.mean:.2f} ({keys} keys allow at most "
+            f"{sharpest_cosine(keys):.2f}), the loss {cosine.mean:.3f} against {scaled.mean:.3f}.",
+            f"不带缩放的余弦无法集中注意力，学得不如缩放点积：最大权重平均为 {most.mean:.2f}，对 "
+            f"{usual.mean:.2f}（{keys} 个键时最多 {sharpest_cosine(keys):.2f}），损失 {cosine.mean:.3f}，"
+            f"对 {scaled.mean:.3f}。",
+        ),
+    )
+
+
+EXPERIMENT = Experiment("similarity", CLAIM, run)

@@ -1,0 +1,141 @@
+"""Five inputs in R⁴, worked through by hand and by the package, beside two mistakes that notes make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+
+import torch
+from torch import Tensor
+
+from regard.experiments.experiment import Experiment, Size
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.model.scaled_dot_product_attention import attention_scores, attention_weights
+
+CLAIM = Both(
+    "Attention on five inputs can be worked out with a pencil; notes that apply the softmax twice, or take "
+    "all keys as equal, come to other numbers.",
+    "五个输入上的注意力可以用笔算出；有的讲义把 softmax 用了两次，或把所有的键当作相等，得到的数字就不同。",
+)
+
+RIGHT, TWICE, EQUAL = "right", "softmax applied twice", "keys taken as equal"
+
+# x₁ = (½, ½, ½, ½) and the four unit vectors; W_Q is the identity, W_K is ½ everywhere, W_V is ¼ everywhere.
+X_ND = torch.cat([torch.full((1, 4), 0.5), torch.eye(4)]).double()
+Q_NK = X_ND
+K_NK = X_ND @ torch.full((4, 4), 0.5).double()
+V_NU = X_ND @ torch.full((4, 4), 0.25).double()
+
+
+def by_hand() -> tuple[Tensor, Tensor]:
+    """The weights and the outputs, from exponentials alone.
+
+    Row 1 has the scores 1, ½, ½, ½, ½ and the others ½, ¼, ¼, ¼, ¼; divided by the smaller exponential, the
+    larger one is √e in row 1 and ⁴√e in the others. The values are ½ and four times ¼.
+    """
+    weights, outputs = [], []
+    for larger in [exp(1 / 2)] + [exp(1 / 4)] * 4:
+        weights.append([larger / (larger + 4)] + [1 / (larger + 4)] * 4)
+        outputs.append([(larger / 2 + 1) / (larger + 4)] * 4)
+    return torch.tensor(weights, dtype=torch.float64), torch.tensor(outputs, dtype=torch.float64)
+
+
+def all_weights() -> dict[str, Tensor]:
+    """The weights as they are, and as the two mistakes have them; a row for each query."""
+    return {
+        RIGHT: attention_weights(Q_NK, K_NK),
+        TWICE: attention_weights(Q_NK, K_NK).softmax(dim=-1),
+        EQUAL: attention_weights(Q_NK, K_NK[:1].expand(5, 4)),
+    }
+
+
+def run(_size: Size, _seeds: Sequence[int]) -> Findings:
+    """Nothing is drawn or trained: all sizes and seeds are the same."""
+    weights = all_weights()
+    outputs = {name: each @ V_NU for name, each in weights.items()}
+    return Findings(
+        (*_steps(), _weights_table(weights), _outputs_table(outputs)),
+        (_chart("weights of query 1", weights, 0), _chart("weights of queries 2 to 5", weights, 1)),
+        _verdict(weights, outputs),
+    )
+
+
+def _steps() -> tuple[Table, ...]:
+    """What comes before the softmax; x₂ to x₅ and their rows are alike."""
+    scores_NN, scaled_NN = attention_scores(Q_NK, K_NK, 1.0), attention_scores(Q_NK, K_NK)
+    projected = [
+        (name, X_ND[i].sum().item(), K_NK[i, 0].item(), V_NU[i, 0].item())
+        for i, name in enumerate(("x₁", "x₂ … x₅"))
+    ]
+    scored = [
+        (name, *scores_NN[i, :2].tolist(), *scaled_NN[i, :2].tolist())
+        for i, name in enumerate(("q₁", "q₂ … q₅"))
+    ]
+    sums = ("input", "entries add up to", "each entry of k", "each entry of v")
+    products = ("query", "q · k₁", "q · k₂ … k₅", "q · k₁ / √4", "q · k₂ … k₅ / √4")
+    return Table("keys and values", sums, tuple(projected)), Table("scores", products, tuple(scored))
+
+
+def _weights_table(weights: dict[str, Tensor]) -> Table:
+    columns = ("weights", "query", "on k₁", "on each of k₂ … k₅", "sum")
+    rows = [
+        (name, query, *each[i, :2].tolist(), each[i].sum().item())
+        for name, each in weights.items()
+        for i, query in enumerate(("q₁", "q₂ … q₅"))
+    ]
+    return Table("weights", columns, tuple(rows))
+
+
+def _outputs_table(outputs: dict[str, Tensor]) -> Table:
+    columns = ("outputs", "row 1, each entry", "rows 2 to 5, each entry")
+    return Table("outputs", columns, tuple((name, *each[:2, 0].tolist()) for name, each in outputs.items()))
+
+
+def _chart(name: str, weights: dict[str, Tensor], row: int) -> Chart:
+    keys = range(1, 6)
+    lines = (
+        Line(kind, keys, [PerSeed.of([w]) for w in each[row].tolist()]) for kind, each in weights.items()
+    )
+    return Chart(name, "key", tuple(lines))
+
+
+def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Judgement, ...]:
+    hand_weights, hand_outputs = by_hand()
+    error = max(
+        (weights[RIGHT] - hand_weights).abs().max(), (outputs[RIGHT] - hand_outputs).abs().max()
+    ).item()
+    right, twice, equal = (weights[name][0, 0].item() for name in (RIGHT, TWICE, EQUAL))
+    written, flattened, even = (outputs[name][:2, 0].tolist() for name in (RIGHT, TWICE, EQUAL))
+    return (
+        Judgement(
+            error < 1e-12,
+            Both(
+                f"Pencil and package agree: x₁ gives itself {hand_weights[0, 0]:.5f} of its attention and "
+                f"its output is {hand_outputs[0, 0]:.5f} everywhere; the largest difference is {error:.0e}.",
+                f"笔算与程序一致：x₁ 给自己的注意力为 {hand_weights[0, 0]:.5f}，其输出处处为 "
+                f"{hand_outputs[0, 0]:.5f}；最大相差 {error:.0e}。",
+            ),
+        ),
+        Judgement(
+            abs(twice - 0.2) < abs(right - 0.2) / 2,
+            Both(
+                f"A softmax applied twice makes weights nearly even, which is 0.2 each: {right:.5f} becomes "
+                f"{twice:.5f}, and the output {written[0]:.5f} becomes {flattened[0]:.5f}.",
+                f"softmax 用两次会使权重几乎平均（各 0.2）：{right:.5f} 变成 {twice:.5f}，"
+                f"输出 {written[0]:.5f} 变成 {flattened[0]:.5f}。",
+            ),
+        ),
+        Judgement(
+            abs(equal - 0.2) < 1e-12 and abs(even[0] - even[1]) < 1e-12,
+            Both(
+                f"With keys taken as equal the one input that differs disappears: every weight is "
+                f"{equal:.5f} and every output {even[0]:.5f}, where {written[0]:.5f} and {written[1]:.5f} "
+                f"are right.",
+                f"把键当作相等，唯一不同的输入就消失了：每个权重都是 {equal:.5f}，每个输出都是 "
+                f"{even[0]:.5f}，而正确的是 {written[0]:.5f} 和 {written[1]:.5f}。",
+            ),
+        ),
+    )
+
+
+EXPERIMENT = Experiment("worked-example", CLAIM, run)

@@ -1,0 +1,59 @@
+"""`regard export`: what was written is run, and what is said of it is true."""
+
+import re
+
+import ctranslate2
+import numpy as np
+import pytest
+
+from regard.cli import main
+from regard.cli.export import FORMATS
+from regard.config import ModelConfig
+from regard.errors import BundleError
+from regard.exchange.verification import compared, probe
+from tests.cli.conftest import Answer
+from tests.exchange.folders import small_folder
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(["export", *map(str, words)])
+        return Answer(ended.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return small_folder(tmp_path_factory.mktemp("export"))
+
+
+@pytest.mark.parametrize(("quantisation", "least", "most"), [("float32", 0, 1e-4), ("int8", 1e-4, 1)])
+def test_ctranslate2_runs_what_was_exported(run, model, tmp_path, quantisation, least, most):
+    found = run(model, tmp_path / "out", "--to", "ctranslate2", "--quantisation", quantisation)
+    assert found.status == 0, found.err
+    told = re.search(r"verified by CTranslate2: (\d+) tokens compared, .* differ by (\S+) at most", found.out)
+    assert int(told[1]) == probe(ModelConfig()).n_tokens
+    assert least <= float(told[2]) <= most
+    assert ctranslate2.Translator(str(tmp_path / "out")).compute_type.startswith(quantisation)
+
+
+def test_formats_and_quantisations_that_do_not_exist_are_refused_with_those_that_do(run, model, tmp_path):
+    found = run(model, tmp_path / "out", "--to", "word")
+    assert (found.status, found.out) == (2, "")
+    assert all(name in found.err for name in FORMATS)
+    found = run(model, tmp_path / "out", "--to", "ctranslate2", "--quantisation", "int3")
+    assert found.status == 2
+    assert "int8" in found.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_computes_something_else_is_not_passed_off_as_the_same():
+    given = probe(ModelConfig(vocab_size=11, d_model=8, n_heads=2), count=2)
+    ours = [np.zeros((len(ids) + 1, 1)) for ids in given.outputs]
+    theirs = [rows + 0.002 for rows in ours]
+    with pytest.raises(BundleError, match="computes something else"):
+        compared("somebody", given, ours, theirs, exact=True)
+    assert compared("somebody", given, ours, theirs, exact=False).difference == pytest.approx(0.002)

@@ -1,0 +1,76 @@
+"""`regard import`, and everything that is done with a model afterwards."""
+
+import json
+
+import pytest
+
+import regard
+from regard.cli import main
+from tests.cli.conftest import Answer
+from tests.exchange.foreign import ENGLISH, GERMAN, marian, sentences
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, words)])
+        return Answer(ended.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("opus") / "opus-mt-en-de"
+    marian(folder)
+    return folder
+
+
+def test_a_model_that_was_taken_in_is_translated_with_looked_into_trained_on_and_exported(
+    run, theirs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    found = run("import", theirs, "ours")
+    assert found.status == 0, found.err
+    assert found.out.startswith(f"{theirs} is in ours: encoder-decoder, ")
+    model = regard.load("ours")
+    assert model.translate("The cat sat.").engine == "ctranslate2"
+    trace = model.look("The cat sat.", "Die Katze saß.")
+    assert [token.piece for token in trace.inputs.tokens][-1] == "</s>"
+    assert trace.outputs[0].special  # <pad>, from which outputs start
+    assert trace.outputs.text == "Die Katze saß."
+    for name, words in (("train.en", ENGLISH), ("train.de", GERMAN)):
+        (tmp_path / name).write_text("\n".join(sentences(words, 200)), encoding="utf-8")
+    steps = ["--set", "training.max_steps=2", "--set", "training.validate_every=2"]
+    found = run("train", "train.en", "train.de", "--from", "ours", "--out", "run", *steps)
+    assert found.status == 0, found.err
+    tuned = regard.load("run")
+    assert tuned.subwords.model == model.subwords.model
+    found = run("export", "run", "ct2", "--to", "ctranslate2")
+    assert (found.status, "verified" in found.out) == (0, True), found.err
+
+
+def test_settings_that_regard_lacks_are_refused_by_name_and_all_at_once(run, theirs, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    settings = json.loads((theirs / "config.json").read_text())
+    changes = {"activation_function": "mish", "normalize_before": True, "encoder_ffn_dim": 5}
+    (other / "config.json").write_text(json.dumps(settings | changes))
+    found = run("import", other, tmp_path / "ours")
+    assert found.status == 2
+    assert found.err.splitlines()[0] == f"regard: 3 problems in {other}"
+    assert all(name in found.err for name in changes)
+    (other / "config.json").write_text(json.dumps(settings | {"architectures": ["T5Model"]}))
+    assert "T5Model is not supported" in run("import", other, tmp_path / "ours").err
+    assert not (tmp_path / "ours").exists()
+
+
+def test_what_is_missing_or_damaged_is_named(run, theirs, tmp_path):
+    assert "no such folder" in run("import", tmp_path / "nothing", tmp_path / "ours").err
+    assert "config.json" in run("import", tmp_path, tmp_path / "ours").err
+    (tmp_path / "config.json").write_bytes((theirs / "config.json").read_bytes())
+    assert "model.safetensors" in run("import", tmp_path, tmp_path / "ours").err
+    (tmp_path / "model.safetensors").write_bytes(b"no weights")
+    assert "cannot be read" in run("import", tmp_path, tmp_path / "ours").err
