@@ -13,7 +13,7 @@ from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import busy
 from regard.serve.served import Served
-from regard.serve.traces import Traces
+from regard.serve.shelf import Shelf
 
 T = TypeVar("T")
 PATIENCE_S = 2.0
@@ -24,7 +24,7 @@ class Inspector:
     """Takes turns at looking."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self.traces = Traces(limits.traces_bytes, limits.trace_seconds)
+        self.traces = Shelf("trace", limits.traces_bytes, limits.trace_seconds)
         self._most = limits.looks_waiting
         self._expecting = False
         self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()

@@ -18,7 +18,8 @@ from regard.serve.looking import Looked, ablated, traced
 from regard.serve.refusals import bad_value, not_found
 from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.service import admitted, service_of
-from regard.serve.traces import Kept
+from regard.serve.shelf import Kept
+from regard.serve.traces import packed, unpacked
 
 T = TypeVar("T")
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
@@ -34,8 +35,8 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 
     def work(job: Job) -> dict[str, Any]:
         trace = traced(service, served, job, looked, changes)
-        kept = service.inspector.traces.keep(served.id, trace)
-        head = {"trace_id": kept.id, "model": kept.model, "expires": kept.expires}
+        kept = service.inspector.traces.keep(served.id, packed(trace))
+        head = {"trace_id": kept.id, "model": kept.name, "expires": kept.expires}
         return head | document.describe(trace)
 
     return JSONResponse(await service.desk.do(request, work, body.deadline_ms), 201)
@@ -44,7 +45,7 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 @router.get("/traces/{trace}")
 async def describe(request: Request, trace: str) -> Response:
     """What was read by what: sizes, kinds of attention, tokens."""
-    return JSONResponse(await _shown(request, trace, lambda kept: document.describe(kept.trace)))
+    return JSONResponse(await _shown(request, trace, lambda kept: document.describe(unpacked(kept))))
 
 
 @router.delete("/traces/{trace}", status_code=204)
@@ -67,7 +68,7 @@ async def attention(
     """A head's weights or scores, queries by keys; or those of all heads of a layer, heads first."""
     one = None if head == "*" else int(head)
     found = await _shown(
-        request, trace, lambda kept: document.matrix(kept.trace, kind, layer, one, form, dtype)
+        request, trace, lambda kept: document.matrix(unpacked(kept), kind, layer, one, form, dtype)
     )
     return in_bytes(found.data, found.shape, dtype, found.scale)
 
@@ -76,14 +77,14 @@ async def attention(
 async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
     return JSONResponse(
-        await _shown(request, trace, lambda kept: document.walk(kept.trace, kind, layer, head, query))
+        await _shown(request, trace, lambda kept: document.walk(unpacked(kept), kind, layer, head, query))
     )
 
 
 @router.get("/traces/{trace}/steps")
 async def steps(request: Request, trace: str) -> Response:
     """What the model said after each token of the outputs."""
-    return JSONResponse(await _shown(request, trace, lambda kept: document.steps(kept.trace)))
+    return JSONResponse(await _shown(request, trace, lambda kept: document.steps(unpacked(kept))))
 
 
 @router.get("/traces/{trace}/beam")
@@ -91,7 +92,7 @@ async def beam(request: Request, trace: str) -> Response:
     """The tree of the search that found the outputs."""
 
     def tree(kept: Kept) -> dict[str, Any]:
-        if (searched := kept.trace.beam) is None:
+        if (searched := unpacked(kept).beam) is None:
             raise not_found("Nothing was searched for in this trace: its target was given.")
         return document.beam(searched)
 
@@ -104,8 +105,8 @@ async def alignment(request: Request, trace: str) -> Response:
     catalogue = service_of(request).catalogue
 
     def aligned(kept: Kept) -> dict[str, Any]:
-        heads = catalogue.named(kept.model).model.aligning_heads
-        found = document.alignment(kept.trace, heads.heads, heads.rows)
+        heads = catalogue.named(kept.name).model.aligning_heads
+        found = document.alignment(unpacked(kept), heads.heads, heads.rows)
         return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
 
     return JSONResponse(await _shown(request, trace, aligned))
@@ -116,10 +117,10 @@ async def influence(request: Request, trace: str, row: Place = 0) -> Response:
     """How much each token that was read had to do with one that was written, or with a classifier's label."""
     service = service_of(request)
     kept = service.inspector.traces.get(trace)
-    served = service.catalogue.named(kept.model)
+    served = service.catalogue.named(kept.name)
 
     def work(job: Job) -> list[float]:
-        looked = kept.trace
+        looked = unpacked(kept)
         return service.inspector.look(
             served, job, lambda: document.plain(served.model.influence(looked, row))
         )
