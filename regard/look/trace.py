@@ -29,7 +29,7 @@ from regard.look.interventions import (
 )
 from regard.look.notebook import HEIGHT, Frame
 from regard.look.tokens import Tokens, shown
-from regard.look.trace_file import read_file, write_file
+from regard.look.trace_file import packed, read_file, unpacked, write_file
 from regard.look.walk import Step, walk
 
 Stack = Literal["encoder", "decoder"]
@@ -267,7 +267,19 @@ class Trace:
         Raises:
             RequestError: there is no such file, or it holds no trace that this version reads.
         """
-        header, arrays = read_file(Path(path))
+        return Trace._restored(*read_file(Path(path)), path)
+
+    def to_bytes(self) -> bytes:
+        """All that `save` writes into a file, as one block."""
+        return packed(self._header(), self.arrays)
+
+    @staticmethod
+    def from_bytes(block: bytes) -> Trace:
+        """The trace that gave this block."""
+        return Trace._restored(*unpacked(block), "a block of bytes")
+
+    @staticmethod
+    def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray], where: Path | str) -> Trace:
         try:
             inputs, outputs = (header[side] for side in ("inputs", "outputs"))
             trace = Trace(
@@ -283,9 +295,9 @@ class Trace:
                 weights_hash=header.get("weights_hash", ""),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
-            raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+            raise RequestError(f"{where} is damaged, or was written by a later version: {error}") from error
         if missing := sorted(contents_of(trace.config) - arrays.keys()):
-            raise RequestError(f"{path} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
+            raise RequestError(f"{where} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
         return trace
 
     def _header(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import safetensors
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from regard.errors import RequestError
 
@@ -17,16 +17,28 @@ FORMAT = 1
 What = Literal["trace", "probes"]
 
 
+def packed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: What = "trace") -> bytes:
+    """All that a file holds, as one block."""
+    told = json.dumps({"format": FORMAT, **header}, ensure_ascii=False)
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return save(whole, metadata={f"regard_{what}": told})
+
+
+def unpacked(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a trace that this process has packed."""
+    size = int.from_bytes(block[:8], "little")  # as safetensors' own format begins
+    header = json.loads(json.loads(block[8 : 8 + size])["__metadata__"]["regard_trace"])
+    return header, load(block)
+
+
 def write_file(
     path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: What = "trace"
 ) -> None:
     """Write the file beside its place, and rename it into it."""
-    told = json.dumps({"format": FORMAT, **header}, ensure_ascii=False)
     partial = path.with_name(f".{path.name}.partial")
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
         # Not `save_file`, which makes files that nobody else may read.
-        partial.write_bytes(save(whole, metadata={f"regard_{what}": told}))
+        partial.write_bytes(packed(header, arrays, what))
         partial.replace(path)
     except (OSError, safetensors.SafetensorError) as error:
         partial.unlink(missing_ok=True)

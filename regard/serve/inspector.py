@@ -24,6 +24,7 @@ class Inspector:
     """Takes turns at looking."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        # As blocks of bytes: as they are, traces have a third more in small objects than in their arrays.
         self.traces = Shelf("trace", limits.traces_bytes, limits.trace_seconds)
         self._most = limits.looks_waiting
         self._expecting = False
