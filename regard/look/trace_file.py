@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 import safetensors
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 
 from regard.errors import RequestError
 
 FORMAT = 1
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
+"""Those of safetensors that a trace may have, as numpy calls them."""
 What = Literal["trace", "probes"]
 
 
@@ -25,10 +27,17 @@ def packed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: Wh
 
 
 def unpacked(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a trace that this process has packed."""
+    """The header and the arrays of a trace that this process has packed; arrays are views of the block."""
     size = int.from_bytes(block[:8], "little")  # as safetensors' own format begins
-    header = json.loads(json.loads(block[8 : 8 + size])["__metadata__"]["regard_trace"])
-    return header, load(block)
+    told = json.loads(block[8 : 8 + size])
+    header = json.loads(told.pop("__metadata__")["regard_trace"])
+    values = memoryview(block)[8 + size :]
+    return header, {name: _array(values, **each) for name, each in told.items()}
+
+
+def _array(values: memoryview, dtype: str, shape: list[int], data_offsets: tuple[int, int]) -> np.ndarray:
+    start, end = data_offsets
+    return np.frombuffer(values[start:end], DTYPES[dtype]).reshape(shape)
 
 
 def write_file(
