@@ -222,7 +222,8 @@ class LoadedModel(Model):
             raise RequestError(f"{self.folders[0]}: only a model of the encoder alone labels texts")
         model = self._watched.model
         assert isinstance(model, Classifier), "the description says so"
-        return TextClassifier(model, self.subwords, self.labels)
+        several = self.task.label_separator is not None
+        return TextClassifier(model, self.subwords, self.labels, several)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

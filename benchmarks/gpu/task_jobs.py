@@ -52,7 +52,6 @@ def pretrain(
     language: str,
     more: bool,
     most: int,
-    subwords: Path,
     settings: Sequence[str],
 ) -> Scores:
     """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
@@ -65,7 +64,7 @@ def pretrain(
         valid=labelled(*(folder / "valid.tsv.xz" for folder in folders)),
         test=labelled(*(folder / "test.tsv.xz" for folder in folders)),
         plain=unlabelled(*texts),
-        subwords=subwords.read_bytes() if subwords.exists() else None,
+        subwords=_learned(data, f"{language}{'-more' * more}"),
         max_tokens=config.model.max_length,
     )
     prepare_tables(_beside(out, "data"), source, print)
@@ -152,14 +151,12 @@ def summarise(
     if pairs == "extracts":
         sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 10, seed=1))]
     elif pairs == "copies":
-        headlines = data / "summarisation" / "ag_headlines" / "train.jsonl.xz"
-        lines = sentences_of(sets["train"][0], headlines, data / "text.en.xz")
-        sets["train"] = [write(texts / "train.jsonl", copies(lines, COPIES, seed=1))]
+        sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
     begun = None if start is None else Start.of(start)
     config = _config("small", *PLAIN, *FIELDS, *settings)
     if begun is not None:
         config = replace(config, model=begun.shape(config.model))
-    subwords = None if begun is None else begun.subwords
+    subwords = _learned(data, pairs) if begun is None else begun.subwords
     folder = _beside(out, "data") if pairs == "copies" else out
     source = partial(fields_source, folder, sets, config, vocab_size=4000, subwords=subwords)
     if pairs == "copies":
@@ -171,6 +168,20 @@ def summarise(
     run.train(lambda _: nullcontext(()))
     score, examples = run.score()
     return {**_trained(run.run), **asdict(score), "outputs": [output for _, output in examples[:20]]}
+
+
+def to_copy(data: Path) -> list[str]:
+    """English sentences of the training sets."""
+    names = ("scitldr", "ag_headlines")
+    return sentences_of(
+        *(data / "summarisation" / name / "train.jsonl.xz" for name in names), data / "text.en.xz"
+    )
+
+
+def _learned(data: Path, name: str) -> bytes | None:
+    """Subwords that were learned beforehand; None: they are learned now."""
+    place = data / "subwords" / f"{name}.model"
+    return place.read_bytes() if place.exists() else None
 
 
 def _beside(out: Path, name: str) -> Path:

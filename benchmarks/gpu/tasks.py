@@ -138,10 +138,8 @@ def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
     from benchmarks.gpu import task_jobs
 
     started, arguments = time.time(), dict(job.arguments)
-    if job.does == "pretrain":
-        arguments["subwords"] = data / "subwords" / f"{job.name.removeprefix('pretrain-')}.model"
-    else:
-        arguments |= {} if job.does == "generate" else {"start": job.after and runs / job.after}
+    if job.does in ("classify", "summarise"):
+        arguments["start"] = job.after and runs / job.after
     try:
         scores = getattr(task_jobs, job.does)(data=data, out=runs / job.name, until=until, **arguments)
     except Exception as error:  # one that fails must not take the others with it
@@ -202,8 +200,8 @@ def _line(result: dict[str, Any]) -> str:
 
 
 def learn_vocabularies(data: Path) -> None:
-    """The subwords of the encoders, from the texts whose tokens they will guess."""
-    from benchmarks.gpu.task_jobs import SETS
+    """The subwords of all that is trained first, from its texts."""
+    from benchmarks.gpu.task_jobs import SETS, to_copy
     from regard.data.labelled import unlabelled
     from regard.text.subwords import learn_subwords
 
@@ -214,6 +212,7 @@ def learn_vocabularies(data: Path) -> None:
             paths += [data / f"text.{language}.xz"] if more else []
             model = learn_subwords(row[0] for row in unlabelled(*paths).rows())
             (data / "subwords" / f"{language}{more}.model").write_bytes(model)
+    (data / "subwords" / "copies.model").write_bytes(learn_subwords(to_copy(data), 4000))
 
 
 def main() -> None:

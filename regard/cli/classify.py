@@ -29,10 +29,14 @@ def classify(
         str,
         typer.Option(metavar="WAY", help="What to do about texts that are too long: error, or cut."),
     ] = "error",
+    threshold: Annotated[
+        float,
+        typer.Option(help="Where a text may have several labels, it gets those that are so probable."),
+    ] = 0.5,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Label texts: for each, its label, a tab and how probable that is.
+    """Label texts: for each, its label, a tab and how probable that is; of several, those of each.
 
     A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
     """
@@ -40,21 +44,22 @@ def classify(
     from regard.engine.classification import Labelling
     from regard.loaded import load
 
-    Labelling(too_long=too_long)  # type: ignore[arg-type]
+    Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
     loaded, spoilt = load(model, device=device), 0
+    between = loaded.task.label_separator or ""
     blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
     for block in blocks:
         for line in block:
             found, problem = None, line.problem
             if problem is None:
                 try:
-                    found = loaded.classify(line.text, too_long=too_long)
+                    found = loaded.classify(line.text, too_long=too_long, threshold=threshold)
                 except RequestError as error:
                     where = f"standard input:{line.number}: " if line.number else ""
                     problem = f"{where}{error}".replace("text 1 ", "the text ")
             spoilt += found is None
             _tell(line.number, found, problem)
-            print(_as_json(found, problem) if as_json else _as_columns(found))
+            print(_as_json(found, problem) if as_json else _as_columns(found, between))
         sys.stdout.flush()
     if spoilt:
         raise typer.Exit(SPOILT)
@@ -72,8 +77,11 @@ def _tell(number: int, found: Classification | None, problem: str | None) -> Non
         print(f"regard: {where}{told}: {' '.join(found.unseen[:20])}", file=sys.stderr)
 
 
-def _as_columns(found: Classification | None) -> str:
-    return "" if found is None else f"{found.label}\t{found.probability:.4f}"
+def _as_columns(found: Classification | None, between: str) -> str:
+    if found is None:
+        return ""
+    probabilities = (f"{found.probabilities[label]:.4f}" for label in found.labels)
+    return f"{between.join(found.labels)}\t{between.join(probabilities)}"
 
 
 def _as_json(found: Classification | None, problem: str | None) -> str:

@@ -39,6 +39,7 @@ def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
         train=made["training"],
         valid=made.get("validation"),
         test=made.get("the test"),
+        separator=config.task.label_separator,
         plain=unlabelled(*pretrain, columns=columns) if pretrain else None,
         vocab_size=asked.vocab_size,
         subwords=None if start is None else start.subwords,

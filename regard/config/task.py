@@ -36,6 +36,9 @@ class TaskConfig:
     target: str | None = None
     """Code of the language of outputs, like en."""
 
+    label_separator: str | None = None
+    """What parts the labels of a text that may have several, such as a comma; none where each has one."""
+
     both_directions: bool = False
     """Whether the model translates the other way, too; a tag before each input tells which way."""
 
@@ -50,6 +53,8 @@ class TaskConfig:
             for name, code in named.items()
             if code == ""
         ]
+        if self.label_separator == "":
+            found.append("task.label_separator is empty; it stands between labels, as in a|b")
         if self.both_directions and self.source is not None and self.source == self.target:
             found.append(f"task.both_directions needs two languages, and both are {self.source}")
         return found

@@ -106,6 +106,27 @@ class LabelledBatch(NamedTuple):
         return self._replace(counted_B=_none_of(self.labels_B), n_targets=0)
 
 
+class TaggedBatch(NamedTuple):
+    """What a step of an encoder alone takes where a text may have several labels."""
+
+    inputs: Packed
+    """[CLS] first."""
+    labels_BC: Tensor
+    """1 where a text has a label, else 0."""
+    counted_B: Tensor
+    n_targets: int
+    """Decisions: texts times labels."""
+
+    def to(self, device: torch.device) -> TaggedBatch:
+        """The same on another device."""
+        labels_BC, counted_B = self.labels_BC.to(device), self.counted_B.to(device)
+        return TaggedBatch(self.inputs.to(device), labels_BC, counted_B, self.n_targets)
+
+    def idle(self) -> TaggedBatch:
+        """The same, counting for nothing."""
+        return self._replace(counted_B=_none_of(self.labels_BC), n_targets=0)
+
+
 class PlainBatch(NamedTuple):
     """What a step of an encoder alone takes that guesses tokens."""
 
@@ -160,6 +181,16 @@ def make_labelled_batch(store: Store, indices: np.ndarray, *, cls: int) -> Label
     inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
     labels_B = torch.from_numpy(labels.astype(np.int64))
     return LabelledBatch(inputs, labels_B, torch.ones(len(labels), dtype=torch.bool), len(labels))
+
+
+def make_tagged_batch(store: Store, indices: np.ndarray, *, cls: int, n_labels: int) -> TaggedBatch:
+    """Texts that begin with [CLS], and the labels of each: as many as the second side of an example has."""
+    ids, lengths = store.gather(0, indices)
+    labels, counts = store.gather(1, indices)
+    inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
+    labels_BC = torch.zeros(len(indices), n_labels)
+    labels_BC[np.repeat(np.arange(len(indices)), counts), labels.astype(np.int64)] = 1.0
+    return TaggedBatch(inputs, labels_BC, torch.ones(len(indices), dtype=torch.bool), labels_BC.numel())
 
 
 def make_plain_batch(store: Store, indices: np.ndarray, *, cls: int, share: float) -> PlainBatch:

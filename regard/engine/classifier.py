@@ -26,6 +26,8 @@ class TextClassifier:
     model: Classifier
     subwords: Vocabulary
     labels: tuple[str, ...]
+    several: bool = False
+    """Whether a text may have several labels, each with a probability of its own."""
 
     def classify(self, texts: Sequence[str], options: Labelling) -> list[Classification]:
         """Label texts.
@@ -36,7 +38,7 @@ class TextClassifier:
         read = [self._read(text, i, options) for i, text in enumerate(texts, start=1)]
         probs_BC = self.probabilities([ids for ids, _ in read])
         return [
-            self._told(text, row, cut)
+            self._told(text, row, cut, options)
             for text, (_, cut), row in zip(texts, read, probs_BC.tolist(), strict=True)
         ]
 
@@ -49,7 +51,9 @@ class TextClassifier:
         found = np.zeros((len(texts), len(self.labels)))
         for batch in _batches(order, [len(texts[i]) + 1 for i in order]):
             packed = pack([[self.subwords.cls_id, *texts[i]] for i in batch], device)
-            found[batch] = torch.softmax(self.model(packed).float(), dim=-1).cpu().numpy()
+            logits_BC = self.model(packed).float()
+            probs_BC = torch.sigmoid(logits_BC) if self.several else torch.softmax(logits_BC, dim=-1)
+            found[batch] = probs_BC.cpu().numpy()
         return found
 
     def _read(self, text: str, number: int, options: Labelling) -> tuple[list[int], int]:
@@ -66,12 +70,14 @@ class TextClassifier:
             raise RequestError(f"{told}: shorten it, or have it cut (too_long=cut)")
         return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 
-    def _told(self, text: str, probs: list[float], cut: int) -> Classification:
+    def _told(self, text: str, probs: list[float], cut: int, options: Labelling) -> Classification:
         ranked = sorted(zip(self.labels, probs, strict=True), key=lambda each: -each[1])
+        probable = tuple(label for label, prob in ranked if prob >= options.threshold)
         return Classification(
             text=text,
             label=ranked[0][0],
             probability=ranked[0][1],
+            labels=probable if self.several else (ranked[0][0],),
             probabilities=dict(ranked),
             cut=cut,
             unseen=unseen_characters(self.subwords, text),

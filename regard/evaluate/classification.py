@@ -35,6 +35,16 @@ class ClassificationScore:
         return sum(map(sum, self.confusion))
 
     @property
+    def n_each(self) -> tuple[int, ...]:
+        """Texts that have each label."""
+        return tuple(map(sum, self.confusion))
+
+    @property
+    def headline(self) -> str:
+        """How good it is, in a few words."""
+        return f"accuracy {self.accuracy:.2%}, macro-F1 {self.macro_f1:.2%} of {self.n_texts:,} texts"
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Labels that the set has no text of."""
         return tuple(label for label, f1 in zip(self.labels, self.f1, strict=True) if f1 is None)
@@ -54,10 +64,7 @@ class ClassificationScore:
 
     def __str__(self) -> str:
         missing = f"\nno text of the set is {', '.join(self.missing)}" if self.missing else ""
-        return (
-            f"accuracy {self.accuracy:.2%}, macro-F1 {self.macro_f1:.2%} of {self.n_texts:,} texts\n"
-            f"expected calibration error {self.calibration_error:.3f}{missing}"
-        )
+        return f"{self.headline}\nexpected calibration error {self.calibration_error:.3f}{missing}"
 
 
 def score_labels(

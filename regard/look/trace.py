@@ -243,7 +243,7 @@ class Trace:
         from regard.look.saving import WHOLE, save_view
 
         if (path := Path(path)).suffix.lower() == WHOLE:
-            write_file(path, self._header(), self.arrays)
+            write_file(path, self.to_bytes())
         else:
             where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
             save_view(self, path, choose(self, view, **where, aligning=aligning))
@@ -267,19 +267,20 @@ class Trace:
         Raises:
             RequestError: there is no such file, or it holds no trace that this version reads.
         """
-        return Trace._restored(*read_file(Path(path)), path)
+        return Trace.from_bytes(read_file(Path(path)), str(path))
 
     def to_bytes(self) -> bytes:
-        """All that `save` writes into a file, as one block."""
+        """The whole trace as one block, as it lies in a file."""
         return packed(self._header(), self.arrays)
 
     @staticmethod
-    def from_bytes(block: bytes) -> Trace:
-        """The trace that gave this block."""
-        return Trace._restored(*unpacked(block), "a block of bytes")
+    def from_bytes(block: bytes, name: str = "the trace") -> Trace:
+        """The trace that was made to such a block; errors call it by `name`.
 
-    @staticmethod
-    def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray], where: Path | str) -> Trace:
+        Raises:
+            RequestError: it holds no trace that this version reads.
+        """
+        header, arrays = unpacked(block, name)
         try:
             inputs, outputs = (header[side] for side in ("inputs", "outputs"))
             trace = Trace(
@@ -295,9 +296,9 @@ class Trace:
                 weights_hash=header.get("weights_hash", ""),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
-            raise RequestError(f"{where} is damaged, or was written by a later version: {error}") from error
+            raise RequestError(f"{name} is damaged, or was written by a later version: {error}") from error
         if missing := sorted(contents_of(trace.config) - arrays.keys()):
-            raise RequestError(f"{where} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
+            raise RequestError(f"{name} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
         return trace
 
     def _header(self) -> dict[str, Any]:

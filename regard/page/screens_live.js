@@ -5,6 +5,7 @@ import { api } from "./screen_api.js";
 import { beam } from "./screen_beam.js";
 import { classify } from "./screen_classify.js";
 import { compare } from "./screen_compare.js";
+import { experiments } from "./screen_experiments.js";
 import { generate } from "./screen_generate.js";
 import { head } from "./screen_head.js";
 import { headsOff } from "./screen_heads_off.js";
@@ -30,5 +31,6 @@ export const LIVE = [
   compare,
   positions,
   training,
+  experiments,
   api,
 ];

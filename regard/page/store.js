@@ -34,6 +34,7 @@
  * @property {string} beside What is compared: `text` or `off`.
  * @property {string} dims The dimensions of positions that are drawn as curves.
  * @property {string} measure What is drawn of a run.
+ * @property {string} experiment
  * @property {number} probe
  * @property {number} heat The temperature at which tokens are drawn; 0: the likeliest.
  * @property {number} most Tokens that are added to a text.
@@ -74,6 +75,7 @@ export const DEFAULTS = {
   beside: "off",
   dims: "0,8,16,24",
   measure: "loss",
+  experiment: "",
   probe: 0,
   moment: -1,
   heat: 0.8,

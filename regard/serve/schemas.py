@@ -196,6 +196,12 @@ class ClassifyAsked(Asked):
     too_long: Literal["error", "cut"] = Field(
         "error", description="A text that is too long is an error, or its beginning is read."
     )
+    threshold: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="Where a text may have several labels, it gets those that are so probable.",
+    )
 
 
 class LookAsked(Asked):

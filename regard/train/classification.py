@@ -19,11 +19,13 @@ from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
+from regard.evaluate.tagging import TagScore, score_tags
 from regard.look.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
 from regard.text.vocabulary import Vocabulary
 from regard.train.ending import ASKED_TO_STOP
 from regard.train.folder import has_begun
+from regard.train.lesson import LabelledData, TaggedData
 from regard.train.loop import Run
 from regard.train.preparation import Tell
 from regard.train.starting import Start
@@ -67,7 +69,7 @@ class ClassifierRun(TaskRun):
         lesson = self.prepared.lesson
         if not self.config.training.class_weights:
             lesson = replace(lesson, class_weights=[1.0] * len(lesson.labels))
-        trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson.labels)
+        trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson)
         self.run = Run(
             self.folder,
             self.config,
@@ -92,11 +94,11 @@ class ClassifierRun(TaskRun):
             start=self.start,
         )
 
-    def test(self) -> ClassificationScore:
+    def test(self) -> ClassificationScore | TagScore:
         """Label the test set with the best model; keep the scores, and a picture of the mistakes."""
         best = load_bundle(self.folder / "best", self.world.device).model
         lesson = self.prepared.lesson
-        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, lesson.labels)
+        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, lesson)
         score = trial.score(best)
         write_whole(self.folder / "scores.json", json.dumps(score.as_dict(), ensure_ascii=False, indent=1))
         write_whole(self.folder / "confusion.svg", confusion_svg(score))
@@ -104,36 +106,37 @@ class ClassifierRun(TaskRun):
 
     def example(self) -> str:
         """A text of the test set."""
-        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, self.prepared.lesson.labels)
+        trial = LabelledTrial(self.prepared.test, self.prepared.subwords, self.prepared.lesson)
         return trial.text
 
 
 class LabelledTrial:
     """The same held-out texts, labelled each time."""
 
-    def __init__(self, store: Store, subwords: Vocabulary, labels: Any) -> None:
-        self.subwords, self.labels = subwords, tuple(labels)
+    def __init__(self, store: Store, subwords: Vocabulary, lesson: LabelledData) -> None:
+        self.subwords, self.labels = subwords, tuple(lesson.labels)
+        self.several = isinstance(lesson, TaggedData)
         examples = [store[i] for i in range(len(store))]
         self.inputs = [ids.tolist() for ids, _ in examples]
-        self.right = np.array([int(label[0]) for _, label in examples])
+        self.right = [labels.tolist() for _, labels in examples]
         self.shown = int(np.argmin([abs(len(ids) - SHOWN_LENGTH) for ids in self.inputs]))
         self.text = subwords.decode(self.inputs[self.shown])
 
-    def score(self, model: Any) -> ClassificationScore:
+    def score(self, model: Any) -> ClassificationScore | TagScore:
         """How well a model labels them."""
-        return score_labels(self._probabilities(model), self.right, self.labels)
+        return self._scored(self._probabilities(model))
 
     def __call__(self, model: Any) -> dict[str, Any]:
         """Macro-F1 and calibration; and the label of one text."""
         was_training = model.training
         probs_BC = self._probabilities(model)
         model.train(was_training)
-        score = score_labels(probs_BC, self.right, self.labels)
+        score = self._scored(probs_BC)
         likeliest = int(probs_BC[self.shown].argmax())
         sample = {
             "source": self.text,
             "output": f"{self.labels[likeliest]} ({probs_BC[self.shown, likeliest]:.0%})",
-            "reference": self.labels[self.right[self.shown]],
+            "reference": ", ".join(self.labels[i] for i in self.right[self.shown]),
         }
         return {
             "valid_macro_f1": score.macro_f1,
@@ -141,15 +144,22 @@ class LabelledTrial:
             "sample": sample,
         }
 
+    def _scored(self, probs_BC: np.ndarray) -> ClassificationScore | TagScore:
+        if not self.several:
+            return score_labels(probs_BC, [right for (right,) in self.right], self.labels)
+        right_BC = np.zeros(probs_BC.shape, bool)
+        for row, numbers in zip(right_BC, self.right, strict=True):
+            row[numbers] = True
+        return score_tags(probs_BC, right_BC, self.labels)
+
     def _probabilities(self, model: Any) -> np.ndarray:
         assert isinstance(model, Classifier)
-        return TextClassifier(model, self.subwords, self.labels).probabilities(self.inputs)
+        return TextClassifier(model, self.subwords, self.labels, self.several).probabilities(self.inputs)
 
 
-def confusion_svg(score: ClassificationScore) -> str:
-    """What was taken for what: each right label's texts, by the label that they were given."""
-    counts = np.array(score.confusion, np.float64)
-    shares = counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True))
-    title = f"accuracy {score.accuracy:.1%} of {score.n_texts:,} texts"
+def confusion_svg(score: ClassificationScore | TagScore) -> str:
+    """What was taken for what: each right label's texts, by the labels that they were given."""
+    counts, labels = np.array(score.confusion, np.float64), score.labels
+    shares = counts / np.maximum(1.0, score.n_each)[:, None]
     note = "a row: texts of one label · a column: the label that they were given · as a share of the row"
-    return heatmap_svg(shares, score.labels, score.labels, title, note)
+    return heatmap_svg(shares, labels, labels, score.headline, note)

@@ -22,11 +22,12 @@ from regard.data.examples import (
     make_labelled_batch,
     make_pairs_batch,
     make_plain_batch,
+    make_tagged_batch,
     make_text_batch,
 )
 from regard.data.store import Store
 from regard.train.guessing import HIDDEN, GuessingObjective
-from regard.train.labelling import LabelObjective
+from regard.train.labelling import LabelObjective, TagObjective
 from regard.train.objective import Objective
 
 if TYPE_CHECKING:
@@ -160,6 +161,25 @@ class LabelledData(Lesson):
         """The label."""
         assert not compiled, "how many texts a batch has is not fixed"
         return LabelObjective(model, smoothing, torch.tensor(self.class_weights))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaggedData(LabelledData):
+    """Texts that may have several labels each, for the encoder alone: every label is decided on."""
+
+    def batch(self, store: Store, indices: np.ndarray, fill_to: Sequence[int | None] | None = None) -> Batch:
+        """Texts and all their labels."""
+        assert fill_to is None, "how many texts a batch has is not fixed"
+        return make_tagged_batch(store, indices, cls=self.cls, n_labels=len(self.labels))
+
+    def n_targets(self, store: Store, indices: np.ndarray) -> int:  # noqa: ARG002
+        """One for each text and label."""
+        return len(indices) * len(self.labels)
+
+    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+        """Each label."""
+        assert not compiled, "how many texts a batch has is not fixed"
+        return TagObjective(model, smoothing, torch.tensor(self.class_weights))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

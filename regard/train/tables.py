@@ -9,36 +9,34 @@ DATA/key                a hash of the files and settings that all of this was ma
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from regard.config import DataConfig
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key
 from regard.data.holding_out import Split
-from regard.data.store import Store, find_store
-from regard.data.store_writing import write_store
-from regard.durable import write_whole
+from regard.data.store import Store
 from regard.errors import CorpusError
-from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
-from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
-from regard.train.lesson import LabelledData, PlainData
-from regard.train.preparation import SUBWORDS, Tell, key_of
+from regard.train.lesson import LabelledData, PlainData, TaggedData
+from regard.train.preparation import Tell
+from regard.train.prepared_folder import PreparedFolder, Wanted
 
 FACTS = "labels.json"
 SETS = ("train", "valid", "test")
+LEAST_WEIGHT = 1e-3
+"""What a text counts at least whose label all others have, too."""
 EMPTY, NO_LABEL, LONG = "empty text", "no label", "longer than the model reads, and cut"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TableSource:
+class TableSource(Wanted):
     """What to train on: rows of a label and a text, with sets that are given or split off."""
 
     train: Corpus
@@ -46,25 +44,26 @@ class TableSource:
     test: Corpus | None = None
     plain: Corpus | None = None
     """Texts without labels, to guess tokens of first."""
-    vocab_size: int | None = None
-    """None: chosen from the data."""
-    subwords: bytes | None = None
-    """A vocabulary that is there already; None: it is learned."""
-    max_tokens: int
-    """Longest text, in tokens, with [CLS]."""
-    seed: int = 1
-    data: DataConfig = field(default_factory=DataConfig)
+    separator: str | None = None
+    """What parts the labels of a text; None: it has one."""
 
     def key(self) -> str:
         """A hash of all that the result depends on."""
         every = (self.train, self.valid, self.test, self.plain)
         sets = [each for each in every if each is not None]
         given = [each is not None for each in every]
-        settings = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
+        settings: list[Any] = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
         settings += [self.subwords.hex()] if self.subwords else []
+        settings += [["separator", self.separator]] if self.separator else []
         columns = [list(part.columns) for each in sets for part in each.parts]
         paths = [path for each in sets for path in each.paths]
         return content_key(paths, [*settings, columns, asdict(self.data)])
+
+    def labels_in(self, cell: str) -> list[str]:
+        """The labels of a row, each once."""
+        if self.separator is None:
+            return [cell]
+        return list(dict.fromkeys(label for part in cell.split(self.separator) if (label := part.strip())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,56 +78,45 @@ class PreparedTables:
 
 def prepare_tables(folder: Path, source: TableSource, tell: Tell = lambda _: None) -> None:
     """Prepare the data in a folder, or leave what was prepared there from the same files before."""
-    key = source.key()
-    if key_of(folder) == key and _stores(folder, key) is not None:
+    key, place = source.key(), PreparedFolder(folder, FACTS)
+    if place.is_made_from(key):
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "key").unlink(missing_ok=True)
     tell(f"reading {', '.join(source.train.names)}")
     sets, labels = _sets(source, tell)
     plain = _plain(source.plain, sets)
-    if source.subwords is None:
-        tell("learning subwords")
-        model = learn_subwords(
-            [*(text for _, text in sets["train"]), *plain],
-            source.vocab_size,
-            coverage=source.data.character_coverage,
-            seed=source.seed,
-        )
-    else:
-        model = source.subwords
-    subwords = read_vocabulary(model)
-    (folder / SUBWORDS).write_bytes(model)
-    tell("encoding")
-    room, names = source.max_tokens - 1, list(sets)
+    subwords = place.begin([*(text for _, text in sets["train"]), *plain], source, tell)
+    room = source.max_tokens - 1
     for name, rows in sets.items():
-        examples = _labelled(rows, labels, subwords, room, name, tell)
-        _write(folder / name, examples, ("inputs", "label"), f"{key}-{name}", subwords)
-    for name, texts in _held_out(plain, source).items():
-        cut = (part for ids in subwords.encode(texts) for part in _pieces(ids, room))
-        _write(folder / name, ((part,) for part in cut), ("inputs",), f"{key}-{name}", subwords)
-        names.append(name)
-    counts = Counter(label for label, _ in sets["train"])
-    facts = {"labels": labels, "counts": [counts[label] for label in labels], "sets": names}
-    write_whole(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1))
-    write_whole(folder / "key", key)
+        numbers = _numbers(rows, labels, source, subwords)
+        examples = zip(_cut(rows, subwords, room, name, tell), numbers, strict=True)
+        place.write(name, examples, ("inputs", "label"), key, subwords)
+    guessed = _held_out(plain, source)
+    for name, texts in guessed.items():
+        pieces = (piece for ids in subwords.encode(texts) for piece in _pieces(ids, room))
+        place.write(name, ((piece,) for piece in pieces), ("inputs",), key, subwords)
+    counts = Counter(label for cell, _ in sets["train"] for label in source.labels_in(cell))
+    facts = {
+        "labels": labels,
+        "counts": [counts[label] for label in labels],
+        "texts": len(sets["train"]),
+        "several": source.separator is not None,
+    }
+    place.finish([*sets, *guessed], facts, key)
 
 
 def prepared_tables(folder: Path) -> PreparedTables:
     """What was prepared in a folder, perhaps by another process."""
-    key = key_of(folder)
-    stores = None if key is None else _stores(folder, key)
-    if stores is None:
-        raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
-    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    subwords = read_vocabulary((folder / SUBWORDS).read_bytes())
-    counts = np.array(facts["counts"])
-    lesson = LabelledData(
+    found = PreparedFolder(folder, FACTS).read()
+    stores, facts, subwords = found.stores, found.facts, found.subwords
+    counts, several = np.array(facts["counts"]), facts.get("several", False)
+    # What makes a rare label count as much as a common one; or a text that has it as much as those without.
+    weights = (facts["texts"] - counts) / counts if several else counts.sum() / len(counts) / counts
+    lesson = (TaggedData if several else LabelledData)(
         stores["train"],
         stores["valid"],
         cls=subwords.cls_id,
         labels=facts["labels"],
-        class_weights=(counts.sum() / len(counts) / counts).tolist(),
+        class_weights=np.maximum(weights, LEAST_WEIGHT).tolist(),
         subwords=subwords.model,
     )
     plain = None
@@ -142,8 +130,8 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
     """The rows of each set, and the labels: those of the training set, sorted."""
     dropped = Tally()
     given = {"valid": source.valid, "test": source.test}
-    sets = {name: list(_usable(each, dropped)) for name, each in given.items() if each is not None}
-    train = _without(list(_usable(source.train, dropped)), sets, tell)
+    sets = {name: list(_usable(each, source, dropped)) for name, each in given.items() if each is not None}
+    train = _without(list(_usable(source.train, source, dropped)), sets, tell)
     asked = {"valid": source.data.valid_lines, "test": source.data.test_lines}
     wanted = [0 if name in sets else asked[name] for name in ("valid", "test")]
     sizes = Split(validation=wanted[0], test=wanted[1]).sizes(len(train))
@@ -154,19 +142,19 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
     sets["train"] = [train[i] for i in np.sort(order[sum(sizes) :])]
     for what, count in dropped.counts.items():
         tell(f"{count:,} rows have {_article(what)} and are left out, such as {dropped.examples[what][0]}")
-    return sets, _labels(sets, tell)
+    return sets, _labels(sets, source, tell)
 
 
 def _article(what: str) -> str:
     return f"an {what}" if what == EMPTY else what
 
 
-def _usable(corpus: Corpus, dropped: Tally) -> Iterator[Row]:
+def _usable(corpus: Corpus, source: TableSource, dropped: Tally) -> Iterator[Row]:
     """Rows with a label and a text; the others are counted."""
     for block in corpus.blocks():
         for i, row in enumerate(zip(*block.columns, strict=True)):
             label, text = (cell.strip() for cell in row)
-            if label and text and i not in block.spoilt:
+            if label and source.labels_in(label) and text and i not in block.spoilt:
                 yield label, text
             else:
                 dropped.add(block.spoilt.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i)
@@ -183,13 +171,16 @@ def _without(train: list[Row], sets: dict[str, list[Row]], tell: Tell) -> list[R
     return kept
 
 
-def _labels(sets: dict[str, list[Row]], tell: Tell) -> list[str]:
+def _labels(sets: dict[str, list[Row]], source: TableSource, tell: Tell) -> list[str]:
     """The labels, and what is to be known of them.
 
     Raises:
         CorpusError: there is one label only, or a held-out set has one that is not trained on.
     """
-    counts = {name: Counter(label for label, _ in rows) for name, rows in sets.items()}
+    counts = {
+        name: Counter(label for cell, _ in rows for label in source.labels_in(cell))
+        for name, rows in sets.items()
+    }
     labels = sorted(counts["train"])
     if len(labels) < 2:
         raise CorpusError(f"every text is labelled {labels[0]!r}: there is nothing to tell apart")
@@ -222,38 +213,24 @@ def _held_out(plain: list[str], source: TableSource) -> dict[str, list[str]]:
     return {name: [plain[i] for i in rows] for name, rows in parts.items()}
 
 
-def _labelled(
-    rows: Sequence[Row], labels: list[str], subwords: Vocabulary, room: int, name: str, tell: Tell
-) -> Iterator[tuple[np.ndarray, ...]]:
-    numbers = {label: np.array([i], subwords.dtype) for i, label in enumerate(labels)}
+def _cut(rows: Sequence[Row], subwords: Vocabulary, room: int, name: str, tell: Tell) -> Iterator[np.ndarray]:
+    """The texts of a set in subwords, as far as the model reads."""
     encoded = subwords.encode([text for _, text in rows])
     most = room - len(subwords.closing)
     if long := sum(len(ids) > most for ids in encoded):
         tell(f"{long:,} of {len(rows):,} texts of the {name} set are {LONG} after {most:,} tokens")
+    return (subwords.closed(ids, room) for ids in encoded)
+
+
+def _numbers(
+    rows: Sequence[Row], labels: list[str], source: TableSource, subwords: Vocabulary
+) -> Iterator[np.ndarray]:
+    """The numbers of each row's labels."""
+    numbers = {label: i for i, label in enumerate(labels)}
     return (
-        (subwords.closed(ids, room), numbers[label]) for ids, (label, _) in zip(encoded, rows, strict=True)
+        np.array([numbers[label] for label in source.labels_in(cell)], subwords.dtype) for cell, _ in rows
     )
 
 
 def _pieces(ids: np.ndarray, room: int) -> list[np.ndarray]:
     return np.array_split(ids, max(1, -(-len(ids) // room)))
-
-
-def _write(
-    folder: Path,
-    examples: Iterable[tuple[np.ndarray, ...]],
-    sides: tuple[str, ...],
-    key: str,
-    subwords: Vocabulary,
-) -> None:
-    write_store(folder, examples, sides=sides, key=key, vocab_size=subwords.vocab_size)
-
-
-def _stores(folder: Path, key: str) -> dict[str, Store] | None:
-    """All stores, if everything that was prepared is still there."""
-    if not (folder / SUBWORDS).is_file() or not (folder / FACTS).is_file():
-        return None
-    names = json.loads((folder / FACTS).read_text(encoding="utf-8"))["sets"]
-    stores = {name: find_store(folder / name, f"{key}-{name}") for name in names}
-    found = {name: store for name, store in stores.items() if store is not None}
-    return found if len(found) == len(stores) else None

@@ -2,51 +2,38 @@
 
 DATA/subwords.model     the subword model
 DATA/train, DATA/valid  token stores; DATA/test where a test set was given
-DATA/texts.json         how many documents and bytes each set has
+DATA/texts.json         which sets there are, and how many bytes each has
 DATA/key                a hash of the files and settings that all of this was made from, written last
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from regard.config import DataConfig
 from regard.data.documents import Documents, encode_document, split
 from regard.data.encoding import content_key
 from regard.data.examples import windows
-from regard.data.store import Store, find_store
-from regard.data.store_writing import write_store
-from regard.durable import write_whole
+from regard.data.store import Example, Store
 from regard.errors import CorpusError
 from regard.text.normalisation import composed
-from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
-from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
 from regard.train.lesson import TextData
-from regard.train.preparation import SUBWORDS, Tell, key_of
+from regard.train.preparation import Tell
+from regard.train.prepared_folder import PreparedFolder, Wanted
 
 FACTS = "texts.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TextSource:
+class TextSource(Wanted):
     """What to train on: documents, with validation and test sets that are given or split off."""
 
     train: Documents
     valid: Documents | None = None
     test: Documents | None = None
-    vocab_size: int | None = None
-    """None: chosen from the data."""
-    subwords: bytes | None = None
-    """A vocabulary that is there already; None: it is learned."""
-    max_tokens: int
-    """Longest window, in tokens."""
-    seed: int = 1
-    data: DataConfig = field(default_factory=DataConfig)
 
     def key(self) -> str:
         """A hash of all that the result depends on."""
@@ -70,51 +57,30 @@ class PreparedTexts:
 
 def prepare_texts(folder: Path, source: TextSource, tell: Tell = lambda _: None) -> None:
     """Prepare the data in a folder, or leave what was prepared there from the same files before."""
-    key = source.key()
-    if key_of(folder) == key and _stores(folder, key) is not None:
+    key, place = source.key(), PreparedFolder(folder, FACTS)
+    if place.is_made_from(key):
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "key").unlink(missing_ok=True)
     sets = _sets(source, tell)
-    if source.subwords is None:
-        tell("learning subwords")
-        lines = (line for text in sets["train"] for line in text.split("\n"))
-        model = learn_subwords(
-            lines, source.vocab_size, coverage=source.data.character_coverage, seed=source.seed
-        )
-    else:
-        model = source.subwords
-    subwords = read_vocabulary(model)
-    (folder / SUBWORDS).write_bytes(model)
-    tell("encoding")
-    facts = {}
+    lines = (line for text in sets["train"] for line in text.split("\n"))
+    subwords = place.begin(lines, source, tell)
+    n_bytes = {name: sum(len(composed(text).encode()) for text in texts) for name, texts in sets.items()}
     for name, texts in sets.items():
-        store = _write(folder / name, texts, subwords, source.max_tokens, f"{key}-{name}")
-        n_bytes = sum(len(composed(text).encode()) for text in texts)
-        facts[name] = {"documents": len(texts), "bytes": n_bytes}
+        store = place.write(name, _windows(texts, subwords, source.max_tokens), ("text",), key, subwords)
         n_tokens = store.facts.sides[0].n_tokens - len(store)
-        sizes = f"{n_bytes:,} bytes, {n_tokens:,} tokens, {len(store):,} windows"
+        sizes = f"{n_bytes[name]:,} bytes, {n_tokens:,} tokens, {len(store):,} windows"
         tell(f"{name}: {len(texts):,} documents, {sizes}")
-    write_whole(folder / FACTS, json.dumps(facts, indent=1))
-    write_whole(folder / "key", key)
+    place.finish(sets, {"bytes": n_bytes}, key)
 
 
 def prepared_texts(folder: Path) -> PreparedTexts:
     """What was prepared in a folder, perhaps by another process."""
-    key = key_of(folder)
-    stores = None if key is None else _stores(folder, key)
-    if stores is None:
-        raise CorpusError(f"{folder}: nothing is prepared there; all processes must see the same folder")
-    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    subwords = read_vocabulary((folder / SUBWORDS).read_bytes())
+    found = PreparedFolder(folder, FACTS).read()
+    stores, n_bytes = found.stores, found.facts["bytes"]
     lesson = TextData(
-        stores["train"],
-        stores["valid"],
-        valid_bytes=facts["valid"]["bytes"],
-        subwords=subwords.model,
+        stores["train"], stores["valid"], valid_bytes=n_bytes["valid"], subwords=found.subwords.model
     )
     held_out = "test" if "test" in stores else "valid"
-    return PreparedTexts(lesson, subwords, stores[held_out], facts[held_out]["bytes"])
+    return PreparedTexts(lesson, found.subwords, stores[held_out], n_bytes[held_out])
 
 
 def _sets(source: TextSource, tell: Tell) -> dict[str, Sequence[str]]:
@@ -135,18 +101,7 @@ def _sets(source: TextSource, tell: Tell) -> dict[str, Sequence[str]]:
     return sets
 
 
-def _write(folder: Path, texts: Sequence[str], subwords: Vocabulary, max_tokens: int, key: str) -> Store:
+def _windows(texts: Sequence[str], subwords: Vocabulary, max_tokens: int) -> Iterator[Example]:
     encoded = (encode_document(subwords, text) for text in texts)
     cut = windows(encoded, max_tokens, bos=subwords.bos_id, eos=subwords.eos_id)
-    examples = ((window.astype(subwords.dtype),) for window in cut)
-    return write_store(folder, examples, sides=("text",), key=key, vocab_size=subwords.vocab_size)
-
-
-def _stores(folder: Path, key: str) -> dict[str, Store] | None:
-    """All stores, if everything that was prepared is still there."""
-    if not (folder / SUBWORDS).is_file() or not (folder / FACTS).is_file():
-        return None
-    names = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    stores = {name: find_store(folder / name, f"{key}-{name}") for name in names}
-    found = {name: store for name, store in stores.items() if store is not None}
-    return found if len(found) == len(stores) else None
+    return ((window.astype(subwords.dtype),) for window in cut)

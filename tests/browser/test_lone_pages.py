@@ -1,4 +1,4 @@
-"""The first screens of a generator and a classifier, in a real browser: what they show is what the models say."""
+"""The first screens of a generator and a classifier, in a real browser: they show what the models say."""
 
 import json
 

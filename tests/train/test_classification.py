@@ -62,6 +62,7 @@ def classifier_run(folder, table, *settings, pretrain=False):
     source = TableSource(
         train=labelled(table),
         plain=unlabelled(table) if pretrain else None,
+        separator=config.task.label_separator,
         vocab_size=300,
         max_tokens=config.model.max_length,
         data=config.data,
@@ -138,9 +139,53 @@ def test_what_was_guessed_first_is_where_labels_are_learned_from(tmp_path, table
     assert guessed.config.n_labels == guessed.config.vocab_size
 
 
-def told_of(tmp_path, rows, *, valid=None):
+TAGGED = [
+    ("|".join([animal, *labels]), f"the {animal} is {word} {i}")
+    for i in range(9)
+    for animal in ("cat", "dog")
+    for labels, word in ((["good"], "fine"), (["good"], "nice"), ([], "poor"))
+]
+
+
+@pytest.fixture(scope="module")
+def tagging(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tags")
+    settings = ("task.label_separator=|", "training.class_weights=true", "training.max_steps=60")
+    task = classifier_run(folder / "run", write(folder / "tags.tsv", TAGGED), *settings)
+    trained(task)
+    return task
+
+
+def test_a_text_may_have_several_labels(tagging):
+    score = tagging.test()
+    assert score.labels == ("cat", "dog", "good")
+    assert score.micro_f1 > 0.9
+    assert json.loads((tagging.folder / "scores.json").read_text())["exact"] == score.exact
+    assert (tagging.folder / "confusion.svg").read_text().count("good") >= 2
+    fine, poor = regard.load(tagging.folder).classify(["the cat is fine 2", "the dog is poor 3"])
+    assert set(fine.labels) == {"cat", "good"}
+    assert poor.labels == (poor.label,) == ("dog",)
+    assert sum(fine.probabilities.values()) > 1.5  # they do not shut each other out
+    assert regard.load(tagging.folder).classify("the cat is fine 2", threshold=0.999999).labels == ()
+
+
+def test_labels_of_a_text_are_cleaned_and_counted_one_by_one(tmp_path):
+    rows = [*TAGGED, ("cat| good|cat|", "the cat is so fine"), (" | ", "nothing"), ("odd|cat", "a cat")]
+    told = told_of(tmp_path, rows, separator="|")
+    assert "1 rows have no label" in told
+    assert "label 'odd' is on one text" in told
+    assert json.loads((tmp_path / "data" / "labels.json").read_text())["labels"] == [
+        "cat",
+        "dog",
+        "good",
+        "odd",
+    ]
+
+
+def told_of(tmp_path, rows, *, valid=None, separator=None):
     told = []
     source = TableSource(
+        separator=separator,
         train=labelled(write(tmp_path / "rows.tsv", rows)),
         valid=None if valid is None else labelled(write(tmp_path / "valid.tsv", valid)),
         vocab_size=300,

@@ -6,10 +6,10 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.data.examples import make_labelled_batch, make_plain_batch
+from regard.data.examples import make_labelled_batch, make_plain_batch, make_tagged_batch
 from regard.model.classifier import Classifier
 from regard.train.guessing import HIDDEN, GuessingObjective
-from regard.train.labelling import LabelObjective
+from regard.train.labelling import LabelObjective, TagObjective
 from tests.data.stores import write
 
 CLS, VOCABULARY = 3, 23
@@ -90,3 +90,24 @@ def test_a_validation_hides_the_same_tokens_each_time_and_training_others(texts)
 
 def test_guessing_an_idle_batch_counts_for_nothing(texts):
     assert GuessingObjective(classifier(VOCABULARY))(texts.idle())[1].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    rows = [([5, 6], [2, 0]), ([7], [1]), ([8, 9, 10], [0, 1, 2])]
+    store = write(tmp_path / "store", rows, sides=("inputs", "label"))
+    return make_tagged_batch(store, np.arange(3), cls=CLS, n_labels=5)
+
+
+def test_several_labels_of_a_text_are_as_many_decisions(tagged):
+    assert tagged.labels_BC.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
+    assert tagged.n_targets == 15
+    model, weights = classifier(5), torch.tensor([0.5, 1.0, 2.0, 3.0, 1.0])
+    smoothed, told = TagObjective(model, 0.1, weights).train()(tagged)
+    probs, right = torch.sigmoid(model(tagged.inputs)), tagged.labels_BC
+    wanted = right * 0.9 + 0.05
+    each = -(wanted * weights * probs.log() + (1 - wanted) * (1 - probs).log())
+    torch.testing.assert_close(smoothed, each.sum())
+    torch.testing.assert_close(told[1], F.binary_cross_entropy(probs, right, reduction="sum"))
+    assert told[2] == ((probs > 0.5) == (right > 0)).sum()
+    assert TagObjective(model, 0.1, weights)(tagged.idle())[1].tolist() == [0.0, 0.0, 0.0]

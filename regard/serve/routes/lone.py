@@ -53,7 +53,7 @@ async def classify(request: Request, body: ClassifyAsked) -> Any:
     texts = [body.text] if isinstance(body.text, str) else body.text
     served = service.catalogue.for_task(CLASSIFY, body.model)
     check_texts(texts, service.limits)
-    options = Labelling(too_long=body.too_long)
+    options = Labelling(too_long=body.too_long, threshold=body.threshold)
     found = await service.desk.do(
         request,
         lambda job: labelled(served.scheduler, job, served.model.classifier, texts, options),
