@@ -241,6 +241,18 @@ class LoadedModel(Model):
 
         return effect_of_each_head(self._watched.model, trace)
 
+    def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
+        """How much each token that was read had to do with one that was written, by integrated gradients.
+
+        Above 0 it made that token, or the label of a classifier, likelier.
+
+        Raises:
+            RequestError: there is no such row, or the trace cannot have come from this model.
+        """
+        from regard.look.influence import integrated_gradients
+
+        return integrated_gradients(self._watched.model, trace, row)
+
     def positions(self, length: int) -> np.ndarray | None:
         """What is added to the embeddings at the first places, (length, d_model); None where nothing is.
 

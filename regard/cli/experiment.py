@@ -27,7 +27,7 @@ def experiment(
     seeds: Annotated[int, typer.Option(min=1, help="How often all that is trained is trained.")] = 3,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Of an experiment that looks at a translator, another one."),
+        typer.Option(metavar="FOLDER", help="Another Chinese-English translator, where one is looked at."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
     out: Annotated[

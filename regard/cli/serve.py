@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import BUNDLED, DeviceOption, EngineOption, ThreadsOption
+from regard.cli.options import BUNDLED, DeviceOption, EngineOption, RayOption, ThreadsOption
 from regard.errors import ConfigError
 
 
@@ -38,11 +38,19 @@ def serve(
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request; never its text.")] = False,
+    ray: RayOption = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --ray: servers, of --threads cores each; by default, all cores."),
+    ] = None,
 ) -> None:
     """Serve models: a page, an API, LibreTranslate's and OpenAI's routes. On SIGTERM it finishes first."""
     if new_key is not None:
         _make_key(keys, new_key)
         return
+    models = models or BUNDLED
+    if replicas and ray is None:
+        raise ConfigError("--replicas are for a Ray cluster: add --ray local, or its address")
     try:
         from regard.serve.serving import Door
         from regard.serve.serving import serve as run
@@ -56,7 +64,13 @@ def serve(
         names=allow_host or (),
         cors_origins=cors_origin or (),
     )
-    run(models or BUNDLED, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
+    if ray is not None:
+        from regard.scale.replicas import serve_by_replicas
+
+        asked = {"engine": engine, "device": device, "threads": threads}
+        serve_by_replicas(models, door, address=ray, replicas=replicas, **asked)  # type: ignore[arg-type]
+        return
+    run(models, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
 def _make_key(file: Path | None, name: str) -> None:

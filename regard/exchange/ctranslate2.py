@@ -88,7 +88,9 @@ def _tokens(config: ModelConfig, subwords: bytes | None, bundle: Path) -> list[s
     if vocabulary.vocab_size != config.vocab_size:
         sizes = f"has {vocabulary.vocab_size} pieces, and the model {config.vocab_size}"
         raise BundleError(f"{SUBWORDS} {sizes}: they do not belong together", str(bundle))
-    return vocabulary.pieces(range(config.vocab_size))
+    pieces = vocabulary.pieces(range(config.vocab_size))
+    # Letters and bytes of a vocabulary from elsewhere may be spelt alike.
+    return pieces if len({*pieces}) == len(pieces) else [str(i) for i in range(config.vocab_size)]
 
 
 def _settings(config: ModelConfig, tokens: list[str], bos: int, eos: int) -> dict[str, object]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from regard.config import ModelConfig
 from regard.exchange.foreign_folder import Settings
 from regard.exchange.naming import ONE_ROW, Entry, both, entry
@@ -63,6 +66,11 @@ def shared_names(config: ModelConfig) -> Mapping[str, str]:
             return {"lm_head.weight": "model.decoder.embed_tokens.weight"}
         case "none":
             return {}
+
+
+def with_bias(theirs: dict[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The weights, with a bias of the output layer: some leave it out where it is zero."""
+    return {"final_logits_bias": torch.zeros(1, config.vocab_size)} | theirs
 
 
 def shape(settings: Settings) -> dict[str, Any]:

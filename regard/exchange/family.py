@@ -53,11 +53,19 @@ class Family(ABC):
         """
         theirs = {self.renamed(name): weight for name, weight in folder.weights().items()}
         theirs = {name: weight for name, weight in theirs.items() if not self.computed.fullmatch(name)}
+        return to_ours(self.entries(config), self.tidied(theirs, folder, config), str(folder.folder))
+
+    def tidied(
+        self,
+        theirs: dict[str, Tensor],
+        folder: ForeignFolder,  # noqa: ARG002
+        config: ModelConfig,
+    ) -> dict[str, Tensor]:
+        """The weights that the table names: what is shared, once; what may be left out, put in."""
         for alias, name in self.aliases(config).items():
-            if alias in theirs:
-                theirs.setdefault(name, theirs.pop(alias))
-                theirs.pop(alias, None)
-        return to_ours(self.entries(config), theirs, str(folder.folder))
+            if (shared := theirs.pop(alias, None)) is not None:
+                theirs.setdefault(name, shared)
+        return theirs
 
     def decoding(self, folder: ForeignFolder) -> DecodingConfig:
         """How outputs are searched for, as far as that is told."""

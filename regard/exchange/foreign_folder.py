@@ -52,9 +52,9 @@ class Settings:
             self.problems.append(f"{name} = {first} and {other} = {second} differ; in regard they are one")
         return first
 
-    def only(self, name: str, value: Any, default: Any = None) -> None:
-        """A setting that regard knows one value of."""
-        if (found := self.get(name, value if default is None else default)) != value:
+    def only(self, name: str, value: Any) -> None:
+        """A setting that regard knows one value of, which it has where nothing is said."""
+        if (found := self.get(name)) not in (None, value):
             self.problems.append(f"{name} = {found!r} is not supported, only {value!r} is")
 
     def activation(self, name: str) -> Any:

@@ -7,11 +7,14 @@ from pathlib import Path
 from regard.bundle.bundle import save_bundle
 from regard.bundle.weights import fill, undrawn, weight_problems
 from regard.errors import BundleError, ConfigError
+from regard.exchange.bart import Bart
+from regard.exchange.bert import Bert
 from regard.exchange.family import Family
 from regard.exchange.foreign_folder import ForeignFolder
+from regard.exchange.gpt2 import Gpt2
 from regard.exchange.marian import Marian
 
-FAMILIES: tuple[Family, ...] = (Marian(),)
+FAMILIES: tuple[Family, ...] = (Marian(), Bert(), Gpt2(), Bart())
 
 
 def import_model(folder: Path | str, out: Path | str) -> Path:

@@ -16,7 +16,14 @@ from torch import Tensor
 
 from regard.config import ModelConfig, TaskConfig
 from regard.errors import BundleError
-from regard.exchange.encoder_decoder_names import described, embeddings, layers, shape, shared_names
+from regard.exchange.encoder_decoder_names import (
+    described,
+    embeddings,
+    layers,
+    shape,
+    shared_names,
+    with_bias,
+)
 from regard.exchange.family import Family, one_width, only_these
 from regard.exchange.foreign_folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.naming import Entry
@@ -63,6 +70,12 @@ class Marian(Family):
     def aliases(self, config: ModelConfig) -> Mapping[str, str]:
         """Of the embeddings."""
         return shared_names(config)
+
+    def tidied(
+        self, theirs: dict[str, Tensor], folder: ForeignFolder, config: ModelConfig
+    ) -> dict[str, Tensor]:
+        """With a bias of the output layer, even where it is zero."""
+        return with_bias(super().tidied(theirs, folder, config), config)
 
     def ours(self, folder: ForeignFolder, config: ModelConfig) -> dict[str, Tensor]:
         """Our weights: d_model in our order; padding is forbidden, as searches of `transformers` do."""

@@ -44,8 +44,8 @@ class ClassifierGraph(nn.Module):
 
     def forward(self, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """(B, labels)."""
-        first_BD = self.model.label_head(_encoded(self.model, ids_BS, mask_BS)[:, 0])
-        logits: Tensor = self.model.output_probabilities(first_BD)
+        first_BD = _encoded(self.model, ids_BS, mask_BS)[:, 0]
+        logits: Tensor = self.model.output_probabilities(self.model.label_head(first_BD))
         return logits
 
 
@@ -70,8 +70,7 @@ class DecoderGraph(nn.Module):
         torch._check(mask_BM.shape[1] == past[0].shape[2] + ids_BL.shape[1])
         recall = _Rows.of(ids_BL, mask_BM, memory_mask_BS)
         own = [_Growing(each) for each in _pairs(past)]
-        new = Packed(ids_BL.flatten(), recall.new)
-        x_ND = model.embed_outputs(new)
+        x_ND = model.embed_outputs(Packed(ids_BL.flatten(), recall.new))
         states_ND = model.decoder.look_back(x_ND, own, _pairs(memory), recall)
         logits_BLV = model.output_probabilities(states_ND).reshape(*ids_BL.shape, -1)
         return logits_BLV, *_flat([each.stored for each in own])

@@ -23,13 +23,13 @@ GRAPHS: dict[Architecture, str] = {
   and values of all that it has read so far (`present.*`): the next step's `past.*`.
 """,
     "decoder": """\
-- `decoder.onnx` reads what is new of a text, which begins with `bos_id`, together with the keys and values of
-  what came before (`past.*`, of length 0 at first). It gives logits, and the keys and values of all that it
-  has read so far (`present.*`): the next step's `past.*`.
+- `decoder.onnx` reads what is new of a text, which begins with `bos_id` if `begins_with_bos` says so,
+  together with the keys and values of what came before (`past.*`, of length 0 at first). It gives logits, and
+  the keys and values of all that it has read so far (`present.*`): the next step's `past.*`.
 """,
     "encoder": """\
-- `classifier.onnx` reads texts, each beginning with `cls_id` and with gaps at its end alone, and gives the
-  logits of the labels.
+- `classifier.onnx` reads texts, each between `cls_id` and `closing_ids` and with gaps at its end alone, and
+  gives the logits of the labels.
 """,
 }
 
@@ -48,8 +48,8 @@ python example.py TEXT
 """
 
 FOREIGN = """\
-`subwords.model` holds the vocabulary that the model brought from elsewhere; its texts are cut by the library
-that it came with.
+`subwords.model` is the vocabulary that the model brought from elsewhere, as JSON; texts are cut by the
+library that it came with.
 """
 
 

@@ -14,8 +14,10 @@ from regard.bundle.labels import read_labels
 from regard.bundle.manifest import SUBWORDS
 from regard.bundle.writing import write_folder
 from regard.errors import BundleError, ConfigError
+from regard.exchange.bert import Bert
 from regard.exchange.family import Family
 from regard.exchange.foreign_folder import SAFE, SETTINGS
+from regard.exchange.gpt2 import Gpt2
 from regard.exchange.marian import Marian, Pegasus
 from regard.exchange.verification import Probe, Verified, compared, log_probs, probe
 from regard.text.vocabularies import read_vocabulary
@@ -24,8 +26,12 @@ from regard.text.vocabulary import Vocabulary
 FAMILIES: dict[tuple[str, str], Family] = {
     ("encoder-decoder", "post"): Marian(),
     ("encoder-decoder", "pre"): Pegasus(),
+    ("encoder", "post"): Bert(),
+    ("encoder", "pre"): Bert(),
+    ("decoder", "post"): Gpt2(),
+    ("decoder", "pre"): Gpt2(),
 }
-"""By architecture and the place of norms."""
+"""By architecture and the place of norms, which only one of them has a choice of."""
 
 
 def write_huggingface(model: Path, out: Path) -> Verified:

@@ -95,9 +95,12 @@ def _settings(bundle: Bundle, vocabulary: Vocabulary) -> dict[str, Any]:
         "subwords": SUBWORDS,
     }
     if config.architecture == "encoder":
-        found |= {"cls_id": vocabulary.cls_id, "labels": read_labels(bundle.folder, config.n_labels)}
+        labels = read_labels(bundle.folder, config.n_labels)
+        found |= {"cls_id": vocabulary.cls_id, "closing_ids": vocabulary.closing, "labels": labels}
     else:
         found |= {"bos_id": vocabulary.bos_id, "eos_id": vocabulary.eos_id}
+    if config.architecture == "decoder":
+        found["begins_with_bos"] = vocabulary.begins_texts
     if config.architecture == "encoder-decoder":
         found["tags"] = {language: vocabulary.tag_id(language) for language in vocabulary.languages}
         found["extra_length"] = bundle.decoding.extra_length

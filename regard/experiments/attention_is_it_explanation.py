@@ -76,7 +76,9 @@ SETUP: dict[Size, _Setup] = {
 }
 
 
-def measures(model: Model, trace: Trace, random: np.random.Generator) -> dict[str, Callable[[int], np.ndarray]]:
+def measures(
+    model: Model, trace: Trace, random: np.random.Generator
+) -> dict[str, Callable[[int], np.ndarray]]:
     """For each measure, the influence of all input tokens on the output token of a row."""
     by_attention, by_norms = mean_attention(trace), norm_weighted(model, trace)
     layers = range(trace.config.decoder_layers)
@@ -86,8 +88,8 @@ def measures(model: Model, trace: Trace, random: np.random.Generator) -> dict[st
 
     looked, carried = mean(by_attention), mean(by_norms)
     rolled = rollout(trace).of_inputs
-    assert rolled is not None and trace.inputs is not None, "a translator has inputs"
-    n = len(trace.inputs)
+    assert rolled is not None, "a translator has inputs"
+    n = rolled.shape[-1]
     return {
         RANDOM: lambda _: random.random(n),
         ATTENTION: looked.__getitem__,
@@ -137,23 +139,22 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     agreements = {name: PerSeed.of(of_seed[name] for _, of_seed in found) for name in MEASURES}
     columns = ("measure", "mean of the curve", "after a tenth", "after a half", "agrees with value zeroing")
     rows = [(name, means[name], curves[name][1], curves[name][5], agreements[name]) for name in MEASURES]
-    name = f"log-probability lost, nats; {setup.texts} texts, {setup.rows} tokens of each"
+    name = f"change of log-probability, nats; {setup.rows} tokens of each of {setup.texts} texts"
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
-    chart = Chart("log-probability lost, nats", "share of the input taken away", lines)
+    chart = Chart("change of log-probability, nats", "share taken away, of all tokens but one", lines)
     return Findings((Table(name, columns, tuple(rows)),), (chart,), _verdict(means))
 
 
 def _verdict(means: dict[str, PerSeed]) -> tuple[Judgement, ...]:
     chance, looked = means[RANDOM], means[ATTENTION]
-    order = sorted(MEASURES, key=lambda name: means[name].mean)
-    told = ", ".join(f"{name} {means[name].mean:.2f}" for name in order)
     rolled, norms, gradients = (means[name] for name in (ROLLOUT, NORMS, GRADIENTS))
     return (
         Judgement(
             not looked.below(chance),
             Both(
-                f"Cross-attention finds what an output hangs on no better than chance: taking away what it points "
-                f"to costs {-looked.mean:.2f} nats on average, tokens by chance {-chance.mean:.2f}.",
+                f"Cross-attention finds what an output hangs on no better than chance: without what it "
+                f"points to the output loses {-looked.mean:.2f} nats on average, and {-chance.mean:.2f} by "
+                f"chance.",
                 f"交叉注意力找到的输出依据并不比随机更准：去掉它所指的词元平均损失 {-looked.mean:.2f} 奈特，"
                 f"随机去掉损失 {-chance.mean:.2f}。",
             ),
@@ -170,9 +171,9 @@ def _verdict(means: dict[str, PerSeed]) -> tuple[Judgement, ...]:
             norms.below(looked) or rolled.below(looked),
             Both(
                 f"Norms or rollout improve on plain attention, for every seed: {-norms.mean:.2f} and "
-                f"{-rolled.mean:.2f} nats against {-looked.mean:.2f}. From the best to the worst: {told}.",
-                f"范数或 rollout 优于原始注意力，每个种子都如此：{-norms.mean:.2f} 和 {-rolled.mean:.2f} 奈特对 "
-                f"{-looked.mean:.2f}。从最好到最差：{told}。",
+                f"{-rolled.mean:.2f} nats against {-looked.mean:.2f}.",
+                f"范数或 rollout 优于原始注意力，每个种子都如此：{-norms.mean:.2f} 和 {-rolled.mean:.2f} "
+                f"奈特对 {-looked.mean:.2f}。",
             ),
         ),
     )

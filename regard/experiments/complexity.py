@@ -1,4 +1,4 @@
-"""Time and memory against length, of self-attention and of recurrence (4, Table 1); and what a cache saves."""
+"""Time and memory of self-attention and of recurrence against length (4, Table 1); what a cache saves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from regard.packing import pack
 CLAIM = Both(
     "Self-attention takes n²d products and recurrence nd², so attention is the faster one while a text is "
     "shorter than the model is wide; its memory grows with n²; decoding wants a cache.",
-    "自注意力需要 n²d 次乘法，循环需要 nd² 次，因此文本长度小于模型宽度时注意力更快；它的内存随 n² 增长；解码需要缓存。",
+    "自注意力需要 n²d 次乘法，循环需要 nd² 次，因此文本长度小于模型宽度时注意力更快；"
+    "它的内存随 n² 增长；解码需要缓存。",
 )
 
 FUSED, WRITTEN_OUT, GRU = KINDS = ("attention", "attention, written out", "GRU")
@@ -143,7 +144,7 @@ def decoded(model: Transformer, n: int, way: str) -> Tensor:
     return torch.cat(rows)
 
 
-def run(size: Size, seeds: Sequence[int]) -> Findings:
+def run(size: Size, _seeds: Sequence[int]) -> Findings:
     """Measure all three layers and both ways of decoding; nothing is drawn or trained, so seeds are alike."""
     setup = SETUP[size]
     times: Numbers = {kind: [] for kind in KINDS}
@@ -199,9 +200,10 @@ def _on_time(setup: _Setup, times: Numbers) -> Judgement:
     return Judgement(
         holds,
         Both(
-            f"While n is below d = {WIDTH}, where the products are equally many, attention takes less time than "
-            f"the GRU; on this machine their times {where.en}.",
-            f"n 小于 d = {WIDTH}（两者乘法次数相等之处）时，注意力比 GRU 用时更少；在这台机器上，两者的时间{where.zh}。",
+            f"While n is below d = {WIDTH}, where the products are equally many, attention takes less time "
+            f"than the GRU; on this machine their times {where.en}.",
+            f"n 小于 d = {WIDTH}（两者乘法次数相等之处）时，注意力比 GRU 用时更少；"
+            f"在这台机器上，两者的时间{where.zh}。",
         ),
     )
 
@@ -213,11 +215,12 @@ def _on_memory(setup: _Setup, kept: Numbers) -> Judgement:
     return Judgement(
         growth[WRITTEN_OUT] > doubled**1.5 > growth[FUSED],
         Both(
-            f"Memory grows with n² only where attention keeps its weights: from {before} to {last} tokens what "
-            f"is kept grows {growth[WRITTEN_OUT]:.1f} times if attention is written out, {growth[FUSED]:.1f} "
-            f"times as the package runs it, {growth[GRU]:.1f} times for the GRU.",
-            f"只有保留注意力权重时，内存才随 n² 增长：从 {before} 到 {last} 个词元，逐步写出的注意力所保留的内存增为 "
-            f"{growth[WRITTEN_OUT]:.1f} 倍，本软件实际运行的为 {growth[FUSED]:.1f} 倍，GRU 为 {growth[GRU]:.1f} 倍。",
+            f"Memory grows with n² only where attention keeps its weights: from {before} to {last} tokens "
+            f"what is kept grows {growth[WRITTEN_OUT]:.1f} times if attention is written out, "
+            f"{growth[FUSED]:.1f} times as the package runs it, {growth[GRU]:.1f} times for the GRU.",
+            f"只有保留注意力权重时，内存才随 n² 增长：从 {before} 到 {last} 个词元，所保留的内存在逐步写出时"
+            f"增为 {growth[WRITTEN_OUT]:.1f} 倍，按本软件实际的算法为 {growth[FUSED]:.1f} 倍，"
+            f"GRU 为 {growth[GRU]:.1f} 倍。",
         ),
     )
 
@@ -228,9 +231,9 @@ def _on_cache(setup: _Setup, decoding: Numbers) -> Judgement:
     return Judgement(
         saved[-1] > 1 and saved[-1] > saved[0],
         Both(
-            f"A cache saves the more, the more is written: without it {few} tokens take {saved[0]:.1f} times as "
-            f"long and {many} tokens {saved[-1]:.1f} times; then {many * (many + 1) // 2:,} tokens go through "
-            f"the decoder instead of {many}.",
+            f"A cache saves the more, the more is written: without it {few} tokens take {saved[0]:.1f} times "
+            f"as long and {many} tokens {saved[-1]:.1f} times; then {many * (many + 1) // 2:,} tokens go "
+            f"through the decoder instead of {many}.",
             f"写得越多，缓存节省越多：没有缓存，写 {few} 个词元的耗时是 {saved[0]:.1f} 倍，写 {many} 个是 "
             f"{saved[-1]:.1f} 倍；后者经过解码器的词元是 {many * (many + 1) // 2:,} 个，而不是 {many} 个。",
         ),

@@ -26,7 +26,7 @@ RATE = 2e-3
 @dataclass(frozen=True, slots=True)
 class _Setup:
     steps: int
-    layers: tuple[int, ...] = (1, 3, 6)
+    layers: tuple[int, ...] = (1, 2, 5)
     untrained: tuple[int, ...] = (1, 2, 4, 8, 16)
     """Layers of the models whose gradients are looked at before training."""
     pairs: int = 100

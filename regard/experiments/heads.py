@@ -31,14 +31,14 @@ ENOUGH = 0.99
 @dataclass(frozen=True, slots=True)
 class _Setup:
     steps: int
-    heads: tuple[int, ...] = (1, 2, 4, 8, 16)
+    heads: tuple[int, ...] = (1, 2, 8, 16)
     pairs: int = 100
 
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(steps=15, heads=(1, 8), pairs=10),
     "normal": _Setup(steps=250),
-    "long": _Setup(steps=1500),
+    "long": _Setup(steps=1500, heads=(1, 2, 4, 8, 16, 32)),
 }
 
 

@@ -26,18 +26,20 @@ CLAIM = Both(
 Kind = Literal["layer", "batch", "none"]
 KINDS: tuple[Kind, ...] = ("layer", "batch", "none")
 MOMENTUM = 0.1
+ALONE_PAIRS = 30
+"""Outputs that are decoded one at a time, which takes long."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
     steps: int
     pairs: int = 100
-    lengths: tuple[int, int] = (3, 15)
+    lengths: tuple[int, int] = (3, 14)
 
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(steps=10, pairs=5, lengths=(3, 5)),
-    "normal": _Setup(steps=350),
+    "normal": _Setup(steps=300),
     "long": _Setup(steps=3000),
 }
 
@@ -130,7 +132,8 @@ def _outcome(model: Transformer, pairs: Sequence[Pair]) -> tuple[float, ...]:
     alone, together = make_batch(pairs[:1]), make_batch(pairs)
     logits_TV, among_TV = model(alone.inputs, alone.outputs), model(together.inputs, together.outputs)
     company = (logits_TV - among_TV[: len(logits_TV)]).abs().max().item()
-    right_alone = sum(exact(model, [pair]) for pair in pairs) / len(pairs)
+    some = pairs[:ALONE_PAIRS]
+    right_alone = sum(exact(model, [pair]) for pair in some) / len(some)
     return score(model, pairs).loss, exact(model, pairs), right_alone, company
 
 

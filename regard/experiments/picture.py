@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from regard.look.axes import Scale, covering, line_path, spread, tick_label
 from regard.look.sheet import GAP, LINE, MARGIN, SMALL, TEXT, Box, heading, words
 from regard.look.svg import Markup, document, element, number, text_width
 
-WIDTH, HEIGHT = 460.0, 230.0
-"""Of one chart, its names and labels included in the width."""
+WIDTH, ALONE, HEIGHT = 460.0, 640.0, 230.0
+"""Of one chart, its names and labels included in the width; of one that stands alone."""
 STROKES = (
     ("blue", ""),
     ("orange", "7 3"),
@@ -29,17 +30,16 @@ STROKES = (
 def picture(run: Run) -> str:
     """Draw the charts of a run; a faint band goes from the least to the greatest seed."""
     charts = run.findings.charts
-    across = min(2, len(charts))
-    width = across * WIDTH + (across - 1) * GAP
+    across, one = (2, WIDTH) if len(charts) > 1 else (1, ALONE)
+    width = across * one + (across - 1) * GAP
     claim, seeds = run.experiment.claim, len(run.seeds)
-    note = f"{claim.zh} · {seeds} seed{'s' if seeds > 1 else ''}"
-    drawn, top = heading(f"{run.experiment.name}: {claim.en}", note, width)
+    notes = f"{claim.en} · {claim.zh} · {seeds} seed{'s' if seeds > 1 else ''}"
+    drawn, top = heading(run.experiment.name, notes, width)
     for place, chart in enumerate(charts):
         row, column = divmod(place, across)
-        left = MARGIN + column * (WIDTH + GAP)
-        drawn += _chart(chart, Box(left, top + 24 + row * (HEIGHT + 76), WIDTH, HEIGHT))
-    rows = (len(charts) + across - 1) // across
-    bottom = top + rows * (HEIGHT + 76)
+        left = MARGIN + column * (one + GAP)
+        drawn += _chart(chart, Box(left, top + 24 + row * (HEIGHT + 76), one, HEIGHT))
+    bottom = top + ceil(len(charts) / across) * (HEIGHT + 76)
     return document(width + 2 * MARGIN, bottom + MARGIN, drawn, title=run.experiment.name)
 
 

@@ -1,4 +1,4 @@
-"""What attention gave to networks that read token by token, and what came of leaving recurrence out (1, 4)."""
+"""What attention gave to networks that read token by token, and what leaving recurrence out gave (1, 4)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from regard.experiments.training import Learner, make_batch, plan, small_model, 
 from regard.model.transformer import Transformer
 
 CLAIM = Both(
-    "A recurrent network forgets as distances grow and trains slowly on long sequences; attention reaches every "
-    "token in one step, and needs no recurrence.",
+    "A recurrent network forgets as distances grow and trains slowly on long sequences; attention reaches "
+    "every token in one step, and needs no recurrence.",
     "循环网络随距离增大而遗忘，在长序列上训练缓慢；注意力一步即可到达任何词元，并不需要循环。",
 )
 
@@ -149,12 +149,13 @@ def _on_copying(setup: _Setup, copied: Shares) -> Judgement:
         holds,
         Both(
             f"Copying more, the recurrent state loses what attention keeps, with recurrence or without: of "
-            f"{near} and of {far} symbols the GRU gets {alone[0].mean:.0%} and {alone[-1].mean:.0%} right, with "
-            f"attention {helped[0].mean:.0%} and {helped[-1].mean:.0%}, the Transformer {ours[0].mean:.0%} and "
-            f"{ours[-1].mean:.0%}.",
-            f"要复制的越多，循环状态丢失的越多，而注意力（无论有无循环）能保住：{near} 个和 {far} 个符号，GRU 的正确率为 "
-            f"{alone[0].mean:.0%} 和 {alone[-1].mean:.0%}，加上注意力为 {helped[0].mean:.0%} 和 "
-            f"{helped[-1].mean:.0%}，Transformer 为 {ours[0].mean:.0%} 和 {ours[-1].mean:.0%}。",
+            f"{near} and of {far} symbols the GRU gets {alone[0].mean:.0%} and {alone[-1].mean:.0%} right, "
+            f"with attention {helped[0].mean:.0%} and {helped[-1].mean:.0%}, the Transformer "
+            f"{ours[0].mean:.0%} and {ours[-1].mean:.0%}.",
+            f"要复制的越多，循环状态丢失的越多，而注意力（无论有无循环）能保住：{near} 个和 {far} 个符号，"
+            f"GRU 的正确率为 {alone[0].mean:.0%} 和 {alone[-1].mean:.0%}，加上注意力为 "
+            f"{helped[0].mean:.0%} 和 {helped[-1].mean:.0%}，Transformer 为 {ours[0].mean:.0%} 和 "
+            f"{ours[-1].mean:.0%}。",
         ),
     )
 
@@ -180,9 +181,9 @@ def _on_speed(setup: _Setup, speeds: Shares) -> Judgement:
     return Judgement(
         min(ratios) > 1 and ratios[-1] > ratios[0],
         Both(
-            f"The Transformer trains faster than the GRU, the more so the longer the sequences: on this machine "
-            f"it reads {ratios[0]:.1f} times as many tokens a second at length {short}, and {ratios[-1]:.1f} "
-            f"times at length {long}.",
+            f"The Transformer trains faster than the GRU, the more so the longer the sequences: on this "
+            f"machine it reads {ratios[0]:.1f} times as many tokens a second at length {short}, and "
+            f"{ratios[-1]:.1f} times at length {long}.",
             f"Transformer 训练得比 GRU 快，序列越长越明显：在这台机器上，长度为 {short} 时每秒词元数是其 "
             f"{ratios[0]:.1f} 倍，长度为 {long} 时是 {ratios[-1]:.1f} 倍。",
         ),

@@ -33,8 +33,8 @@ class _Setup:
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(steps=10, learned_d_k=(8,), d_k=(4, 64, 1024)),
-    "normal": _Setup(steps=250, learned_d_k=(4, 32, 256)),
-    "long": _Setup(steps=1500, learned_d_k=(4, 32, 256, 1024)),
+    "normal": _Setup(steps=250, learned_d_k=(8, 256)),
+    "long": _Setup(steps=1500, learned_d_k=(8, 64, 256, 1024)),
 }
 
 

@@ -18,9 +18,10 @@ from regard.model.taps import recording
 from regard.model.transformer import Transformer
 
 CLAIM = Both(
-    "Additive and dot-product attention learn alike while d_k is small; for larger d_k the additive one beats "
-    "dot products that are not scaled, and the scaled ones catch up, for less work.",
-    "d_k 较小时，加性注意力与点积注意力效果相近；d_k 较大时，加性注意力优于未缩放的点积，而缩放后的点积能以更少的计算追平。",
+    "Additive and dot-product attention learn alike while d_k is small; for larger d_k the additive one "
+    "beats dot products that are not scaled, and scaled ones catch up.",
+    "d_k 较小时，加性注意力与点积注意力效果相近；d_k 较大时，加性注意力优于未缩放的点积，"
+    "而缩放后的点积能追平。",
 )
 
 KINDS: tuple[SimilarityName, ...] = get_args(SimilarityName)
@@ -111,8 +112,8 @@ def _on_small(d_k: int, losses: Found) -> Judgement:
     return Judgement(
         not plain.below(additive) and not additive.below(plain),
         Both(
-            f"With d_k = {d_k} additive and plain dot-product attention learn alike, neither better for every "
-            f"seed: loss {additive.mean:.3f} and {plain.mean:.3f}.",
+            f"With d_k = {d_k} additive and plain dot-product attention learn alike, neither better for "
+            f"every seed: loss {additive.mean:.3f} and {plain.mean:.3f}.",
             f"d_k = {d_k} 时，加性注意力与普通点积学得差不多，没有哪个在每个种子上都更好：损失 "
             f"{additive.mean:.3f} 和 {plain.mean:.3f}。",
         ),
@@ -127,8 +128,8 @@ def _on_large(d_k: int, losses: Found) -> Judgement:
             f"With d_k = {d_k} the additive one beats plain dot products, and scaled ones catch up with it: "
             f"loss {additive.mean:.3f}, {plain.mean:.3f} and {scaled.mean:.3f}; bilinear "
             f"{losses['bilinear', d_k].mean:.3f}.",
-            f"d_k = {d_k} 时，加性优于普通点积，而缩放点积能追上它：损失 {additive.mean:.3f}、{plain.mean:.3f} "
-            f"和 {scaled.mean:.3f}；双线性 {losses['bilinear', d_k].mean:.3f}。",
+            f"d_k = {d_k} 时，加性优于普通点积，而缩放点积能追上它：损失 {additive.mean:.3f}、"
+            f"{plain.mean:.3f} 和 {scaled.mean:.3f}；双线性 {losses['bilinear', d_k].mean:.3f}。",
         ),
     )
 
@@ -142,8 +143,9 @@ def _on_cosine(d_k: int, losses: Found, sharpness: Found) -> Judgement:
             f"Cosines without a scale cannot look hard, and learn less than scaled dot products: the largest "
             f"weight is {most.mean:.2f} on average against {usual.mean:.2f} ({keys} keys allow at most "
             f"{sharpest_cosine(keys):.2f}), the loss {cosine.mean:.3f} against {scaled.mean:.3f}.",
-            f"不带缩放的余弦无法集中注意力，学得不如缩放点积：最大权重平均为 {most.mean:.2f}，对 {usual.mean:.2f}"
-            f"（{keys} 个键时最多 {sharpest_cosine(keys):.2f}），损失 {cosine.mean:.3f}，对 {scaled.mean:.3f}。",
+            f"不带缩放的余弦无法集中注意力，学得不如缩放点积：最大权重平均为 {most.mean:.2f}，对 "
+            f"{usual.mean:.2f}（{keys} 个键时最多 {sharpest_cosine(keys):.2f}），损失 {cosine.mean:.3f}，"
+            f"对 {scaled.mean:.3f}。",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Five inputs in R⁴, worked through by hand and by the package, beside two mistakes (docs/worked-example.md)."""
+"""Five inputs in R⁴, worked through by hand and by the package, beside two mistakes that notes make."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, 
 from regard.model.scaled_dot_product_attention import attention_scores, attention_weights
 
 CLAIM = Both(
-    "Attention on five inputs can be worked out with a pencil; notes that apply the softmax twice, or take all "
-    "keys as equal, come to other numbers.",
+    "Attention on five inputs can be worked out with a pencil; notes that apply the softmax twice, or take "
+    "all keys as equal, come to other numbers.",
     "五个输入上的注意力可以用笔算出；有的讲义把 softmax 用了两次，或把所有的键当作相等，得到的数字就不同。",
 )
 
@@ -49,7 +49,7 @@ def all_weights() -> dict[str, Tensor]:
     }
 
 
-def run(size: Size, seeds: Sequence[int]) -> Findings:
+def run(_size: Size, _seeds: Sequence[int]) -> Findings:
     """Nothing is drawn or trained: all sizes and seeds are the same."""
     weights = all_weights()
     outputs = {name: each @ V_NU for name, each in weights.items()}
@@ -93,21 +93,25 @@ def _outputs_table(outputs: dict[str, Tensor]) -> Table:
 
 def _chart(name: str, weights: dict[str, Tensor], row: int) -> Chart:
     keys = range(1, 6)
-    lines = (Line(kind, keys, [PerSeed.of([w]) for w in each[row].tolist()]) for kind, each in weights.items())
+    lines = (
+        Line(kind, keys, [PerSeed.of([w]) for w in each[row].tolist()]) for kind, each in weights.items()
+    )
     return Chart(name, "key", tuple(lines))
 
 
 def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Judgement, ...]:
     hand_weights, hand_outputs = by_hand()
-    error = max((weights[RIGHT] - hand_weights).abs().max(), (outputs[RIGHT] - hand_outputs).abs().max()).item()
+    error = max(
+        (weights[RIGHT] - hand_weights).abs().max(), (outputs[RIGHT] - hand_outputs).abs().max()
+    ).item()
     right, twice, equal = (weights[name][0, 0].item() for name in (RIGHT, TWICE, EQUAL))
     written, flattened, even = (outputs[name][:2, 0].tolist() for name in (RIGHT, TWICE, EQUAL))
     return (
         Judgement(
             error < 1e-12,
             Both(
-                f"Pencil and package agree: x₁ gives itself {hand_weights[0, 0]:.5f} of its attention and its "
-                f"output is {hand_outputs[0, 0]:.5f} everywhere; the largest difference is {error:.0e}.",
+                f"Pencil and package agree: x₁ gives itself {hand_weights[0, 0]:.5f} of its attention and "
+                f"its output is {hand_outputs[0, 0]:.5f} everywhere; the largest difference is {error:.0e}.",
                 f"笔算与程序一致：x₁ 给自己的注意力为 {hand_weights[0, 0]:.5f}，其输出处处为 "
                 f"{hand_outputs[0, 0]:.5f}；最大相差 {error:.0e}。",
             ),
@@ -124,10 +128,11 @@ def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Ju
         Judgement(
             abs(equal - 0.2) < 1e-12 and abs(even[0] - even[1]) < 1e-12,
             Both(
-                f"With keys taken as equal the one input that differs disappears: every weight is {equal:.5f} "
-                f"and every output {even[0]:.5f}, where {written[0]:.5f} and {written[1]:.5f} are right.",
-                f"把键当作相等，唯一不同的输入就消失了：每个权重都是 {equal:.5f}，每个输出都是 {even[0]:.5f}，"
-                f"而正确的是 {written[0]:.5f} 和 {written[1]:.5f}。",
+                f"With keys taken as equal the one input that differs disappears: every weight is "
+                f"{equal:.5f} and every output {even[0]:.5f}, where {written[0]:.5f} and {written[1]:.5f} "
+                f"are right.",
+                f"把键当作相等，唯一不同的输入就消失了：每个权重都是 {equal:.5f}，每个输出都是 "
+                f"{even[0]:.5f}，而正确的是 {written[0]:.5f} 和 {written[1]:.5f}。",
             ),
         ),
     )

@@ -18,7 +18,7 @@ from regard.errors import RequestError
 from regard.look.blocks import KINDS, Kind, layers_of
 from regard.look.tokens import Tokens
 from regard.look.trace import Trace
-from regard.look.trace_file import read_file, write_file
+from regard.look.trace_file import packed, read_file, unpacked, write_file
 
 FOLDER = "probes"
 
@@ -100,7 +100,7 @@ def write_probes(path: Path, found: Sequence[Probe]) -> None:
     ]
     arrays = {f"{i}.log_probs": probe.log_probs for i, probe in enumerate(found)}
     arrays |= {f"{i}.{kind}": probe.weights[kind] for i, probe in enumerate(found) for kind in probe.weights}
-    write_file(path, {"probes": header}, arrays, what="probes")
+    write_file(path, packed({"probes": header}, arrays, what="probes"))
 
 
 def read_probes(path: Path) -> tuple[Probe, ...]:
@@ -109,7 +109,7 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     Raises:
         RequestError: the file cannot be read, or holds no probes.
     """
-    header, arrays = read_file(path, what="probes")
+    header, arrays = unpacked(read_file(path), str(path), what="probes")
     try:
         return tuple(
             Probe(

@@ -29,7 +29,7 @@ from regard.look.interventions import (
 )
 from regard.look.notebook import HEIGHT, Frame
 from regard.look.tokens import Tokens, shown
-from regard.look.trace_file import read_file, write_file
+from regard.look.trace_file import packed, read_file, unpacked, write_file
 from regard.look.walk import Step, walk
 
 Stack = Literal["encoder", "decoder"]
@@ -243,7 +243,7 @@ class Trace:
         from regard.look.saving import WHOLE, save_view
 
         if (path := Path(path)).suffix.lower() == WHOLE:
-            write_file(path, self._header(), self.arrays)
+            write_file(path, self.to_bytes())
         else:
             where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
             save_view(self, path, choose(self, view, **where, aligning=aligning))
@@ -267,7 +267,20 @@ class Trace:
         Raises:
             RequestError: there is no such file, or it holds no trace that this version reads.
         """
-        header, arrays = read_file(Path(path))
+        return Trace.from_bytes(read_file(Path(path)), str(path))
+
+    def to_bytes(self) -> bytes:
+        """The whole trace as one block, as it lies in a file."""
+        return packed(self._header(), self.arrays)
+
+    @staticmethod
+    def from_bytes(block: bytes, name: str = "the trace") -> Trace:
+        """The trace that was made to such a block; errors call it by `name`.
+
+        Raises:
+            RequestError: it holds no trace that this version reads.
+        """
+        header, arrays = unpacked(block, name)
         try:
             inputs, outputs = (header[side] for side in ("inputs", "outputs"))
             trace = Trace(
@@ -283,9 +296,9 @@ class Trace:
                 weights_hash=header.get("weights_hash", ""),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
-            raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+            raise RequestError(f"{name} is damaged, or was written by a later version: {error}") from error
         if missing := sorted(contents_of(trace.config) - arrays.keys()):
-            raise RequestError(f"{path} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
+            raise RequestError(f"{name} is damaged: it lacks {len(missing)} arrays, such as {missing[0]}")
         return trace
 
     def _header(self) -> dict[str, Any]:

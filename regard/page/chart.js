@@ -50,6 +50,20 @@ export function thinned(points, most) {
 }
 
 /**
+ * Round numbers between two that lie far apart, the same times as much from one to the next.
+ * @param {number} least Above zero.
+ * @param {number} most
+ */
+export function logTicks(least, most) {
+  const decades = Math.log10(most / least);
+  const within = decades > 3 ? [1] : decades > 1 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+  const first = Math.floor(Math.log10(least));
+  return Array.from({ length: Math.ceil(decades) + 2 }, (_, i) => first + i)
+    .flatMap((power) => within.map((each) => Number((each * 10 ** power).toPrecision(12))))
+    .filter((tick) => tick >= least && tick <= most);
+}
+
+/**
  * How a line is drawn: no two alike, also to those who see no colours.
  * @param {Record<string, string>} palette
  * @param {number} i
@@ -71,9 +85,12 @@ const lineLook = (palette, i, faint = false) => ({
  * @param {number} [given.width]
  * @param {number} [given.height]
  * @param {number} [given.mark] A place on the horizontal axis.
+ * @param {boolean} [given.logX] Whether the horizontal axis goes by logarithms; all places are above zero.
+ * @param {boolean} [given.logY]
  * @returns {Part}
  */
-export function chart({ palette, tip }, { title, across, lines, width = 640, height = 260, mark }) {
+export function chart({ palette, tip }, given) {
+  const { title, across, lines, width = 640, height = 260, mark, logX = false, logY = false } = given;
   const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
   const all = shown.flatMap((line) => line.points);
   const [xs, ys] = [all.map(([x]) => x), all.map(([, y]) => y)];
@@ -81,17 +98,23 @@ export function chart({ palette, tip }, { title, across, lines, width = 640, hei
   const [x0, x1] = xs.length ? range(xs) : [0, 1];
   const [low, high] = ys.length ? range(ys) : [0, 1];
   const room = (high - low || Math.abs(high) || 1) * 0.05;
-  const [y0, y1] = [low >= 0 && low < (high - low) * 0.5 ? 0 : low - room, high + room];
+  const [y0, y1] = logY
+    ? [low / 1.1, high * 1.1]
+    : [low >= 0 && low < (high - low) * 0.5 ? 0 : low - room, high + room];
   const [wide, tall] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
-  const atX = (/** @type {number} */ x) => LEFT + ((x - x0) / (x1 - x0 || 1)) * wide;
-  const atY = (/** @type {number} */ y) => TOP + tall - ((y - y0) / (y1 - y0 || 1)) * tall;
+  const share = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
+    (value - from) / (to - from || 1);
+  const logShare = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
+    share(Math.log(value), Math.log(from), Math.log(to));
+  const atX = (/** @type {number} */ x) => LEFT + (logX ? logShare : share)(x, x0, x1) * wide;
+  const atY = (/** @type {number} */ y) => TOP + tall - (logY ? logShare : share)(y, y0, y1) * tall;
   const text = { "font-size": 11, fill: palette.soft };
   const rules = [
-    ...ticks(y0, y1, 6).map((y) => [
+    ...(logY ? logTicks(y0, y1) : ticks(y0, y1, 6)).map((y) => [
       s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
       label(short(y).replace(/\.?0+$/, ""), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
     ]),
-    ...ticks(x0, x1, wide / 80).map((x) => [
+    ...(logX ? [...new Set(xs)] : ticks(x0, x1, wide / 80)).map((x) => [
       label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
     ]),
   ];
@@ -114,7 +137,8 @@ export function chart({ palette, tip }, { title, across, lines, width = 640, hei
   const field = s("rect", { x: LEFT, y: TOP, width: wide, height: tall, fill: "transparent" });
   field.addEventListener("mousemove", (event) => {
     const box = field.getBoundingClientRect();
-    const x = x0 + ((event.clientX - box.left) / box.width) * (x1 - x0);
+    const along = (event.clientX - box.left) / box.width;
+    const x = logX ? x0 * (x1 / x0) ** along : x0 + along * (x1 - x0);
     const near = shown.map((line) => nearest(line.points, x)).filter((point) => point !== null);
     if (!near.length) return;
     for (const end of ["x1", "x2"]) cursor.setAttribute(end, String(atX(near[0][0])));

@@ -1,8 +1,9 @@
 // What translates as one types, made once: what is being written must survive every redraw of the page.
 
-import { Refused, connection } from "./asking.js";
+import { connection } from "./asking.js";
 import { h } from "./dom.js";
 import { fixed, percent } from "./number.js";
+import { saidOf } from "./question.js";
 import { ANEW } from "./store.js";
 import { cut, pieces, sureness } from "./words_said.js";
 
@@ -164,12 +165,10 @@ export class Desk {
     const { t } = /** @type {Context} */ (this.context);
     this.output.removeAttribute("aria-busy");
     this.asked = "";
-    const busy = problem instanceof Refused && [429, 503].includes(problem.status);
-    const seconds = busy ? Math.max(1, Math.ceil(problem.after ?? 1)) : 0;
-    const lost = problem instanceof TypeError;
+    const { busy, told } = saidOf(problem, t);
     this.status.className = "status problem";
-    this.status.textContent = busy ? t("busy", { seconds }) : lost ? t("lost") : problem.message;
-    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * seconds);
+    this.status.textContent = told;
+    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * busy);
   }
 
   show() {

@@ -1,6 +1,7 @@
 // Runs, followed: the journal of each as it grows, and what its heads looked at through the training.
 
 import { ask } from "./asking.js";
+import { arriving } from "./events.js";
 import { received } from "./source_http.js";
 
 /** @typedef {Record<string, any>} Entry */
@@ -15,28 +16,6 @@ import { received } from "./source_http.js";
 
 const TOGETHER = 250; // milliseconds in which entries are told together
 const AGAIN = 3000; // and after which a stream that broke off is taken up again
-
-/**
- * Server-sent events out of what has come; what is not whole yet is given back.
- * @param {string} text
- * @returns {{ events: { name: string, data: any }[], rest: string }}
- */
-export function parsed(text) {
-  const blocks = text.split("\n\n");
-  const rest = blocks.pop() ?? "";
-  const events = blocks
-    .map((block) => {
-      const field = (/** @type {string} */ name) =>
-        block
-          .split("\n")
-          .find((line) => line.startsWith(`${name}: `))
-          ?.slice(name.length + 2);
-      const data = field("data");
-      return data === undefined ? null : { name: field("event") ?? "message", data: JSON.parse(data) };
-    })
-    .filter((each) => each !== null);
-  return { events, rest };
-}
 
 /** The journal of one run. */
 class Followed {
@@ -74,19 +53,14 @@ class Followed {
 
   /** @param {Response} response @param {() => void} begins */
   async read(response, begins) {
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    const decoder = new TextDecoder();
     const empty = setTimeout(begins, TOGETHER); // a run that has only just begun has nothing to tell
     this.entries = [];
-    let rest = "";
-    for (let came = await reader.read(); !came.done; came = await reader.read()) {
-      const found = parsed(rest + decoder.decode(came.value, { stream: true }));
-      rest = found.rest;
-      for (const { name, data } of found.events) {
+    for await (const events of arriving(response)) {
+      for (const { name, data } of events) {
         if (name === "reset") this.entries = [];
         else this.entries.push(data);
       }
-      if (found.events.length) this.grown();
+      this.grown();
     }
     clearTimeout(empty);
   }

@@ -1,6 +1,7 @@
 // The server behind the page: its models and their directions, translations, and traces made when needed.
 
 import { Refused, ask } from "./asking.js";
+import { arriving } from "./events.js";
 import { remembered } from "./source.js";
 import { httpSource } from "./source_http.js";
 
@@ -10,6 +11,7 @@ import { httpSource } from "./source_http.js";
 /**
  * @typedef {object} Model
  * @property {string} id
+ * @property {"translate" | "generate" | "classify"} task
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
  * @property {string} weights_hash
@@ -69,7 +71,12 @@ export class Live {
     const { config, weights_hash } = this.model(state);
     const d_k = config.d_k ?? config.d_model / config.n_heads;
     const none = { interventions: [], engine: "", hash: "–" };
-    return { architecture: config.architecture, sizes: { ...config, d_k }, weights_hash, ...none };
+    const { architecture } = config;
+    const stacks = {
+      ...(architecture === "decoder" && { encoder_layers: 0 }),
+      ...(architecture === "encoder" && { decoder_layers: 0 }),
+    };
+    return { architecture, sizes: { ...config, d_k, ...stacks }, weights_hash, ...none };
   }
 
   /**
@@ -89,6 +96,33 @@ export class Live {
    */
   async translate(state, more, signal) {
     return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+  }
+
+  /**
+   * The label of a text: how likely each is.
+   * @param {State} state
+   * @param {AbortSignal} [signal]
+   */
+  async classify(state, signal) {
+    const body = { text: state.text, model: this.way(state).model, too_long: "cut" };
+    return (await (await ask("/api/v1/classify", body, signal)).json()).items[0];
+  }
+
+  /**
+   * A text continued, piece by piece.
+   * @param {State} state
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<string>}
+   */
+  async *generate({ text, heat, most, stop, seed, ...state }, signal) {
+    const { model } = this.way(state);
+    const how = { max_tokens: most, temperature: heat, seed, ...(stop && { stop: [stop] }) };
+    const body = { prompt: text, model, stream: true, past_length: "slide", ...how };
+    for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
+      for (const { name, data } of events) {
+        if (name === "error") throw new Error(data.message);
+        if (name === "token") yield data.text;
+      }
   }
 
   /**
@@ -195,7 +229,7 @@ async function opened(body) {
         return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment"];
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };

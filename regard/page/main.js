@@ -22,7 +22,7 @@ class Page {
    * @param {import("./live.js").Opened | null} held The trace of a file, which has one.
    */
   constructor(screens, live, held) {
-    this.screens = screens;
+    this.all = screens;
     this.live = live;
     this.held = held;
     this.source = held?.source ?? null;
@@ -57,6 +57,12 @@ class Page {
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  /** Those that there are for the model: a classifier searches for nothing. */
+  get screens() {
+    const { all, live, store } = this;
+    return live ? all.filter(({ task }) => !task || task === live.model(store.state).task) : all;
   }
 
   get screen() {

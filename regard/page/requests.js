@@ -1,7 +1,7 @@
 // The current request as one would send it from elsewhere: ready to be copied, whatever the text holds.
 
 /** @typedef {{ id: string, language: string, code: string }} Example */
-/** @typedef {{ text: string, model: string, from: string, to: string }} Asked */
+/** @typedef {{ task: string, text: string, model: string, from: string, to: string }} Asked */
 
 /**
  * As one word of a shell, whatever it holds.
@@ -38,78 +38,133 @@ function curl(address, body, key) {
 }
 
 /**
+ * @param {string} address
+ * @param {string} fields As Python writes them.
+ * @param {string} shown What of an item is printed.
+ * @param {boolean} key
+ */
+function python(address, fields, shown, key) {
+  return [
+    "import json",
+    "from urllib.request import Request, urlopen",
+    "",
+    `body = {${fields}}`,
+    `headers = {"Content-Type": "application/json"${key ? ', "Authorization": "Bearer YOUR_KEY"' : ""}}`,
+    `request = Request("${address}", json.dumps(body).encode(), headers)`,
+    "with urlopen(request) as answer:",
+    `    print(json.load(answer)["items"][0]["${shown}"])`,
+  ].join("\n");
+}
+
+/**
+ * @param {string} base
+ * @param {string} call What is called, with its arguments.
+ * @param {string} shown What of the first choice is printed.
+ * @param {boolean} key
+ */
+function openai(base, call, shown, key) {
+  return [
+    "from openai import OpenAI  # pip install openai",
+    "",
+    `client = OpenAI(base_url="${base}/v1", api_key="${key ? "YOUR_KEY" : "none"}")`,
+    `answer = client.${call}`,
+    `print(answer.choices[0].${shown})`,
+  ].join("\n");
+}
+
+/** @param {string} does @param {string} text */
+function offline(does, text) {
+  return [
+    "import regard",
+    "",
+    "model = regard.load(FOLDER)  # the folder that this server was started with",
+    `print(model.${does})`,
+    `model.look(${pythonString(text)}).save("look.html")`,
+  ].join("\n");
+}
+
+/**
  * @param {string} base Where the server is.
  * @param {Asked} asked
  * @param {boolean} key Whether it wants a key.
  * @returns {Example[]}
  */
-export function examples(base, { text, model, from, to }, key) {
+export function examples(base, asked, key) {
+  const made = { generate: generation, classify: classification }[asked.task] ?? translation;
+  return made(base, asked, key).map(([id, language, code]) => ({ id, language, code }));
+}
+
+/**
+ * @param {string} base
+ * @param {Asked} asked
+ * @param {boolean} key
+ * @returns {[id: string, language: string, code: string][]}
+ */
+function translation(base, { text, model, from, to }, key) {
   const native = {
-    text,
-    model,
+    ...{ text, model },
     ...(from && { source: from }),
     ...(to && { target: to }),
-    n_best: 3,
-    alignment: true,
+    ...{ n_best: 3, alignment: true },
   };
   const libre = { q: text, source: from || "auto", target: to };
   const chat = { model, messages: [{ role: "user", content: text }] };
-  const secret = key ? "YOUR_KEY" : "none";
   const string = pythonString;
+  const fields = `"text": ${string(text)}, "model": ${string(model)}, "n_best": 3`;
+  const client = [
+    "from libretranslatepy import LibreTranslateAPI  # pip install libretranslatepy",
+    "",
+    `libre = LibreTranslateAPI("${base}/"${key ? ', "YOUR_KEY"' : ""})`,
+    `print(libre.translate(${string(text)}, ${string(libre.source)}, ${string(libre.target)}))`,
+  ].join("\n");
+  const messages = `[{"role": "user", "content": ${string(text)}}]`;
+  const call = `chat.completions.create(model=${string(model)}, messages=${messages})`;
   return [
-    { id: "native", language: "curl", code: curl(`${base}/api/v1/translate`, native, key) },
-    {
-      id: "python",
-      language: "Python",
-      code: [
-        "import json",
-        "from urllib.request import Request, urlopen",
-        "",
-        `body = {"text": ${string(text)}, "model": ${string(model)}, "n_best": 3}`,
-        `headers = {"Content-Type": "application/json"${key ? ', "Authorization": "Bearer YOUR_KEY"' : ""}}`,
-        `request = Request("${base}/api/v1/translate", json.dumps(body).encode(), headers)`,
-        "with urlopen(request) as answer:",
-        '    print(json.load(answer)["items"][0]["text"])',
-      ].join("\n"),
-    },
-    {
-      id: "libretranslate",
-      language: "curl",
-      code: curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false),
-    },
-    {
-      id: "libretranslatepy",
-      language: "Python",
-      code: [
-        "from libretranslatepy import LibreTranslateAPI  # pip install libretranslatepy",
-        "",
-        `libre = LibreTranslateAPI("${base}/"${key ? ', "YOUR_KEY"' : ""})`,
-        `print(libre.translate(${string(text)}, ${string(libre.source)}, ${string(libre.target)}))`,
-      ].join("\n"),
-    },
-    { id: "openai", language: "curl", code: curl(`${base}/v1/chat/completions`, chat, key) },
-    {
-      id: "openai-python",
-      language: "Python",
-      code: [
-        "from openai import OpenAI  # pip install openai",
-        "",
-        `client = OpenAI(base_url="${base}/v1", api_key="${secret}")`,
-        `messages = [{"role": "user", "content": ${string(text)}}]`,
-        `answer = client.chat.completions.create(model=${string(model)}, messages=messages)`,
-        "print(answer.choices[0].message.content)",
-      ].join("\n"),
-    },
-    {
-      id: "regard",
-      language: "Python",
-      code: [
-        "import regard",
-        "",
-        "model = regard.load(FOLDER)  # the folder that this server was started with",
-        `print(model.translate(${string(text)}).text)`,
-        `model.look(${string(text)}).save("look.html")`,
-      ].join("\n"),
-    },
+    ["native", "curl", curl(`${base}/api/v1/translate`, native, key)],
+    ["python", "Python", python(`${base}/api/v1/translate`, fields, "text", key)],
+    [
+      "libretranslate",
+      "curl",
+      curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false),
+    ],
+    ["libretranslatepy", "Python", client],
+    ["openai", "curl", curl(`${base}/v1/chat/completions`, chat, key)],
+    ["openai-python", "Python", openai(base, call, "message.content", key)],
+    ["regard", "Python", offline(`translate(${string(text)}).text`, text)],
+  ];
+}
+
+/**
+ * @param {string} base
+ * @param {Asked} asked
+ * @param {boolean} key
+ * @returns {[id: string, language: string, code: string][]}
+ */
+function generation(base, { text, model }, key) {
+  const string = pythonString;
+  const native = { prompt: text, model, max_tokens: 60, temperature: 0.8, past_length: "slide" };
+  const fields = `"prompt": ${string(text)}, "model": ${string(model)}, "max_tokens": 20`;
+  const call = `completions.create(model=${string(model)}, prompt=${string(text)}, max_tokens=20)`;
+  return [
+    ["native", "curl", curl(`${base}/api/v1/generate`, native, key)],
+    ["python", "Python", python(`${base}/api/v1/generate`, fields, "text", key)],
+    ["openai", "curl", curl(`${base}/v1/completions`, { model, prompt: text, max_tokens: 20 }, key)],
+    ["openai-python", "Python", openai(base, call, "text", key)],
+    ["regard", "Python", offline(`generate(${string(text)}, max_tokens=20).text`, text)],
+  ];
+}
+
+/**
+ * @param {string} base
+ * @param {Asked} asked
+ * @param {boolean} key
+ * @returns {[id: string, language: string, code: string][]}
+ */
+function classification(base, { text, model }, key) {
+  const fields = `"text": ${pythonString(text)}, "model": ${pythonString(model)}`;
+  return [
+    ["native", "curl", curl(`${base}/api/v1/classify`, { text, model }, key)],
+    ["python", "Python", python(`${base}/api/v1/classify`, fields, "label", key)],
+    ["regard", "Python", offline(`classify(${pythonString(text)}).label`, text)],
   ];
 }

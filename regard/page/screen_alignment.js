@@ -58,6 +58,7 @@ function coverageOf({ t }, { inputs, coverage, untouched, heads, measured }) {
 export const alignment = {
   id: "alignment",
   sign: "⇄",
+  task: "translate",
   render: async (context) => {
     const { source, state, store, t } = context;
     const aligned = await source.alignment();

@@ -144,6 +144,7 @@ function details(context, beam, node) {
 export const beam = {
   id: "beam",
   sign: "⋔",
+  task: "translate",
   keys: Object.fromEntries(
     ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((arrow) => [
       arrow,

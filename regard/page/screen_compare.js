@@ -160,6 +160,7 @@ function heading({ t }, title, { about }, before) {
 export const compare = {
   id: "compare",
   sign: "◧",
+  task: "translate",
   render: async (context) => {
     const { about, source, state, t } = context;
     const one = { source, about };

@@ -181,6 +181,7 @@ function results(context, answer) {
 export const headsOff = {
   id: "off",
   sign: "⊘",
+  task: "translate",
   render: async (context) => {
     const { about, live, state, store, t } = context;
     const lists = off(state.off).filter(({ kind, layer, head }) =>

@@ -125,7 +125,8 @@ async function looking({ about, source, state, theme, t }, row) {
  */
 function candidates(context, { candidates: found, chosen }, number) {
   const { about, live, t } = context;
-  const told = t(live ? "steps.choose" : "steps.candidates");
+  const free = live && about.inputs && about.outputs; // of one stack alone, there is no way that was searched for
+  const told = t(free ? "steps.choose" : "steps.candidates");
   const before = about.wanted.slice(0, number).map((each) => each.id);
   const part = scalars(context, {
     rows: found.map((each) => each.text),
@@ -134,7 +135,7 @@ function candidates(context, { candidates: found, chosen }, number) {
     selected: found.findIndex((each) => each.id === chosen?.id),
     most: 1,
     caption: told,
-    pick: live ? (row) => force(context, [...before, found[row].id]) : undefined,
+    pick: free ? (row) => force(context, [...before, found[row].id]) : undefined,
   });
   return stacked([part], told);
 }

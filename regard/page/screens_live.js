@@ -3,7 +3,10 @@
 import { alignment } from "./screen_alignment.js";
 import { api } from "./screen_api.js";
 import { beam } from "./screen_beam.js";
+import { classify } from "./screen_classify.js";
 import { compare } from "./screen_compare.js";
+import { experiments } from "./screen_experiments.js";
+import { generate } from "./screen_generate.js";
 import { head } from "./screen_head.js";
 import { headsOff } from "./screen_heads_off.js";
 import { map } from "./screen_map.js";
@@ -16,6 +19,8 @@ import { walk } from "./screen_walk.js";
 /** @type {import("./frame.js").Screen[]} */
 export const LIVE = [
   translate,
+  generate,
+  classify,
   map,
   head,
   walk,
@@ -26,5 +31,6 @@ export const LIVE = [
   compare,
   positions,
   training,
+  experiments,
   api,
 ];

@@ -93,6 +93,7 @@
  * @property {() => Promise<Said[]>} steps
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
+ * @property {(row: number) => Promise<number[]>} [influence] Of each token read on one written; a file does not tell.
  * @property {() => { precision: string, kept?: number }} precision How exact what it tells is.
  */
 
@@ -116,7 +117,7 @@ export function remembered(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const asked = ["describe", "matrix", "walk", "steps", "beam", "alignment"].map((name) => [name, ask(name)]);
+  const asked = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence"].map((name) => [name, ask(name)]);
   return { ...source, ...Object.fromEntries(asked) };
 }
 

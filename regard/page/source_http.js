@@ -39,6 +39,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
+    influence: async (row) => (await json("/influence", { row })).values,
     precision: () => ({ precision: "f32" }),
   };
 }

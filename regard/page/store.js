@@ -34,7 +34,12 @@
  * @property {string} beside What is compared: `text` or `off`.
  * @property {string} dims The dimensions of positions that are drawn as curves.
  * @property {string} measure What is drawn of a run.
+ * @property {string} experiment
  * @property {number} probe
+ * @property {number} heat The temperature at which tokens are drawn; 0: the likeliest.
+ * @property {number} most Tokens that are added to a text.
+ * @property {string} stop What ends a text that is continued.
+ * @property {number} seed
  * @property {number} moment The validation of a run that is shown; -1: the last.
  */
 
@@ -70,8 +75,13 @@ export const DEFAULTS = {
   beside: "off",
   dims: "0,8,16,24",
   measure: "loss",
+  experiment: "",
   probe: 0,
   moment: -1,
+  heat: 0.8,
+  most: 60,
+  stop: "",
+  seed: 1,
 };
 
 /** What belongs to one text, and is forgotten with it. */

@@ -4,5 +4,6 @@ Nothing here imports Ray before it is used: `pip install 'regard[scale]'` brings
 """
 
 from regard.scale.corpus import Outcome, translate
+from regard.scale.order import Order
 
-__all__ = ["Outcome", "translate"]
+__all__ = ["Order", "Outcome", "translate"]

@@ -88,12 +88,13 @@ def joined(address: str) -> Iterator[Cluster]:
             )
         else:
             ray.init(address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray's own are of no kind in particular
+        ray.shutdown()
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ConfigError(
-            f"no Ray cluster at {address!r}: {first}; `ray start --head` starts one, "
-            "and --ray local starts one for this run alone"
-        ) from error
+        if address == LOCAL:
+            raise ConfigError(f"Ray did not start here: {first}") from error
+        how = "`ray start --head` starts one, and --ray local starts one for this run alone"
+        raise ConfigError(f"no Ray cluster at {address!r}: {first}; {how}") from error
     try:
         yield _described(ray)
     finally:

@@ -21,6 +21,7 @@ class Order:
 
     engine: EngineName = "auto"
     device: str = "auto"
+    """`cuda` gives each worker a GPU; else none has one."""
     threads: int = 1
     """CPU cores of each worker."""
     quantisation: Quantisation | None = None
@@ -30,7 +31,7 @@ class Order:
     """Fields of `Options`; lines are translated as they stand unless `whole_lines` says otherwise."""
 
     def carried(self) -> Order:
-        """The same order without paths of this machine: a glossary goes along.
+        """The same order for other machines: a glossary goes along, and a GPU that is there is not taken.
 
         Raises:
             CorpusError: the glossary cannot be read.
@@ -38,7 +39,7 @@ class Order:
         options = {"whole_lines": True, **self.options}
         if isinstance(given := options.get("glossary"), str | Path):
             options["glossary"] = read_glossary(given)
-        return replace(self, options=options)
+        return replace(self, options=options, device="cpu" if self.device == "auto" else self.device)
 
     def writer(self, models: Sequence[Path]) -> LineByLine:
         """What does the work; engines are loaded when the first line comes.

@@ -15,7 +15,17 @@ from starlette.types import ASGIApp
 from regard.errors import RegardError
 from regard.serve.gate import Gate, request_id
 from regard.serve.refusals import Refusal, bad_value, validation_refusal
-from regard.serve.routes import libretranslate, lone, look, native, openai, operations, page, runs
+from regard.serve.routes import (
+    experiments,
+    libretranslate,
+    lone,
+    look,
+    native,
+    openai,
+    operations,
+    page,
+    runs,
+)
 from regard.serve.service import Service
 from regard.serve.shapes import refused
 from regard.version import __version__
@@ -34,7 +44,7 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
     """
     app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None)
     app.state.service = service
-    for family in (native, lone, look, runs, libretranslate, openai, operations, page):
+    for family in (native, lone, look, runs, experiments, libretranslate, openai, operations, page):
         app.include_router(family.router)
     app.add_exception_handler(Exception, _own_error)
     app.add_exception_handler(RegardError, _regard_error)

@@ -41,9 +41,19 @@ class Desk:
             Refusal: too many are waiting, the deadline has passed, the client has left, or the server closes.
             RegardError: what the work raises.
         """
-        job, seconds = self._take(), self._seconds(deadline_ms)
-        done = self._start(job, partial(work, job))
         left = asyncio.ensure_future(_left(request))
+        try:
+            await asyncio.sleep(0)
+            if left.done():  # before it was taken on
+                raise gone()
+            return await self._done(work, left, self._seconds(deadline_ms))
+        finally:
+            left.cancel()
+
+    async def _done(self, work: Callable[[Job], T], left: asyncio.Future[None], seconds: float) -> T:
+        """What comes of some work, unless its time is up or the client gone before."""
+        job = self._take()
+        done = self._start(job, partial(work, job))
         both: set[asyncio.Future[Any]] = {done, left}
         try:
             finished, _ = await asyncio.wait(both, timeout=seconds, return_when="FIRST_COMPLETED")
@@ -53,7 +63,6 @@ class Desk:
             self._give_up(job, why)
             raise why
         finally:
-            left.cancel()
             if not done.done():  # as when the server ends without waiting
                 job.end(gone())
 

@@ -62,7 +62,8 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
-        scope.setdefault("state", {})["request_id"] = request_id = secrets.token_hex(8)
+        # Who stands before us, as Ray Serve may, has given it a number already.
+        request_id: str = scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8))
 
         async def answer(message: Message) -> None:
             nonlocal status

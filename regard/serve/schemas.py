@@ -46,7 +46,9 @@ class TranslateAsked(Asked):
     min_p: float = Field(0.0, ge=0, le=1)
     seed: int = Field(1, ge=0, lt=2**63)
     stream: bool = Field(
-        False, description="Answer by server-sent events as tokens are found: greedy, or drawn."
+        False,
+        description="Answer by server-sent events as tokens are found: greedy, or drawn. "
+        "With a beam, `revise` tells the whole text where the search finds another.",
     )
 
     def texts(self) -> list[str]:

@@ -51,9 +51,14 @@ class Served:
         return self.model.run_by(Scheduled(self.scheduler, job), aligner)
 
     def open_inside(self) -> None:
-        """Read the weights that looking and aligning take; what generates and labels has them."""
-        if self.task == TRANSLATE:
-            self._opened()
+        """Read the weights that looking takes, and aligning, generating or labelling."""
+        match self.task:
+            case "translate":
+                self._opened()
+            case "generate":
+                _ = self.model.generator
+            case "classify":
+                _ = self.model.classifier
 
     def _opened(self) -> Aligner:
         """Who aligns words; the weights that takes are read when first asked for, once."""

@@ -20,6 +20,9 @@ from regard.serve.desk import Desk
 CLOSING_S = 5
 """Seconds that connections have to end after all work is done."""
 
+IDLE_S = 75
+"""Seconds that a connection on which nobody asks stays open: longer than proxies keep theirs, which is 60."""
+
 
 class Server(uvicorn.Server):
     """uvicorn, with a way out: not ready, then drained, then stopped; at once at the second signal."""
@@ -33,6 +36,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 server_header=False,
                 timeout_graceful_shutdown=CLOSING_S,
+                timeout_keep_alive=IDLE_S,
                 lifespan="off",
             )
         )

@@ -6,7 +6,6 @@ one block it takes what it counts for, and leaves no holes behind.
 
 from __future__ import annotations
 
-import pickle
 import secrets
 import threading
 import time
@@ -31,8 +30,7 @@ class Kept:
     @property
     def trace(self) -> Trace:
         """The trace itself, as it was."""
-        found: Trace = pickle.loads(self.packed)  # which was packed in this process
-        return found
+        return Trace.from_bytes(self.packed)
 
 
 class Traces:
@@ -49,7 +47,7 @@ class Traces:
         Raises:
             Refusal: it takes more than all traces together may.
         """
-        packed = pickle.dumps(trace, pickle.HIGHEST_PROTOCOL)
+        packed = trace.to_bytes()
         if len(packed) > self._most:
             raise too_large(f"The trace has {len(packed):,} bytes, and {self._most:,} are kept at most.")
         kept = Kept(secrets.token_hex(12), model, packed, self._clock() + self._seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from regard.engine.model import Model
@@ -45,6 +45,16 @@ class Translated(NamedTuple):
 
     result: Result
     way: Way
+
+
+class Said(NamedTuple):
+    """What a stream says of a text."""
+
+    i: int
+    """Which of the texts."""
+    text: str
+    instead: bool = False
+    """Whether this is the whole translation, in place of what was said so far."""
 
 
 def check_texts(texts: Sequence[str], limits: Limits, param: str = "text") -> None:
@@ -92,8 +102,8 @@ def translate(catalogue: Catalogue, job: Job, asked: Asked) -> list[Translated]:
     return [found[i] for i in range(len(asked.texts))]
 
 
-def stream(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[tuple[int, str]]:
-    """Each text's number with a piece of its translation, as it is found.
+def stream(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[Said]:
+    """Pieces of the translation of each text, as they are found, greedily or drawn.
 
     Raises:
         Refusal: a language cannot be told, or there is no model for it.
@@ -102,10 +112,29 @@ def stream(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[tuple[int, 
     for i, text in enumerate(asked.texts):
         how = way(catalogue, asked, i)
         if how.model is None:
-            yield i, text
+            yield Said(i, text)
             continue
         for piece in _model(how, job, asked).stream(text, **_options(how, asked)):
-            yield i, piece
+            yield Said(i, piece)
+
+
+def stream_and_search(catalogue: Catalogue, job: Job, asked: Asked) -> Iterator[Said]:
+    """The same, and after each text the translation that a beam search finds, where it is another.
+
+    Of a beam nothing is certain before its end, so a reader has the likeliest tokens meanwhile.
+
+    Raises:
+        Refusal: a language cannot be told, or there is no model for it.
+        RegardError: what is asked for cannot be done.
+    """
+    for i, text in enumerate(asked.texts):
+        one, so_far = replace(asked, texts=[text]), ""
+        for said in stream(catalogue, job, one):
+            so_far += said.text
+            yield Said(i, said.text)
+        (found,) = translate(catalogue, job, one)
+        if found.result.text != so_far:
+            yield Said(i, found.result.text, instead=True)
 
 
 def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class TableSource(Wanted):
         every = (self.train, self.valid, self.test, self.plain)
         sets = [each for each in every if each is not None]
         given = [each is not None for each in every]
-        settings = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
+        settings: list[Any] = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
         settings += [self.subwords.hex()] if self.subwords else []
         settings += ["separator", self.separator] if self.separator else []
         columns = [list(part.columns) for each in sets for part in each.parts]

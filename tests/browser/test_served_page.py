@@ -12,6 +12,7 @@ import pytest
 
 import regard
 from regard.config import TaskConfig
+from regard.experiments.shelf import seen
 from regard.look.interventions import HeadOff, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
@@ -26,7 +27,7 @@ from tests.serve.running import Gated, gated_catalogue, running
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "off", "compare", "positions", "training", "api",
+    "off", "compare", "positions", "training", "experiments", "api",
 ]  # fmt: skip
 SOURCE = talking.PAIRS["train"][0][0]
 OTHER = talking.PAIRS["train"][1][0]
@@ -353,6 +354,21 @@ def test_a_text_that_looks_like_a_script_is_only_shown(opened, server):
         until(tab, f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'")
         assert tab.evaluate("window.hurt") is None
         tab.close()
+
+
+def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
+    tab = opened(at(server, screen="experiments", lang="en"))
+    values = next(each for each in seen() if each["name"] == "values")
+    drawn(tab, lambda: tab.click("#choose-values"))
+    until(tab, "document.querySelector('#choose-values').ariaPressed === 'true'")
+    for language in ("en", "zh"):
+        assert tab.locator(".claim").inner_text() == values["claim"][language]
+        told = tab.locator(".verdict li span").all_inner_texts()
+        assert told == [each["seen"][language] for each in values["verdict"]]
+        drawn(tab, lambda: tab.click("#language"))
+    assert tab.locator(".experiment table").count() == len(values["tables"])
+    lines = sum(len(chart["lines"]) for chart in values["charts"])
+    assert tab.locator(".experiment .figure path").count() == lines
 
 
 def test_a_key_is_asked_for_and_kept(opened, catalogue, tmp_path):

@@ -14,6 +14,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
 from sentencepiece import SentencePieceTrainer
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -96,3 +97,70 @@ def saved(model: Any, folder: Path, *, pickled: bool = False) -> Any:
         (folder / "model.safetensors").unlink()
         torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return model
+
+
+def bert(folder: Path, kind: str, *, old: bool = False, **changes: Any) -> Any:
+    """A BERT and its folder; `old` has a `vocab.txt` alone."""
+    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    trained.normalizer = normalizers.BertNormalizer(lowercase=True)
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    lines = [*sentences(ENGLISH), *sentences(GERMAN)]
+    trained.train_from_iterator(lines, trainers.WordPieceTrainer(vocab_size=150, special_tokens=special))
+    words = trained.get_vocab()
+    folder.mkdir(parents=True)
+    if old:
+        (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.__getitem__)), encoding="utf-8")
+    else:
+        transformers.BertTokenizer(vocab=words).save_pretrained(folder)
+    sizes = {
+        "vocab_size": len(words), "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+        "intermediate_size": 37, "max_position_embeddings": 41, "type_vocab_size": 2,
+        "id2label": {0: "bad", 1: "fine", 2: "good"}, "label2id": {"bad": 0, "fine": 1, "good": 2},
+    }  # fmt: skip
+    return saved(stirred(getattr(transformers, kind)(transformers.BertConfig(**sizes | changes))), folder)
+
+
+def byte_pairs(special: list[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet)
+    trained.train_from_iterator([*sentences(ENGLISH), *sentences(GERMAN)], trainer)
+    table = json.loads(trained.to_str())["model"]
+    return table["vocab"], [tuple(pair) for pair in table["merges"]]
+
+
+def gpt2(folder: Path, *, old: bool = False, **changes: Any) -> Any:
+    """A GPT-2 and its folder; `old` has `vocab.json` and `merges.txt` alone, and nameless weights."""
+    numbers, merges = byte_pairs(["<|endoftext|>"])
+    folder.mkdir(parents=True)
+    if old:
+        (folder / "vocab.json").write_text(json.dumps(numbers), encoding="utf-8")
+        lines = ["#version: 0.2", *map(" ".join, merges)]
+        (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    else:
+        transformers.GPT2Tokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
+    sizes = {
+        "vocab_size": len(numbers), "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 41,
+        "bos_token_id": 0, "eos_token_id": 0,
+    }  # fmt: skip
+    model = saved(stirred(transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes | changes))), folder)
+    if old:
+        (folder / "model.safetensors").unlink()
+        torch.save(model.transformer.state_dict(), folder / "pytorch_model.bin")
+    return model
+
+
+def bart(folder: Path, **changes: Any) -> Any:
+    """A BART and its folder."""
+    numbers, merges = byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    folder.mkdir(parents=True)
+    transformers.BartTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
+    sizes = {
+        "vocab_size": len(numbers), "d_model": 24, "encoder_layers": 2, "decoder_layers": 1,
+        "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 37,
+        "decoder_ffn_dim": 37, "max_position_embeddings": 41,
+    }  # fmt: skip
+    config = transformers.BartConfig(**sizes | changes)
+    return saved(stirred(transformers.BartForConditionalGeneration(config)), folder)

@@ -23,7 +23,9 @@ SETTINGS: list[dict[str, Any]] = [
         "shared_embeddings": "two-way",
     },
     {"similarity": "additive", "scale_embeddings": False},
-    {"similarity": "cosine", "norm_position": "pre"},
+    {"similarity": "cosine", "norm_position": "pre", "embedding_norm": True, "output_bias": True},
+    {"feed_forward": "gelu-tanh", "norm_epsilon": 0.1},
+    {"feed_forward": "swish", "positions": "learned", "embedding_norm": True},
 ]
 
 
@@ -75,8 +77,11 @@ def test_decoder_alone_with_gaps_anywhere(positions):
             assert_close(row[mask.bool()], rows_TV)
 
 
+@pytest.mark.parametrize("label_head", ["none", "tanh", "gelu-norm"])
 @torch.no_grad()
-def test_encoder_alone():
-    model = small_model(architecture="encoder", positions="learned")
+def test_encoder_alone(label_head):
+    model = small_model(
+        architecture="encoder", positions="learned", embedding_norm=True, label_head=label_head
+    )
     inputs = random_ids(INPUT_LENGTHS)
     assert_close(ClassifierGraph(model)(*rows(inputs, INPUT_LENGTHS)), model(pack(inputs)))

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 from onnxruntime import InferenceSession
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
 import regard
 from regard.bundle import load_bundle, save_bundle
@@ -28,6 +30,7 @@ from regard.exchange.verification import compared, log_probs, probe
 from regard.model.build import build
 from regard.packing import pack
 from regard.text.subwords import Subwords, learn_subwords
+from regard.text.tokenizer_vocabulary import TokenizerVocabulary, tokenizer_model
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import torch_greedy
 from tests.model.small import small_config, small_model, stirred
@@ -36,31 +39,30 @@ TEXT = "the cat sat on the mat, and so did the dog"
 LABELS = ["fine", "so-so", "bad", "odd", "none"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "encoder-decoder": {
+        "decoder_layers": 2,
         "positions": "rotary",
         "norm_position": "pre",
         "norm": "rms",
         "feed_forward": "swiglu",
     },
-    "decoder": {"positions": "learned", "feed_forward": "gelu", "similarity": "additive"},
-    "encoder": {"attention_bias": True, "similarity": "cosine"},
+    "decoder": {
+        "positions": "learned",
+        "feed_forward": "gelu-tanh",
+        "similarity": "additive",
+        "output_bias": True,
+    },
+    "encoder": {"attention_bias": True, "similarity": "cosine", "embedding_norm": True, "label_head": "tanh"},
 }
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def subwords():
-    return Subwords(learn_subwords([TEXT] * 4, vocab_size=300, tags=("en", "zh")))
-
-
-@pytest.fixture(scope="module", params=SETTINGS)
-def both(request, subwords, tmp_path_factory):
-    """A model folder, and the ONNX folder that it was written as."""
-    folder = tmp_path_factory.mktemp("onnx")
-    sizes = {"vocab_size": subwords.vocab_size, "max_length": 61, "encoder_layers": 1, "decoder_layers": 2}
+def written(folder, architecture, subwords, **changes):
+    """A model folder, and the ONNX folder that `regard export` makes of it."""
+    sizes = {"vocab_size": subwords.vocab_size, "max_length": 61, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(1)
-    model = stirred(build(small_config(architecture=request.param, **SETTINGS[request.param], **sizes)))
-    about: dict[str, Any] = {"labels": LABELS} if request.param == "encoder" else {}
+    model = stirred(build(small_config(architecture=architecture, **sizes | changes)))
+    about: dict[str, Any] = {"labels": LABELS} if architecture == "encoder" else {}
     decoding = DecodingConfig(extra_length=9)
     save_bundle(folder / "model", model, subwords=subwords.model, decoding=decoding, **about)
     with redirect_stdout(StringIO()) as out, pytest.raises(SystemExit) as ended:
@@ -70,33 +72,38 @@ def both(request, subwords, tmp_path_factory):
     return folder / "model", folder / "onnx"
 
 
-def test_the_folder_says_what_goes_in_and_what_comes_out(both):
-    _, folder = both
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+# One test for all that is asked of a folder: to write one takes seconds.
+@pytest.mark.parametrize("architecture", SETTINGS)
+def test_what_is_written_says_what_the_model_says(architecture, tmp_path):
+    subwords = Subwords(learn_subwords([TEXT] * 4, vocab_size=300, tags=("en", "zh")))
+    folder, onnx = written(tmp_path, architecture, subwords, **SETTINGS[architecture])
+    assert_ports_are_as_told(onnx)
+    assert not any(str(ROOT).encode() in graph.read_bytes() for graph in onnx.glob("*.onnx"))
+    assert_another_model_is_found_out(folder, onnx)
+    assert_example_agrees(folder, onnx, subwords)
+
+
+def assert_ports_are_as_told(onnx):
+    """Names, types and sizes of all that goes in and comes out are those of `config.json`."""
+    config = json.loads((onnx / "config.json").read_text(encoding="utf-8"))
     types = {"tensor(int64)": "int64", "tensor(float)": "float32"}
     for name, told in config["graphs"].items():
-        session = InferenceSession(folder / f"{name}.onnx")
-        for ports, side in ((session.get_inputs(), "inputs"), (session.get_outputs(), "outputs")):
-            assert [(port.name, types[port.type]) for port in ports] == [
-                (key, each["dtype"]) for key, each in told[side].items()
-            ]
+        session = InferenceSession(onnx / f"{name}.onnx")
+        for ports, side in ((session.get_inputs(), told["inputs"]), (session.get_outputs(), told["outputs"])):
+            found = [(port.name, types[port.type]) for port in ports]
+            assert found == [(key, each["dtype"]) for key, each in side.items()]
             for port in ports:
-                for size, expected in zip(port.shape, told[side][port.name]["shape"], strict=True):
+                for size, expected in zip(port.shape, side[port.name]["shape"], strict=True):
                     assert size == expected or (isinstance(size, str) and isinstance(expected, str))
 
 
-def test_nothing_in_a_graph_tells_of_the_machine_that_wrote_it(both):
-    for graph in both[1].glob("*.onnx"):
-        assert str(ROOT).encode() not in graph.read_bytes()
-
-
-def test_graphs_of_another_model_are_found_out(both):
-    folder, graphs = both
+def assert_another_model_is_found_out(folder, onnx):
+    """Verification does not pass what a slightly different model would say."""
     bundle = load_bundle(folder)
     with torch.no_grad():
         bundle.model.output_probabilities.weight[3] += 0.1
     given, ends = probe(bundle.config), {"bos": 1, "eos": 2}
-    theirs = onnx_log_probs(graphs, bundle.config, given, **ends)
+    theirs = onnx_log_probs(onnx, bundle.config, given, **ends)
     with pytest.raises(BundleError, match="computes something else"):
         compared("onnxruntime", given, log_probs(bundle.model, given, **ends), theirs, exact=True)
 
@@ -111,8 +118,8 @@ def run_example(folder, *words):
     return done.stdout.rstrip("\n")
 
 
-def test_the_example_says_what_the_model_says(both, subwords):
-    folder, onnx = both
+def assert_example_agrees(folder, onnx, subwords):
+    """The folder's program, which is also in its README, says what the model says."""
     program = (onnx / "example.py").read_text(encoding="utf-8")
     assert f"```python\n{program}```" in (onnx / "README.md").read_text(encoding="utf-8")
     bundle = load_bundle(folder)
@@ -130,6 +137,19 @@ def test_the_example_says_what_the_model_says(both, subwords):
             found = ast.literal_eval(run_example(onnx, "the mat"))
             assert [*found] == [*expected]
             assert [*found.values()] == pytest.approx([*expected.values()], abs=1e-5)
+
+
+def test_a_vocabulary_from_elsewhere_goes_along_without_an_example(tmp_path):
+    pieces = ["[UNK]", "[CLS]", "[SEP]", "the", "mat"]
+    tokenizer = Tokenizer(WordPiece(dict(zip(pieces, range(5), strict=True)), unk_token="[UNK]"))
+    ends = {"bos": 1, "eos": 2, "cls": 1, "closing": (2,)}
+    vocabulary = TokenizerVocabulary(tokenizer_model("wordpiece", tokenizer.to_str(), vocab_size=5, **ends))
+    _, onnx = written(tmp_path, "encoder", vocabulary)
+    config = json.loads((onnx / "config.json").read_text(encoding="utf-8"))
+    assert (config["cls_id"], config["closing_ids"], config["labels"]) == (1, [2], LABELS)
+    assert (onnx / config["subwords"]).read_bytes() == vocabulary.model
+    assert "from elsewhere" in (onnx / "README.md").read_text(encoding="utf-8")
+    assert not (onnx / "example.py").exists()
 
 
 def test_many_weights_lie_beside_their_graph(monkeypatch, tmp_path):

@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { thinned, ticks } from "../../regard/page/chart.js";
+import { logTicks, thinned, ticks } from "../../regard/page/chart.js";
 import { distance, meanDistance } from "../../regard/page/comparing.js";
 import { difference } from "../../regard/page/difference.js";
-import { parsed } from "../../regard/page/following.js";
+import { parsed } from "../../regard/page/events.js";
 import { Live, headsOff } from "../../regard/page/live.js";
 import { examples, shellWord } from "../../regard/page/requests.js";
+import { told } from "../../regard/page/screen_experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screen_positions.js";
 import { DEFAULTS } from "../../regard/page/store.js";
 import { cut, pieces, sureness } from "../../regard/page/words_said.js";
@@ -149,4 +150,20 @@ test("positions are the paper's, and alike by distance", () => {
   const products = byDistance(found);
   assert.ok(Math.abs(products[0][1] - 2) < 1e-6);
   assert.ok(Math.abs(products[2][1] - (Math.cos(2) + Math.cos(0.02))) < 1e-5);
+});
+
+test("ticks of a logarithm are round, within, and few", () => {
+  assert.deepEqual(logTicks(0.9, 200), [1, 3, 10, 30, 100]);
+  assert.deepEqual(logTicks(2, 9), [2, 3, 5, 7]);
+  assert.deepEqual(logTicks(0.001, 1e6).length, 10);
+});
+
+test("a cell of an experiment tells its seeds, where they differ", () => {
+  const seeds = (low, mean, high) => ({ low, mean, high });
+  assert.equal(told("sinusoidal"), "sinusoidal");
+  assert.equal(told(1024), "1024");
+  assert.equal(told(seeds(0.25, 0.5, 0.75)), "0.500 (0.250 – 0.750)");
+  assert.equal(told(seeds(3, 3, 3)), "3");
+  assert.equal(told(seeds(null, null, null)), "–");
+  assert.equal(told(seeds(1e-6, 1e-6, 1e-6)), "1.0e-6");
 });

@@ -33,19 +33,30 @@ def talker(folder):
     return talking.talker(folder)
 
 
+def start(ray, tries=3):
+    """Start Ray; the half minute that it gives itself may be too short where others keep a machine busy."""
+    try:
+        ray.init(
+            "local",
+            num_cpus=4,
+            include_dashboard=False,
+            object_store_memory=100 << 20,
+            log_to_driver=False,
+            logging_level="error",
+            _node_ip_address="127.0.0.1",
+        )
+    except Exception:
+        ray.shutdown()
+        if tries == 1:
+            raise
+        start(ray, tries - 1)
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """Ray, with a cluster of four cores, however many there are."""
     ray = pytest.importorskip("ray")
-    ray.init(
-        "local",
-        num_cpus=4,
-        include_dashboard=False,
-        object_store_memory=100 << 20,
-        log_to_driver=False,
-        logging_level="error",
-        _node_ip_address="127.0.0.1",
-    )
+    start(ray)
     yield ray
     ray.shutdown()
     with warnings.catch_warnings():

@@ -55,3 +55,24 @@ class Deadly(Watched):
     def meet(self, lines):
         if self.line in [line.text for line in lines]:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Unstartable(Order):
+    """Whoever reads it dies of it."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+class Outdated(Order):
+    """Whoever reads it is of an older version."""
+
+    def __reduce__(self):
+        return _older, ()
+
+
+def _older():
+    from regard.scale import crew
+
+    crew.__version__ = "0.0.1"
+    return Order()

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import regard
 from regard.cli import main
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError
 from regard.scale import translate
@@ -18,7 +19,7 @@ from regard.scale.corpus import CorpusRun
 from regard.scale.order import Order
 from regard.scale.shards import lines_of
 from regard.scale.shipping import packed
-from tests.scale.deadly import EXACT, Deadly, Waiting, Watched
+from tests.scale.deadly import EXACT, Deadly, Outdated, Unstartable, Waiting, Watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -130,13 +131,14 @@ def test_lines_that_changed_are_translated_anew(talker, sources, tmp_path):
 
 
 def test_the_command_prints_what_it_prints_without_ray(talker, corpus, monkeypatch, capsys):
-    def printed(*words):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(corpus.read_bytes() + b"\xff\n")))
+    def printed(*words, packed=bytes):
+        raw = packed(corpus.read_bytes() + b"\xff\n")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
         with pytest.raises(SystemExit) as ended:
             main(["translate", "--model", str(talker), "--engine", "torch", "--json", "--scores", *words])
         return ended.value.code, *capsys.readouterr()
 
-    status, out, err = printed("--ray", "auto", "--workers", "2")
+    status, out, err = printed("--ray", "auto", "--workers", "2", packed=lzma.compress)
     assert (status, out, err) == printed()
     assert status == 2
     assert "standard input:62: byte 1 (0xff)" in err
@@ -164,6 +166,18 @@ def test_a_model_that_other_machines_do_not_see_goes_along(cluster, talker, sour
 def test_what_a_worker_refuses_is_said_as_without_ray(talker, corpus, tmp_path):
     order = Order(options={"sample": True}, engine="ctranslate2")
     with pytest.raises(RequestError, match="draw"):
+        translate(corpus, tmp_path / "out", model=talker, workers=1, order=order)
+
+
+@pytest.mark.parametrize(
+    ("order", "problem"),
+    [
+        (Unstartable(), f"3 workers ended before they began; regard {regard.__version__} must be installed"),
+        (Outdated(), f"a machine of the cluster has regard 0.0.1, and this is {regard.__version__}"),
+    ],
+)
+def test_machines_without_this_version_of_regard_are_told_of(talker, corpus, tmp_path, order, problem):
+    with pytest.raises(ConfigError, match=problem):
         translate(corpus, tmp_path / "out", model=talker, workers=1, order=order)
 
 

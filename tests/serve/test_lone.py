@@ -116,3 +116,13 @@ def test_they_can_be_looked_into(server):
     for name in ("writer", "labeller"):
         answer = server.post("/api/v1/traces", source="the cat sat", model=name)
         assert answer.status_code == 201, answer.text
+
+
+def test_the_influence_of_each_token_on_the_label(server, folders):
+    made = server.post("/api/v1/traces", source="the cat sat", model="labeller").json()
+    told = server.get(f"/api/v1/traces/{made['trace_id']}/influence").json()
+    model = regard.load(folders / "labeller")
+    expected = model.influence(model.look("the cat sat"))
+    assert told["values"] == pytest.approx(expected, abs=1e-5)
+    assert len(expected) == len(made["inputs"]["tokens"])
+    assert server.get(f"/api/v1/traces/{made['trace_id']}/influence", row=9).status_code == 422

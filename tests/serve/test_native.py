@@ -118,6 +118,17 @@ def test_a_stream_is_the_greedy_translation_piece_by_piece(server, offline, sour
         assert ("item", {"i": i, "text": "".join(wanted)}) in found
 
 
+def test_a_stream_with_a_beam_is_revised_where_the_search_finds_another(server, offline, sources):
+    texts = [*sources[:3], "零点零" * 4, "三百零五月"]
+    found = events(server.post("/api/v1/translate", text=texts, beam=4, stream=True))
+    wanted = [each.text for each in offline.translate(texts, beam_size=4)]
+    greedy = ["".join(offline.stream(text)) for text in texts]
+    assert [data["text"] for name, data in found if name == "item"] == wanted
+    revised = {data["i"]: data["text"] for name, data in found if name == "revise"}
+    assert revised == {i: text for i, text in enumerate(wanted) if text != greedy[i]}
+    assert revised, "a search that never finds another shows nothing here"
+
+
 def test_a_stream_that_is_asked_for_by_header(server):
     body = {"text": "三月"}
     answer = server.http.post("/api/v1/translate", json=body, headers={"Accept": "text/event-stream"})

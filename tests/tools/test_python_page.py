@@ -25,7 +25,8 @@ class Box:
         """Its area."""
 
     def open(
-        self, lid: dict[str, int], *, gently: bool = True, and_then: tuple[int, ...] = (), why: str = "lost"
+        self, lid: dict[str, int], *, gently: bool = True, then: tuple[int, ...] = (),
+        why: str = "because the key was lost",
     ) -> None:
         """Open it.
 

@@ -111,6 +111,22 @@ async def alignment(request: Request, trace: str) -> Response:
     return JSONResponse(await _shown(request, trace, aligned))
 
 
+@router.get("/traces/{trace}/influence")
+async def influence(request: Request, trace: str, row: Place = 0) -> Response:
+    """How much each token that was read had to do with one that was written, or with a classifier's label."""
+    service = service_of(request)
+    kept = service.inspector.traces.get(trace)
+    served = service.catalogue.named(kept.model)
+
+    def work(job: Job) -> list[float]:
+        looked = kept.trace
+        return service.inspector.look(
+            served, job, lambda: document.plain(served.model.influence(looked, row))
+        )
+
+    return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
+
+
 @router.post("/ablate")
 async def ablate(request: Request, body: AblateAsked) -> Response:
     """What becomes of a text when the model is changed inside: one result for each list of interventions."""

@@ -26,7 +26,17 @@ from regard.serve.schemas import (
 )
 from regard.serve.served import Served
 from regard.serve.service import Service, admitted, service_of
-from regard.serve.translating import Asked, Translated, check_options, check_texts, stream, translate, way
+from regard.serve.translating import (
+    Asked,
+    Said,
+    Translated,
+    check_options,
+    check_texts,
+    stream,
+    stream_and_search,
+    translate,
+    way,
+)
 from regard.text.languages import language_name
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])
@@ -187,15 +197,17 @@ def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
 
 
 async def _streamed(request: Request, service: Service, asked: Asked, deadline_ms: int | None) -> Response:
-    """Events `start`, `token`, `item`, `done`; or `error`."""
+    """Events `start`, `token`, `revise`, `item`, `done`; or `error`."""
     if asked.options["n_best"] > 1:
         raise bad_value("A stream has one translation of each text: leave out n_best or stream.", "n_best")
 
     way(service.catalogue, asked, 0)
     service.desk.check()
 
-    def work(job: Job) -> Iterator[tuple[int, str]]:
-        return stream(service.catalogue, job, asked)
+    searches = (asked.options["beam_size"] or 1) > 1 and not asked.options["sample"]
+
+    def work(job: Job) -> Iterator[Said]:
+        return (stream_and_search if searches else stream)(service.catalogue, job, asked)
 
     pieces = service.desk.stream(work, deadline_ms)
 
@@ -203,9 +215,9 @@ async def _streamed(request: Request, service: Service, asked: Asked, deadline_m
         texts = [""] * len(asked.texts)
         yield event({"id": request_id(request), "items": len(texts)}, "start")
         try:
-            async for i, piece in pieces:
-                texts[i] += piece
-                yield event({"i": i, "text": piece}, "token")
+            async for i, text, instead in pieces:
+                texts[i] = text if instead else texts[i] + text
+                yield event({"i": i, "text": text}, "revise" if instead else "token")
             for i, text in enumerate(texts):
                 yield event({"i": i, "text": text}, "item")
             yield event({"usage": {"characters": sum(map(len, asked.texts))}}, "done")

@@ -246,7 +246,7 @@ async def _streamed(
         if served.task == GENERATE:
             options, generator = body.generation(0), served.model.generator
             return streamed(served.scheduler, job, generator, list(asked.texts), options)
-        return stream(service.catalogue, job, asked)
+        return ((said.i, said.text) for said in stream(service.catalogue, job, asked))
 
     pieces = service.desk.stream(work)
 

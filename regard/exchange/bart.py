@@ -1,0 +1,71 @@
+"""BART: encoder and decoder, with learned positions and a norm on the embeddings. Only in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig, TaskConfig
+from regard.exchange.encoder_decoder_names import SIDES, embeddings, layers, shape, shared_names, with_bias
+from regard.exchange.family import Family
+from regard.exchange.foreign_folder import ForeignFolder, Settings
+from regard.exchange.naming import Entry, Form, entry
+from regard.exchange.tokenizer_files import byte_level
+from regard.text.tokenizer_vocabulary import tokenizer_model
+
+AFTER_TWO = Form(
+    lambda theirs: [theirs[0][2:]], lambda ours: [torch.cat([torch.zeros(2, ours[0].shape[1]), ours[0]])]
+)
+"""Positions are counted from 2: the first two were once for padding."""
+
+
+class Bart(Family):
+    """BART."""
+
+    model_type, classes = "bart", ("BartForConditionalGeneration",)
+
+    def config(self, settings: Settings) -> ModelConfig:
+        """Both stacks."""
+        settings.only("normalize_before", False)
+        settings.only("normalize_embedding", True)
+        settings.only("add_final_layer_norm", False)
+        settings.only("static_position_embeddings", False)
+        return ModelConfig(**shape(settings), positions="learned", embedding_norm=True)
+
+    def entries(self, config: ModelConfig) -> Iterator[Entry]:
+        """The table of names."""
+        yield from embeddings(config)
+        for stack, side in SIDES.items():
+            yield entry(f"{side}_positions.weight", f"model.{stack}.embed_positions.weight", AFTER_TWO)
+        yield from layers(config)
+
+    def aliases(self, config: ModelConfig) -> Mapping[str, str]:
+        """Of the embeddings."""
+        return shared_names(config)
+
+    def tidied(
+        self, theirs: dict[str, Tensor], folder: ForeignFolder, config: ModelConfig
+    ) -> dict[str, Tensor]:
+        """With a bias of the output layer, even where it is zero."""
+        return with_bias(super().tidied(theirs, folder, config), config)
+
+    def vocabulary(self, folder: ForeignFolder, config: ModelConfig) -> bytes | None:
+        """Byte-level BPE; every text, read or written, begins with `<s>`, and outputs start from `</s>`."""
+        definition = byte_level(folder, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+        if definition is None:
+            return None
+        settings = folder.settings
+        return tokenizer_model(
+            "byte-level",
+            definition,
+            vocab_size=config.vocab_size,
+            bos=settings.number("decoder_start_token_id"),
+            eos=settings.number("eos_token_id"),
+            opening=(settings.number("bos_token_id"),),
+        )
+
+    def task(self, folder: ForeignFolder) -> TaskConfig:  # noqa: ARG002
+        """To make one text of another: most are summarisers, and no text is cut into sentences."""
+        return TaskConfig(name="summarise")

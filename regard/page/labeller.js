@@ -1,0 +1,139 @@
+// What labels a text as one types, and shows which tokens made it so.
+
+import { css, on, shade } from "./colour.js";
+import { h } from "./dom.js";
+import { fixed } from "./number.js";
+import { Paper } from "./paper.js";
+import { Question } from "./question.js";
+import { shares } from "./shares.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+export class Labeller {
+  constructor() {
+    this.paper = new Paper(() => void this.label());
+    this.title = h("span", {});
+    this.output = h("div", { class: "output labels", id: "output", tabindex: 0 });
+    this.status = h("p", { class: "status soft", role: "status" });
+    this.why = h("section", { class: "why", hidden: true });
+    this.inside = h("button", { id: "look", type: "button", class: "primary" });
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
+    this.body = h(
+      "div",
+      { class: "translate" },
+      h(
+        "div",
+        { class: "panes" },
+        this.paper.pane,
+        h(
+          "section",
+          { class: "pane said" },
+          h("div", { class: "pane-head" }, this.title),
+          this.output,
+          this.status,
+        ),
+      ),
+      h("div", { class: "under" }, this.inside),
+      this.why,
+    );
+    this.question = new Question();
+    this.asked = "";
+    /** @type {any} */
+    this.answer = null;
+    /** @type {{ tokens: import("./source.js").Token[], values: number[] } | null} */
+    this.influence = null;
+    /** @type {Context | null} */
+    this.context = null;
+  }
+
+  /** @param {Context} context */
+  draw(context) {
+    this.context = context;
+    const { t } = context;
+    this.paper.draw(context, t("translate.text"));
+    this.title.textContent = t("classify.labels");
+    this.output.setAttribute("aria-label", t("classify.labels"));
+    this.inside.textContent = t("translate.look");
+    this.show();
+    void this.label();
+  }
+
+  /** Ask for the label of what is written; then for the part that each token has in it. */
+  async label() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { state } = store;
+    const wanted = JSON.stringify([live.way(state).model, state.text]);
+    if (wanted === this.asked) return;
+    this.asked = wanted;
+    this.output.setAttribute("aria-busy", "true");
+    await this.question.ask(
+      async (signal) => {
+        const answer = state.text.trim() ? await live.classify(state, signal) : null;
+        if (signal.aborted) return;
+        [this.answer, this.influence] = [answer, null];
+        this.output.removeAttribute("aria-busy");
+        this.show();
+        const opened = answer && (await live.trace(state));
+        if (!opened?.source.influence) return;
+        const values = await opened.source.influence(0);
+        if (signal.aborted) return;
+        this.influence = { tokens: opened.about.inputs.tokens, values };
+        this.show();
+      },
+      (problem) => {
+        this.asked = "";
+        this.output.removeAttribute("aria-busy");
+        this.status.className = "status problem";
+        this.status.textContent = problem;
+      },
+      t,
+    );
+  }
+
+  show() {
+    const { t } = /** @type {Context} */ (this.context);
+    const { answer } = this;
+    // Sorted here: labels that are numbers would come in their own order out of an object.
+    const all = Object.entries(answer?.probabilities ?? {}).map(([name, share]) => ({ name, share: Number(share) }));
+    all.sort((one, other) => other.share - one.share);
+    this.output.replaceChildren(
+      answer
+        ? shares(all, t("classify.labels"))
+        : h("span", { class: "soft" }, t("classify.here")),
+    );
+    this.inside.toggleAttribute("disabled", !answer);
+    this.status.className = "status soft";
+    this.status.textContent = answer?.cut ? t("classify.cut", { count: answer.cut }) : "";
+    this.explain();
+  }
+
+  /** Every token that was read, shaded by how much likelier it made the label. */
+  explain() {
+    const { t, theme, tip } = /** @type {Context} */ (this.context);
+    const { answer, influence } = this;
+    this.why.hidden = !answer || !influence;
+    if (!answer || !influence) return;
+    const most = Math.max(...influence.values.map(Math.abs));
+    const words = influence.tokens.map((token, i) => {
+      const value = influence.values[i];
+      const colour = shade(value, most, theme);
+      const told = `${token.text} · ${value > 0 ? "+" : ""}${fixed(value, 3)}`;
+      return h(
+        "span",
+        {
+          class: "read",
+          title: told,
+          style: { "background-color": css(colour), color: on(colour) },
+          onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+          onmouseleave: () => tip.hide(),
+        },
+        token.text,
+      );
+    });
+    this.why.replaceChildren(
+      h("h2", {}, t("classify.why", { label: answer.label })),
+      h("p", { class: "soft" }, t("classify.why.note")),
+      h("p", { class: "reading" }, words),
+    );
+  }
+}

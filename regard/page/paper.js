@@ -1,0 +1,67 @@
+// A pane to write in, made once: what is being written must survive every redraw of the page.
+
+import { h } from "./dom.js";
+import { ANEW } from "./store.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+const PAUSE = 300; // milliseconds without a key after which a text is taken
+
+export class Paper {
+  /** @param {() => void} taken Called when the text has changed and was noted. */
+  constructor(taken) {
+    this.text = /** @type {HTMLTextAreaElement} */ (
+      h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" })
+    );
+    this.clear = h("button", { id: "clear", type: "button" }, "✕");
+    this.title = h("span", {});
+    this.pane = h(
+      "section",
+      { class: "pane" },
+      h("div", { class: "pane-head" }, this.title, this.clear),
+      h("div", { class: "written" }, this.text),
+    );
+    /** @type {Context | null} */
+    this.context = null;
+    this.taken = taken;
+    let timer = 0;
+    this.text.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.note(), this.text.value.trim() ? PAUSE : 0);
+    });
+    this.clear.addEventListener("click", () => {
+      this.write("");
+      this.text.focus();
+    });
+  }
+
+  /**
+   * @param {Context} context
+   * @param {string} title
+   */
+  draw(context, title) {
+    const { state, t } = context;
+    this.context = context;
+    this.title.textContent = title;
+    this.text.setAttribute("aria-label", title);
+    this.text.setAttribute("placeholder", t("translate.write"));
+    this.clear.title = t("translate.clear");
+    this.clear.setAttribute("aria-label", t("translate.clear"));
+    if (this.text.value.trim() !== state.text.trim()) this.text.value = state.text;
+    this.clear.toggleAttribute("disabled", !this.text.value);
+  }
+
+  /** Another text than was written. @param {string} text */
+  write(text) {
+    this.text.value = text;
+    this.note();
+  }
+
+  note() {
+    const { store } = /** @type {Context} */ (this.context);
+    this.clear.toggleAttribute("disabled", !this.text.value);
+    if (this.text.value === store.state.text) return;
+    store.note({ text: this.text.value, ...ANEW });
+    this.taken();
+  }
+}

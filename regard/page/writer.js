@@ -1,0 +1,171 @@
+// What goes on from a text, token by token, and what might come next.
+
+import { h } from "./dom.js";
+import { Paper } from "./paper.js";
+import { Question } from "./question.js";
+import { shares } from "./shares.js";
+
+/** @typedef {import("./frame.js").Context} Context */
+
+const SHOWN = 8; // candidates for the next token
+
+export class Writer {
+  constructor() {
+    this.paper = new Paper(() => this.changed());
+    this.title = h("span", {});
+    this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
+    this.status = h("p", { class: "status soft", role: "status" });
+    this.go = h("button", { id: "go", type: "button", class: "primary" });
+    this.keep = h("button", { id: "keep", type: "button" });
+    this.inside = h("button", { id: "look", type: "button" });
+    this.nextHead = h("h2", {});
+    this.nextNote = h("p", { class: "soft" });
+    this.next = h("div", {});
+    this.coming = h("section", { class: "coming", hidden: true }, this.nextHead, this.nextNote, this.next);
+    this.body = h(
+      "div",
+      { class: "translate" },
+      h(
+        "div",
+        { class: "panes" },
+        this.paper.pane,
+        h(
+          "section",
+          { class: "pane said" },
+          h("div", { class: "pane-head" }, this.title),
+          this.output,
+          this.status,
+        ),
+      ),
+      h("div", { class: "under" }, this.go, this.keep, this.inside),
+      this.coming,
+    );
+    this.writing = new Question();
+    this.guessing = new Question();
+    this.running = false;
+    this.added = "";
+    this.guessed = ""; // the text whose next token was asked for
+    this.problem = "";
+    this.last = 0; // the step after the whole text
+    /** @type {import("./source.js").Candidate[]} */
+    this.candidates = [];
+    /** @type {Context | null} */
+    this.context = null;
+    this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
+    this.keep.addEventListener("click", () => this.paper.write(this.paper.text.value + this.added));
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "steps", step: this.last }));
+  }
+
+  /** @param {Context} context */
+  draw(context) {
+    this.context = context;
+    const { t } = context;
+    this.paper.draw(context, t("generate.prompt"));
+    this.title.textContent = t("generate.output");
+    this.output.setAttribute("aria-label", t("generate.output"));
+    this.keep.textContent = t("generate.keep");
+    this.inside.textContent = t("translate.look");
+    this.nextHead.textContent = t("generate.next");
+    this.nextNote.textContent = t("generate.next.note");
+    this.show();
+    void this.guess();
+  }
+
+  /** What was written goes on from another text, and so is no longer shown. */
+  changed() {
+    this.stop();
+    this.added = this.problem = "";
+    this.show();
+    void this.guess();
+  }
+
+  stop() {
+    this.writing.stop();
+    this.running = false;
+    this.show();
+  }
+
+  /** Go on from the text; each time another way, where tokens are drawn. */
+  async write() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    this.paper.note();
+    const { state } = store;
+    this.added = this.problem = "";
+    this.running = true;
+    this.show();
+    await this.writing.ask(
+      async (signal) => {
+        for await (const piece of live.generate(state, signal)) {
+          if (signal.aborted) return;
+          this.added += piece;
+          this.show();
+        }
+        if (signal.aborted) return;
+        this.running = false;
+        store.note({ seed: state.seed + 1 });
+        this.show();
+      },
+      (problem) => {
+        this.running = false;
+        this.problem = problem;
+        this.show();
+      },
+      t,
+    );
+  }
+
+  /** Ask what the model holds likely to come next. */
+  async guess() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { state } = store;
+    const wanted = JSON.stringify([live.way(state).model, state.text]);
+    if (wanted === this.guessed) return;
+    this.guessed = wanted;
+    await this.guessing.ask(
+      async (signal) => {
+        const steps = await (await live.trace(state))?.source.steps();
+        if (signal.aborted) return;
+        this.candidates = steps?.at(-1)?.candidates.slice(0, SHOWN) ?? [];
+        this.last = Math.max(0, (steps?.length ?? 0) - 1);
+        this.show();
+      },
+      () => {
+        this.guessed = ""; // too long to look at, perhaps: it can still be continued
+        this.candidates = [];
+        this.show();
+      },
+      t,
+    );
+  }
+
+  show() {
+    const { t } = /** @type {Context} */ (this.context);
+    const prompt = this.paper.text.value;
+    this.output.replaceChildren(
+      ...(this.added || this.running
+        ? [h("span", { class: "soft" }, prompt), h("span", { class: "added" }, this.added)]
+        : [h("span", { class: "soft" }, t("generate.here"))]),
+    );
+    this.output.setAttribute("aria-busy", String(this.running && !this.added));
+    this.output.scrollTop = this.output.scrollHeight;
+    this.go.textContent = t(this.running ? "generate.stop" : this.added ? "generate.again" : "generate.go");
+    this.keep.toggleAttribute("disabled", this.running || !this.added);
+    this.inside.toggleAttribute("disabled", !prompt.trim());
+    this.status.className = this.problem ? "status problem" : "status soft";
+    this.status.textContent = this.problem;
+    this.coming.hidden = !this.candidates.length;
+    this.next.replaceChildren(
+      shares(
+        this.candidates.map(({ piece, text, probability }) => ({
+          name: text,
+          share: probability,
+          // A byte is no letter yet, and an end is not written.
+          pick: /^<.*>$/.test(piece)
+            ? undefined
+            : () => this.paper.write(this.paper.text.value + piece.replaceAll("▁", " ")),
+        })),
+        t("generate.next"),
+      ),
+    );
+  }
+}

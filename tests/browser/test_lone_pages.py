@@ -1,0 +1,132 @@
+"""The first screens of a generator and a classifier, in a real browser: they show what the models say."""
+
+import json
+
+import pytest
+import torch
+
+import regard
+from regard.config import ModelConfig
+from regard.serve.metrics import Metrics
+from regard.serve.served import serve_models
+from regard.text.subwords import Subwords, learn_subwords
+from tests.browser.test_served_page import at
+from tests.browser.waiting import drawn, until
+from tests.serve.running import running
+
+pytestmark = pytest.mark.slow
+SHAPE = {"d_model": 24, "n_heads": 3, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 31}
+TEXT = "the cat sat"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lone")
+    subwords = Subwords(learn_subwords(["the cat sat on the mat", "a dog sat"] * 20, 300))
+    torch.manual_seed(7)
+    writer = ModelConfig(architecture="decoder", vocab_size=subwords.vocab_size, **SHAPE)
+    labeller = ModelConfig(architecture="encoder", vocab_size=subwords.vocab_size, n_labels=2, **SHAPE)
+    regard.save_bundle(folder / "writer", regard.LanguageModel(writer), subwords=subwords.model)
+    regard.save_bundle(
+        folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=["1", "0"]
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folders):
+    catalogue = serve_models([folders / "writer", folders / "labeller"], Metrics())
+    with running(catalogue) as found:
+        yield found
+    catalogue.close()
+
+
+def shares(tab, within):
+    return tab.evaluate(
+        "within => [...document.querySelectorAll(`${within} .shares li`)].map(each =>"
+        " [each.querySelector('.share-name').textContent, each.querySelector('.number').textContent])",
+        within,
+    )
+
+
+def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folders):
+    tab = opened(at(server, model="labeller", lang="en"))
+    assert tab.locator("#look").is_disabled()
+    tab.fill("#text", TEXT)
+    until(tab, "document.querySelectorAll('.why .read').length")
+    model = regard.load(folders / "labeller")
+    found = model.classify(TEXT)
+    assert [name for name, _ in shares(tab, "#output")] == list(found.probabilities)
+    assert shares(tab, "#output")[0][1] == f"{found.probability:.0%}"
+    trace = model.look(TEXT)
+    tokens = tab.locator(".why .read")
+    assert tokens.all_inner_texts() == trace.inputs.texts
+    for value, told in zip(
+        model.influence(trace), tokens.evaluate_all("all => all.map(e => e.title)"), strict=True
+    ):
+        assert float(told.rpartition(" · ")[2].replace("−", "-")) == pytest.approx(value, abs=6e-4)
+    assert found.label in tab.locator(".why h2").inner_text()
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('.why').hidden && document.querySelector('#look').disabled")
+
+
+def test_a_text_goes_on_as_it_is_drawn_and_can_be_kept(opened, server, folders):
+    state = {"model": "writer", "heat": 0.7, "most": 9, "lang": "en"}
+    tab = opened(at(server, **state, text=TEXT))
+    writer = regard.load(folders / "writer")
+    asked = {"max_tokens": 9, "temperature": 0.7, "past_length": "slide"}
+    for seed in (1, 2):  # each time another way
+        tab.click("#go")
+        text = writer.generate(TEXT, seed=seed, **asked).text
+        until(tab, f"document.querySelector('#output .added')?.textContent === {json.dumps(text)}")
+        until(tab, "!document.querySelector('#keep').disabled")
+    tab.click("#keep")
+    assert tab.input_value("#text") == TEXT + text
+
+
+def test_a_text_ends_where_one_says(opened, server, folders):
+    whole = regard.load(folders / "writer").generate(TEXT, max_tokens=9, temperature=0).text
+    stop = whole[3:5]
+    tab = opened(at(server, model="writer", heat=0, most=9, lang="en", text=TEXT))
+    tab.fill("#until", stop)
+    drawn(tab, lambda: tab.press("#until", "Enter"))
+    tab.click("#go")
+    expected = whole[: whole.index(stop)]
+    until(tab, f"document.querySelector('#output .added')?.textContent === {json.dumps(expected)}")
+
+
+def test_what_might_come_next_can_be_added(opened, server, folders):
+    tab = opened(at(server, model="writer", lang="en", text=TEXT))
+    until(tab, "document.querySelectorAll('.coming .shares li').length")
+    trace = regard.load(folders / "writer").look(TEXT)
+    expected = trace.candidates(len(trace.outputs) - 1)[:8]
+    assert [name for name, _ in shares(tab, ".coming")] == [each.text for each in expected]
+    spelt = next(each for each in expected if not each.piece.startswith("<"))
+    tab.click(f".coming button >> text={spelt.text} >> nth=0")
+    assert tab.input_value("#text") == TEXT + spelt.piece.replace("▁", " ")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("model", ["writer", "labeller"])
+def test_their_screens_are_those_that_they_have(opened, server, model, language):
+    tab = opened(at(server, model=model, lang=language, text=TEXT))
+    first = {"writer": "generate", "labeller": "classify"}[model]
+    ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
+    assert ids == [first, "map", "head", "walk", "steps", "positions", "training", "api"]
+    for screen in ids:
+        drawn(
+            tab,
+            lambda screen=screen: tab.click(f"#screen-{screen}") if screen != first else tab.click("#theme"),
+        )
+        assert tab.locator("main .empty").count() == (screen == "training")  # there was no run
+    tab.set_viewport_size({"width": 390, "height": 800})
+    drawn(tab, lambda: tab.click(f"#screen-{first}"))
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_another_model_can_be_chosen(opened, server):
+    tab = opened(at(server, model="writer", lang="en", text=TEXT))
+    drawn(tab, lambda: tab.select_option("#way", label="labeller"))
+    until(tab, "document.querySelector('#screen-classify').ariaCurrent === 'page'")
+    until(tab, "document.querySelector('#output .shares')")
+    assert tab.input_value("#text") == TEXT
