@@ -108,13 +108,17 @@ def _theirs(kind: Any, folder: Path, given: Probe, *, bos: int, eos: int) -> Ite
     model = _quietly(lambda: kind.from_pretrained(folder, local_files_only=True).eval())
     with torch.inference_mode():
         for i in range(max(len(given.inputs), len(given.outputs))):
-            inputs = (
-                [[*given.inputs[i], eos]] if given.inputs and given.outputs else [*given.inputs[i : i + 1]]
-            )
-            outputs = [[bos, *given.outputs[i]]] if given.outputs else []
-            read = {"input_ids": torch.tensor(inputs or outputs)}
-            if inputs and outputs:
-                read["decoder_input_ids"] = torch.tensor(outputs)
+            read = {name: torch.tensor([ids]) for name, ids in _read(given, i, bos=bos, eos=eos).items()}
             # Which tokens are padding is not to be guessed from their ids.
             logits = model(**read, attention_mask=torch.ones_like(read["input_ids"])).logits
             yield logits.float().log_softmax(-1).reshape(-1, logits.shape[-1]).numpy()
+
+
+def _read(given: Probe, i: int, *, bos: int, eos: int) -> dict[str, list[int]]:
+    """One sequence of a probe, or a pair, under the names of arguments there."""
+    if not given.outputs:
+        return {"input_ids": [*given.inputs[i]]}
+    outputs = [bos, *given.outputs[i]]
+    if not given.inputs:
+        return {"input_ids": outputs}
+    return {"input_ids": [*given.inputs[i], eos], "decoder_input_ids": outputs}
