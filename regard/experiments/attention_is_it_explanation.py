@@ -144,8 +144,8 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     columns = ("measure", "mean of the curve", "after a tenth", "after a half", "agrees with value zeroing")
     rows = [(name, means[name], curves[name][1], curves[name][5], agreements[name]) for name in MEASURES]
     title = (
-        f"nats that a token loses when inputs are no longer attended to, {setup.rows} tokens of each of "
-        f"{setup.texts} texts, weights {loaded.description.weights_hash[:8]}"
+        f"change of log-probability, nats, as inputs are no longer attended to; {setup.rows} tokens of each "
+        f"of {setup.texts} texts, weights {loaded.description.weights_hash[:8]}"
     )
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
     chart = Chart("change of log-probability, nats", "share taken away, of all tokens but one", lines)
