@@ -73,7 +73,7 @@ class _Setup:
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(texts=1, rows=2),
-    "normal": _Setup(texts=len(TEXTS), rows=3),
+    "normal": _Setup(texts=8, rows=2),
     "long": _Setup(texts=len(TEXTS), rows=8),
 }
 

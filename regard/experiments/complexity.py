@@ -63,18 +63,23 @@ class _WrittenOut(MultiHeadAttention):
             return super().forward(x, *others)
 
 
-class _Gru(nn.GRU):
-    """Its states alone."""
+class _Gru(nn.Module):
+    """The states of a GRU."""
 
-    def forward(self, x: Tensor, *others: Any) -> Any:
-        return super().forward(x, *others)[0]
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        states_BLD: Tensor = self.gru(x_BLD)[0]
+        return states_BLD
 
 
 def make_layer(kind: str) -> nn.Module:
     """A layer that takes (B, L, d_model) to the same."""
     torch.manual_seed(1)
     if kind == GRU:
-        return _Gru(WIDTH, WIDTH, batch_first=True)
+        return _Gru()
     return (MultiHeadAttention if kind == FUSED else _WrittenOut)(WIDTH, HEADS)
 
 
