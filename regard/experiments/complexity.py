@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import exp, log
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.experiments.costs import core_seconds, crossing, kept_bytes
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.timing import core_seconds
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
@@ -57,17 +55,6 @@ def products(n: int, d: int) -> tuple[int, int]:
     return 4 * n * d**2 + 2 * n**2 * d, 6 * n * d**2
 
 
-def crossing(x: Sequence[float], one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Where `one` comes to exceed `other` for good, by straight lines between logarithms; None if nowhere."""
-    apart = [log(a / b) for a, b in zip(one, other, strict=True)]
-    places = [i for i, (before, after) in enumerate(pairwise(apart)) if before <= 0 < after]
-    if not places or min(apart[places[-1] + 1 :]) <= 0:
-        return None
-    at = places[-1]
-    share = apart[at] / (apart[at] - apart[at + 1])
-    return exp(log(x[at]) + share * (log(x[at + 1]) - log(x[at])))
-
-
 class _WrittenOut(MultiHeadAttention):
     """The plain road of Figure 2, which is taken when somebody looks."""
 
@@ -76,37 +63,24 @@ class _WrittenOut(MultiHeadAttention):
             return super().forward(x, *others)
 
 
-class _Gru(nn.GRU):
-    """Its states alone."""
+class _Gru(nn.Module):
+    """The states of a GRU."""
 
-    def forward(self, x: Tensor, *others: Any) -> Any:
-        return super().forward(x, *others)[0]
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        states_BLD: Tensor = self.gru(x_BLD)[0]
+        return states_BLD
 
 
 def make_layer(kind: str) -> nn.Module:
     """A layer that takes (B, L, d_model) to the same."""
     torch.manual_seed(1)
     if kind == GRU:
-        return _Gru(WIDTH, WIDTH, batch_first=True)
+        return _Gru()
     return (MultiHeadAttention if kind == FUSED else _WrittenOut)(WIDTH, HEADS)
-
-
-def kept_bytes(layer: nn.Module, n: int) -> int:
-    """What a layer keeps for its backward pass, besides its weights and its input."""
-    x_BLD = torch.randn(TEXTS, n, WIDTH)
-    others = {tensor.untyped_storage().data_ptr() for tensor in (x_BLD, *layer.parameters())}
-    kept: dict[int, int] = {}
-
-    def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in others:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        output = layer(x_BLD)
-    assert len(output) == TEXTS, "held until here, so that no memory was kept twice"
-    return sum(kept.values())
 
 
 def make_model(length: int) -> Transformer:
@@ -152,7 +126,7 @@ def run(size: Size, _seeds: Sequence[int]) -> Findings:
         for kind in KINDS:
             layer = make_layer(kind)
             times[kind].append(1e3 * core_seconds(lambda: layer(x_BLD).sum().backward()))  # noqa: B023
-            kept[kind].append(kept_bytes(layer, n) / 2**20)
+            kept[kind].append(kept_bytes(layer, x_BLD) / 2**20)
     model = make_model(setup.written[-1])
     decoding: Numbers = {
         way: [1e3 * core_seconds(lambda: decoded(model, n, way)) for n in setup.written]  # noqa: B023

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from regard.experiments.costs import core_seconds
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
 from regard.experiments.recurrent import Recurrent
 from regard.experiments.tasks import Pair, Task, copying
-from regard.experiments.timing import core_seconds
 from regard.experiments.training import Learner, make_batch, plan, small_model, train
 from regard.model.transformer import Transformer
 
