@@ -124,8 +124,16 @@ def _start(host: str, port: int, applications: dict[str, Any]) -> None:
         for path, application in applications.items():
             serve.run(application.bind(), name=application.name, route_prefix=path, logging_config=quiet)
     except RuntimeError as error:
-        *_, last = str(error).strip().splitlines() or [""]
-        raise ConfigError(f"the replicas could not begin: {last.strip()}") from error
+        raise ConfigError(f"the replicas could not begin: {_cause() or error}") from error
+
+
+def _cause() -> str:
+    """What the last replica that failed said last."""
+    from ray import serve
+
+    applications = serve.status().applications.values()
+    messages = [each.message for one in applications for each in one.deployments.values() if each.message]
+    return messages[-1].strip().splitlines()[-1].strip() if messages else ""
 
 
 def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants: dict[str, int]) -> Any:
