@@ -122,7 +122,7 @@ def _labels(name: str, kind: str, seed: int) -> Job:
     settings = SCRATCH if kind == "scratch" else TUNED
     settings = [*settings, f"training.seed={seed}", f"training.batch_tokens={batch}"]
     arguments = {"name": name, "steps": steps, "settings": settings}
-    return Job(f"{name}-{kind}-{seed}", "classify", 60, arguments, after)
+    return Job(f"{name}-{kind}-{seed}", "classify", 90, arguments, after)
 
 
 def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
