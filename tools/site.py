@@ -46,8 +46,9 @@ CONTENTS = {
         "docs/serve.md",
         "docs/tasks.md",
         "docs/recipes.md",
-        "docs/scale.md",
+        "docs/exchange.md",
         "docs/onnx.md",
+        "docs/scale.md",
     ],
     "Know": [
         "docs/figure-1.md",
@@ -80,6 +81,8 @@ $body
 </body>
 </html>
 """)
+CHINESE = ".zh.md"
+"""How the name of a Chinese page ends."""
 LANGUAGES = {"en": "English", "zh-Hans": "中文"}
 
 
@@ -92,8 +95,8 @@ class Page:
 
     @property
     def language(self) -> str:
-        """Chinese pages are named so: `README.zh.md`."""
-        return "zh-Hans" if self.path.name.endswith(".zh.md") else "en"
+        """Its code, as HTML wants it."""
+        return "zh-Hans" if self.path.name.endswith(CHINESE) else "en"
 
     @property
     def title(self) -> str:
@@ -106,7 +109,7 @@ class Page:
     def other(self) -> PurePosixPath:
         """The same page in the other language, where it exists."""
         stem = self.path.name.removesuffix(".md").removesuffix(".zh")
-        return self.path.with_name(f"{stem}.md" if self.language != "en" else f"{stem}.zh.md")
+        return self.path.with_name(stem + (CHINESE if self.language == "en" else ".md"))
 
 
 def read_pages(root: Path) -> dict[PurePosixPath, Page]:
@@ -231,11 +234,15 @@ class Site:
 
     def _list(self, paths: Iterable[PurePosixPath], here: PurePosixPath) -> str:
         items = []
-        for path in paths:
+        for path in map(self._in_chinese, paths) if here.name.endswith(CHINESE) else paths:
             current = ' aria-current="page"' if path == here else ""
             title = escape(self.pages[path].title)
             items.append(f'<li><a href="{relative(site_path(path), here)}"{current}>{title}</a></li>')
         return f"<ul>{''.join(items)}</ul>"
+
+    def _in_chinese(self, path: PurePosixPath) -> PurePosixPath:
+        """The Chinese page, where there is one."""
+        return self.pages[path].other if self.pages[path].other in self.pages else path
 
 
 def relative(target: PurePosixPath, page: PurePosixPath) -> str:

@@ -28,6 +28,7 @@ from regard.train.folder import has_begun
 from regard.train.lesson import LabelledData, TaggedData
 from regard.train.loop import Run
 from regard.train.preparation import Tell
+from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables, prepared_tables
 from regard.train.task_run import TaskRun, Watch
@@ -70,6 +71,16 @@ class ClassifierRun(TaskRun):
         if not self.config.training.class_weights:
             lesson = replace(lesson, class_weights=[1.0] * len(lesson.labels))
         trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson)
+        training = self.config.training
+        probing = Probing(
+            self.folder,
+            lesson.valid,
+            self.prepared.subwords,
+            # What is looked at has one label: a softmax over all.
+            sentences=0 if isinstance(lesson, TaggedData) else training.probe_sentences,
+            every=training.validate_every,
+            labels=lesson.labels,
+        )
         self.run = Run(
             self.folder,
             self.config,
@@ -77,8 +88,11 @@ class ClassifierRun(TaskRun):
             world=self.world,
             sharded=self.sharded,
             sample=trial if self.world.is_main else lambda _: {},
+            probe=probing,
             start=self.start,
         )
+        if self.world.is_main:
+            probing.go_on_from(self.run.progress.step)
         return super().train(watch)
 
     def _pretraining(self) -> Run:

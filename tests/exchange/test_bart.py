@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from transformers import BartTokenizer
+from transformers import BartForConditionalGeneration, BartTokenizer
 
 import regard
 from regard.bundle import load_bundle
 from regard.engine.engine import Request, Search
 from regard.exchange.huggingface import import_model
+from regard.exchange.to_huggingface import write_huggingface
 from regard.packing import pack
 from tests.exchange.foreign import ENGLISH, bart, saved, sentences
 
@@ -25,6 +26,21 @@ def test_logits_are_those_of_transformers(tmp_path, changes):
             given = {"input_ids": torch.tensor([read]), "decoder_input_ids": torch.tensor([written])}
             expected = theirs(**given, attention_mask=torch.ones(1, len(read))).logits[0]
             torch.testing.assert_close(logits, expected, atol=1e-4, rtol=0)
+
+
+def test_what_was_taken_in_goes_out_as_it_came(tmp_path):
+    theirs = bart(tmp_path / "theirs")
+    ours = import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert write_huggingface(ours, tmp_path / "back").difference < 1e-4
+    back = BartForConditionalGeneration.from_pretrained(tmp_path / "back")
+    for name, weight in theirs.state_dict().items():
+        # The first two places were for padding, and are not read.
+        after = 2 if "embed_positions" in name else 0
+        assert torch.equal(back.state_dict()[name][after:], weight[after:]), name
+    assert back.config.decoder_start_token_id == theirs.config.decoder_start_token_id
+    tokenizers = (BartTokenizer.from_pretrained(tmp_path / name) for name in ("theirs", "back"))
+    first, second = ([tokenizer(text)["input_ids"] for text in TEXTS] for tokenizer in tokenizers)
+    assert first == second
 
 
 def test_a_bare_model_is_one_whose_outputs_are_read_off_its_embedding(tmp_path):

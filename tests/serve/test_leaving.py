@@ -1,5 +1,6 @@
 """Clients that leave, read slowly, or are many when the server must stop."""
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -8,7 +9,12 @@ import threading
 import time
 
 import pytest
+from starlette.requests import Request
 
+from regard.serve.desk import Desk
+from regard.serve.limits import Limits
+from regard.serve.metrics import Metrics
+from regard.serve.refusals import Refusal
 from tests.serve.running import running
 
 
@@ -42,6 +48,21 @@ def test_a_client_that_leaves_before_its_batch_is_never_run(gate):
         first.close()
         assert len(engine.batches) == 1
         assert 'regard_cancelled_total{reason="client_gone"} 1.0' in server.get("/metrics").text
+
+
+def test_a_client_that_has_left_already_is_not_taken_on():
+    worked = []
+
+    async def left():
+        return {"type": "http.disconnect"}
+
+    async def ask():
+        request = Request({"type": "http"}, receive=left)
+        await Desk(Limits(), Metrics()).do(request, worked.append)
+
+    with pytest.raises(Refusal, match="left"):
+        asyncio.run(ask())
+    assert worked == []
 
 
 def test_a_client_that_leaves_a_stream_stops_it_at_the_next_token(gate):
