@@ -24,7 +24,7 @@ AFTER_TWO = Form(
 class Bart(Family):
     """BART."""
 
-    model_type, classes = "bart", ("BartForConditionalGeneration",)
+    model_type, classes = "bart", ("BartForConditionalGeneration", "BartModel")
 
     def config(self, settings: Settings) -> ModelConfig:
         """Both stacks."""
@@ -40,6 +40,10 @@ class Bart(Family):
         for stack, side in SIDES.items():
             yield entry(f"{side}_positions.weight", f"model.{stack}.embed_positions.weight", AFTER_TWO)
         yield from layers(config)
+
+    def renamed(self, name: str) -> str:
+        """A bare model, whose output layer is its embedding, has no first name."""
+        return name if name.startswith(("model.", "lm_head.", "final_logits")) else f"model.{name}"
 
     def aliases(self, config: ModelConfig) -> Mapping[str, str]:
         """Of the embeddings."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +81,24 @@ def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, 
     }
 
 
+def _quietly(load: Callable[[], Any]) -> Any:
+    """Without bars of progress, which `transformers` draws unless told otherwise."""
+    from transformers import logging
+
+    drawn = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        return load()
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
+
+
 def _theirs(kind: Any, folder: Path, given: Probe, *, bos: int, eos: int) -> Iterable[np.ndarray]:
     """What `transformers` says of a probe, sequence by sequence."""
     import torch
 
-    model = kind.from_pretrained(folder, local_files_only=True).eval()
+    model = _quietly(lambda: kind.from_pretrained(folder, local_files_only=True).eval())
     with torch.inference_mode():
         for i in range(max(len(given.inputs), len(given.outputs))):
             inputs = (

@@ -17,6 +17,7 @@ from regard.serve.gate import Gate, request_id
 from regard.serve.refusals import Refusal, bad_value, validation_refusal
 from regard.serve.routes import (
     experiments,
+    files,
     libretranslate,
     lone,
     look,
@@ -44,7 +45,7 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
     """
     app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None)
     app.state.service = service
-    for family in (native, lone, look, runs, experiments, libretranslate, openai, operations, page):
+    for family in (native, lone, look, runs, experiments, libretranslate, files, openai, operations, page):
         app.include_router(family.router)
     app.add_exception_handler(Exception, _own_error)
     app.add_exception_handler(RegardError, _regard_error)

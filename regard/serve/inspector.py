@@ -13,7 +13,7 @@ from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import busy
 from regard.serve.served import Served
-from regard.serve.traces import Traces
+from regard.serve.shelf import Shelf
 
 T = TypeVar("T")
 PATIENCE_S = 2.0
@@ -24,7 +24,8 @@ class Inspector:
     """Takes turns at looking."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self.traces = Traces(limits.traces_bytes, limits.trace_seconds)
+        # As blocks of bytes: as they are, traces have a third more in small objects than in their arrays.
+        self.traces = Shelf("trace", limits.traces_bytes, limits.trace_seconds)
         self._most = limits.looks_waiting
         self._expecting = False
         self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()

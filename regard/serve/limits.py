@@ -31,6 +31,10 @@ class Limits:
     """All traces that are kept; the one that was not looked at for longest goes first."""
     trace_seconds: float = 900.0
     """How long a trace is kept after it was last looked at."""
+    files_bytes: int = 64 << 20
+    """All translated files that are kept."""
+    file_seconds: float = 900.0
+    """How long a translated file can be fetched."""
     interventions: int = 512
     """Interventions of a request, in all its lists."""
     followers: int = 64

@@ -12,6 +12,7 @@ from regard.serve.metrics import Metrics
 from regard.serve.rates import Rates
 from regard.serve.refusals import Refusal
 from regard.serve.served import Catalogue
+from regard.serve.shelf import Shelf
 
 
 class Service:
@@ -29,6 +30,8 @@ class Service:
         self.catalogue, self.metrics, self.limits = catalogue, metrics, limits or Limits()
         self.desk = Desk(self.limits, metrics)
         self.inspector = Inspector(self.limits, metrics)
+        self.files = Shelf("file", self.limits.files_bytes, self.limits.file_seconds)
+        """Files that were translated."""
         self.keys, self._rates = keys, Rates()
         self.n_followers = 0
         """Clients that follow runs."""

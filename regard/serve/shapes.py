@@ -17,6 +17,7 @@ LIBRETRANSLATE = (
     "/frontend/settings",
     "/suggest",
 )
+DOWNLOADS = "/download_file/"
 OPENAI = "/v1/"
 
 
@@ -25,7 +26,7 @@ def refused(refusal: Refusal, path: str, request_id: str) -> JSONResponse:
     # What it quotes may hold half a character, which no answer can.
     refusal.message = refusal.message.encode("utf-8", "replace").decode()
     status, body = refusal.status, _native(refusal, request_id)
-    if path in LIBRETRANSLATE:
+    if path in LIBRETRANSLATE or path.startswith(DOWNLOADS):
         status, body = _plain_status(refusal), {"error": refusal.message}
     elif path.startswith(OPENAI):
         status, body = _plain_status(refusal), _openai(refusal)

@@ -19,7 +19,7 @@ from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
-from regard.evaluate.tagging import TagScore, score_tags
+from regard.evaluate.tagging import TagScore, rows_of, score_tags
 from regard.look.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
 from regard.text.vocabulary import Vocabulary
@@ -147,10 +147,7 @@ class LabelledTrial:
     def _scored(self, probs_BC: np.ndarray) -> ClassificationScore | TagScore:
         if not self.several:
             return score_labels(probs_BC, [right for (right,) in self.right], self.labels)
-        right_BC = np.zeros(probs_BC.shape, bool)
-        for row, numbers in zip(right_BC, self.right, strict=True):
-            row[numbers] = True
-        return score_tags(probs_BC, right_BC, self.labels)
+        return score_tags(probs_BC, rows_of(self.right, len(self.labels)), self.labels)
 
     def _probabilities(self, model: Any) -> np.ndarray:
         assert isinstance(model, Classifier)

@@ -9,7 +9,7 @@ from regard.bundle import load_bundle
 from regard.engine.engine import Request, Search
 from regard.exchange.huggingface import import_model
 from regard.packing import pack
-from tests.exchange.foreign import ENGLISH, bart, sentences
+from tests.exchange.foreign import ENGLISH, bart, saved, sentences
 
 TEXTS = [*sentences(ENGLISH, 5, seed=5), "Zürich, 猫  !\n\n42", " the"]
 
@@ -25,6 +25,18 @@ def test_logits_are_those_of_transformers(tmp_path, changes):
             given = {"input_ids": torch.tensor([read]), "decoder_input_ids": torch.tensor([written])}
             expected = theirs(**given, attention_mask=torch.ones(1, len(read))).logits[0]
             torch.testing.assert_close(logits, expected, atol=1e-4, rtol=0)
+
+
+def test_a_bare_model_is_one_whose_outputs_are_read_off_its_embedding(tmp_path):
+    theirs = bart(tmp_path / "theirs", scale_embedding=True)
+    saved(theirs.model, tmp_path / "theirs")
+    theirs.final_logits_bias.zero_()
+    ours = load_bundle(import_model(tmp_path / "theirs", tmp_path / "ours")).model
+    ids = torch.tensor([[0, 17, 29, 2]])
+    with torch.no_grad():
+        expected = theirs(input_ids=ids, decoder_input_ids=ids).logits[0]
+        found = ours(pack(ids.tolist()), pack(ids.tolist()))
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
 
 
 def test_texts_are_read_and_written_as_transformers_does(tmp_path, monkeypatch):

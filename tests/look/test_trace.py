@@ -185,7 +185,8 @@ def test_a_saved_trace_comes_back_equal(architecture, changes, tmp_path):
     trace.save(tmp_path / "a.safetensors")
     again = Trace.load(tmp_path / "a.safetensors")
     assert trace.arrays.keys() == contents_of(trace.config)
-    assert again == trace
+    assert again == trace == Trace.from_bytes(block := trace.to_bytes())
+    assert block == (tmp_path / "a.safetensors").read_bytes()
     assert np.array_equal(again.attention(trace.kinds[0], 1, 2), trace.attention(trace.kinds[0], 1, 2))
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
 

@@ -97,5 +97,5 @@ def test_what_it_refuses_it_refuses_in_its_own_shape(server, body):
     assert (other.status_code, list(other.json())) == (400, ["error"])
 
 
-def test_files_are_refused_in_words(server):
-    assert "/translate" in server.post("/translate_file").json()["error"]
+def test_suggestions_are_refused_in_words(server):
+    assert "/translate" in server.post("/suggest").json()["error"]

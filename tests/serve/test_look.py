@@ -7,10 +7,11 @@ import pytest
 
 from regard.loaded import load
 from regard.look import document
+from regard.look.trace import Trace
 from regard.serve.limits import Limits
 from regard.serve.scheduler import Scheduler
 from regard.serve.served import Catalogue, Served
-from regard.serve.traces import Traces
+from regard.serve.shelf import Shelf
 from tests.serve.running import running
 
 DTYPES = {"u8": "u1", "f16": "<f2", "f32": "<f4"}
@@ -162,21 +163,21 @@ def test_looking_has_limits(catalogue):
 
 def test_traces_that_nobody_looks_at_go(trace):
     now = 0.0
-    size = len(Traces(1 << 30, 10.0).keep("m", trace).packed)
-    assert trace.nbytes < size < trace.nbytes + 100_000
-    traces = Traces(3 * size, 10.0, clock=lambda: now)
-    first, second = (traces.keep("m", trace).id for _ in range(2))
+    block = trace.to_bytes()
+    assert trace.nbytes < len(block) < trace.nbytes + 100_000
+    traces = Shelf("trace", 3 * len(block), 10.0, clock=lambda: now)
+    first, second = (traces.keep("m", block).id for _ in range(2))
     now = 8.0
     traces.get(second)
     now = 15.0
-    assert traces.get(second).trace == trace
+    assert Trace.from_bytes(traces.get(second).content) == trace
     with pytest.raises(Exception, match="no such trace"):
         traces.get(first)
-    kept = [traces.keep("m", trace).id for _ in range(3)]
+    kept = [traces.keep("m", block).id for _ in range(3)]
     with pytest.raises(Exception, match="no such trace"):
         traces.get(second)  # there was no room for a fourth
     assert traces.get(kept[0])
-    assert traces.nbytes == 3 * size
+    assert traces.nbytes == 3 * len(block)
 
 
 def test_whoever_opens_the_page_finds_the_weights_read(run_folder):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from regard.engine.result import Result
 from regard.serve.detection import detect
-from regard.serve.html_text import escaped, parts, plain
+from regard.serve.files import FORMATS
+from regard.serve.html_pages import translate_pages
 from regard.serve.job import Job
 from regard.serve.refusals import Refusal, not_found, validation_refusal
 from regard.serve.service import Service, bearer, service_of
-from regard.serve.translating import AUTO, Asked, Translated, check_options, check_texts, translate, way
+from regard.serve.translating import AUTO, Asked, Translated, check_options, check_texts, translate
 from regard.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -61,9 +60,8 @@ async def translate_texts(request: Request) -> Response:
 
     def work(job: Job) -> list[Translated]:
         asked = Asked(texts=texts, source=form.source, target=form.target, options=options)
-        return (
-            _html(service, job, asked) if form.format == "html" else translate(service.catalogue, job, asked)
-        )
+        do = translate_pages if form.format == "html" else translate
+        return do(service.catalogue, job, asked)
 
     found = await service.desk.do(request, work)
     answer: dict[str, Any] = {"translatedText": [each.result.text for each in found]}
@@ -117,8 +115,8 @@ async def settings(request: Request) -> Any:
         "batchLimit": limits.items,
         "frontendTimeout": int(limits.deadline_s * 1000),
         "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
+        "filesTranslation": True,
+        "supportedFilesFormat": list(FORMATS),
         "language": {
             "source": {"code": AUTO, "name": "Auto Detect"},
             "target": {"code": target, "name": language_name(target) if target else None},
@@ -127,36 +125,9 @@ async def settings(request: Request) -> Any:
 
 
 @router.post("/suggest", include_in_schema=False)
-@router.post("/translate_file", include_in_schema=False)
 async def not_here() -> Any:
     """What this server does not do."""
-    raise not_found("This server takes neither files nor suggestions: send texts to /translate.")
-
-
-def _html(service: Service, job: Job, asked: Asked) -> list[Translated]:
-    """The text between the tags of each page, in the language that the whole page is in."""
-    return [_page(service, job, replace(asked, texts=[page])) for page in asked.texts]
-
-
-def _page(service: Service, job: Job, asked: Asked) -> Translated:
-    (page,) = asked.texts
-    found = parts(page)
-    texts = [plain(part.raw) for part in found if part.is_text]
-    how = way(service.catalogue, replace(asked, texts=["\n".join(texts)]), 0)
-    if how.model is None or not texts:
-        return Translated(Result(text=page), how)
-    results = translate(service.catalogue, job, replace(asked, texts=texts, source=how.source))
-    ranked = []
-    for rank in range(asked.options["n_best"]):
-        outputs = iter(_of_rank(each.result, rank) for each in results)
-        ranked.append("".join(escaped(next(outputs)) if part.is_text else part.raw for part in found))
-    best, *others = (Result(text=text) for text in ranked)
-    return Translated(replace(best, alternatives=tuple(others)), how)
-
-
-def _of_rank(result: Result, rank: int) -> str:
-    every = [result, *result.alternatives]
-    return every[min(rank, len(every) - 1)].text
+    raise not_found("This server takes no suggestions: send texts to /translate.")
 
 
 def _detected(found: Translated) -> dict[str, Any]:

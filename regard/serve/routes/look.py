@@ -12,13 +12,14 @@ from starlette.responses import JSONResponse, Response
 from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
+from regard.look.trace import Trace
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
 from regard.serve.looking import Looked, ablated, traced
 from regard.serve.refusals import bad_value, not_found
 from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
+from regard.serve.served import Served
 from regard.serve.service import admitted, service_of
-from regard.serve.traces import Kept
 
 T = TypeVar("T")
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
@@ -34,8 +35,8 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 
     def work(job: Job) -> dict[str, Any]:
         trace = traced(service, served, job, looked, changes)
-        kept = service.inspector.traces.keep(served.id, trace)
-        head = {"trace_id": kept.id, "model": kept.model, "expires": kept.expires}
+        kept = service.inspector.traces.keep(served.id, trace.to_bytes())
+        head = {"trace_id": kept.id, "model": kept.name, "expires": kept.expires}
         return head | document.describe(trace)
 
     return JSONResponse(await service.desk.do(request, work, body.deadline_ms), 201)
@@ -44,7 +45,7 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 @router.get("/traces/{trace}")
 async def describe(request: Request, trace: str) -> Response:
     """What was read by what: sizes, kinds of attention, tokens."""
-    return JSONResponse(await _shown(request, trace, lambda kept: document.describe(kept.trace)))
+    return JSONResponse(await _shown(request, trace, document.describe))
 
 
 @router.delete("/traces/{trace}", status_code=204)
@@ -66,9 +67,7 @@ async def attention(
 ) -> Response:
     """A head's weights or scores, queries by keys; or those of all heads of a layer, heads first."""
     one = None if head == "*" else int(head)
-    found = await _shown(
-        request, trace, lambda kept: document.matrix(kept.trace, kind, layer, one, form, dtype)
-    )
+    found = await _shown(request, trace, lambda found: document.matrix(found, kind, layer, one, form, dtype))
     return in_bytes(found.data, found.shape, dtype, found.scale)
 
 
@@ -76,24 +75,24 @@ async def attention(
 async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
     return JSONResponse(
-        await _shown(request, trace, lambda kept: document.walk(kept.trace, kind, layer, head, query))
+        await _shown(request, trace, lambda found: document.walk(found, kind, layer, head, query))
     )
 
 
 @router.get("/traces/{trace}/steps")
 async def steps(request: Request, trace: str) -> Response:
     """What the model said after each token of the outputs."""
-    return JSONResponse(await _shown(request, trace, lambda kept: document.steps(kept.trace)))
+    return JSONResponse(await _shown(request, trace, document.steps))
 
 
 @router.get("/traces/{trace}/beam")
 async def beam(request: Request, trace: str) -> Response:
     """The tree of the search that found the outputs."""
 
-    def tree(kept: Kept) -> dict[str, Any]:
-        if (searched := kept.trace.beam) is None:
+    def tree(found: Trace) -> dict[str, Any]:
+        if found.beam is None:
             raise not_found("Nothing was searched for in this trace: its target was given.")
-        return document.beam(searched)
+        return document.beam(found.beam)
 
     return JSONResponse(await _shown(request, trace, tree))
 
@@ -101,12 +100,12 @@ async def beam(request: Request, trace: str) -> Response:
 @router.get("/traces/{trace}/alignment")
 async def alignment(request: Request, trace: str) -> Response:
     """Words of the outputs with their shares in those of the inputs, by the heads that align best."""
-    catalogue = service_of(request).catalogue
+    served = _model_of(request, trace)
 
-    def aligned(kept: Kept) -> dict[str, Any]:
-        heads = catalogue.named(kept.model).model.aligning_heads
-        found = document.alignment(kept.trace, heads.heads, heads.rows)
-        return {**found, "measured": heads.measured, "accuracy": heads.accuracy}
+    def aligned(found: Trace) -> dict[str, Any]:
+        heads = served.model.aligning_heads
+        told = document.alignment(found, heads.heads, heads.rows)
+        return {**told, "measured": heads.measured, "accuracy": heads.accuracy}
 
     return JSONResponse(await _shown(request, trace, aligned))
 
@@ -114,15 +113,12 @@ async def alignment(request: Request, trace: str) -> Response:
 @router.get("/traces/{trace}/influence")
 async def influence(request: Request, trace: str, row: Place = 0) -> Response:
     """How much each token that was read had to do with one that was written, or with a classifier's label."""
-    service = service_of(request)
+    service, served = service_of(request), _model_of(request, trace)
     kept = service.inspector.traces.get(trace)
-    served = service.catalogue.named(kept.model)
 
     def work(job: Job) -> list[float]:
-        looked = kept.trace
-        return service.inspector.look(
-            served, job, lambda: document.plain(served.model.influence(looked, row))
-        )
+        found = Trace.from_bytes(kept.content)
+        return service.inspector.look(served, job, lambda: document.plain(served.model.influence(found, row)))
 
     return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
 
@@ -162,7 +158,14 @@ async def positions(
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
-async def _shown(request: Request, trace: str, show: Callable[[Kept], T]) -> T:
+async def _shown(request: Request, number: str, show: Callable[[Trace], T]) -> T:
+    """What is shown of a trace that is kept."""
     service = service_of(request)
-    kept = service.inspector.traces.get(trace)
-    return await service.desk.do(request, lambda _: show(kept))
+    kept = service.inspector.traces.get(number)
+    return await service.desk.do(request, lambda _: show(Trace.from_bytes(kept.content)))
+
+
+def _model_of(request: Request, number: str) -> Served:
+    """The model that a trace is of."""
+    service = service_of(request)
+    return service.catalogue.named(service.inspector.traces.get(number).name)

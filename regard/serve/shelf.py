@@ -1,8 +1,4 @@
-"""Traces that are kept for a while, so that a page can ask for one head after another.
-
-Each is kept as one block of bytes. As it is, a trace has a third more in small objects than in its arrays; in
-one block it takes what it counts for, and leaves no holes behind.
-"""
+"""Blocks of bytes that are kept in memory for a while, under numbers that nobody can guess."""
 
 from __future__ import annotations
 
@@ -10,54 +6,59 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from regard.look.trace import Trace
 from regard.serve.refusals import not_found, too_large
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A trace under its number."""
+    """A block under its number."""
 
     id: str
-    model: str
-    packed: bytes
+    name: str
+    """What it belongs to, or is called."""
+    content: bytes
     expires: float
     """In seconds of the clock."""
 
-    @property
-    def trace(self) -> Trace:
-        """The trace itself, as it was."""
-        return Trace.from_bytes(self.packed)
 
+class Shelf:
+    """As many as there is room for; those that nobody asks for go."""
 
-class Traces:
-    """As many as there is room for; those that nobody looks at go."""
+    def __init__(
+        self, what: str, most_bytes: int, seconds: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Keep things of a kind.
 
-    def __init__(self, most_bytes: int, seconds: float, clock: Callable[[], float] = time.time) -> None:
-        self._most, self._seconds, self._clock = most_bytes, seconds, clock
+        Args:
+            what: what one of them is called.
+            most_bytes: what all of them take together, at most.
+            seconds: how long one is kept after somebody asked for it.
+            clock: tells the time.
+        """
+        self._what, self._most, self._seconds, self._clock = what, most_bytes, seconds, clock
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, model: str, trace: Trace) -> Kept:
-        """Keep a trace, and let go of others where there is no room.
+    def keep(self, name: str, content: bytes) -> Kept:
+        """Keep a block, and let go of others where there is no room.
 
         Raises:
-            Refusal: it takes more than all traces together may.
+            Refusal: it takes more than all of them together may.
         """
-        packed = trace.to_bytes()
-        if len(packed) > self._most:
-            raise too_large(f"The trace has {len(packed):,} bytes, and {self._most:,} are kept at most.")
-        kept = Kept(secrets.token_hex(12), model, packed, self._clock() + self._seconds)
+        if len(content) > self._most:
+            most = f"{self._most:,} are kept at most"
+            raise too_large(f"The {self._what} has {len(content):,} bytes, and {most}.")
+        kept = Kept(secrets.token_hex(12), name, content, self._clock() + self._seconds)
         with self._lock:
             self._kept[kept.id] = kept
             self._sweep()
         return kept
 
     def get(self, number: str) -> Kept:
-        """A trace that is still there; it stays for as long again.
+        """One that is still there; it stays for as long again.
 
         Raises:
             Refusal: there is none of that number, or no longer.
@@ -67,13 +68,13 @@ class Traces:
             kept = self._kept.pop(number, None)
             if kept is None:
                 raise not_found(
-                    "There is no such trace, or it was not looked at for too long. Make it again."
+                    f"There is no such {self._what}, or nobody asked for it for too long. Make it again."
                 )
             self._kept[number] = kept = replace(kept, expires=self._clock() + self._seconds)
             return kept
 
     def drop(self, number: str) -> None:
-        """Let go of a trace.
+        """Let go of one.
 
         Raises:
             Refusal: there is none of that number.
@@ -81,6 +82,11 @@ class Traces:
         self.get(number)
         with self._lock:
             self._kept.pop(number, None)
+
+    def __iter__(self) -> Iterator[str]:
+        """The numbers of all."""
+        with self._lock:
+            return iter(list(self._kept))
 
     @property
     def nbytes(self) -> int:
@@ -98,4 +104,4 @@ class Traces:
             del self._kept[first.id]
 
     def _total(self) -> int:
-        return sum(len(kept.packed) for kept in self._kept.values())
+        return sum(len(kept.content) for kept in self._kept.values())
