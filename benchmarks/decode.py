@@ -214,11 +214,12 @@ def results(rows: list[dict]) -> Iterator[Result]:
                 continue
             if "start_seconds" in row:
                 costs = row["start_seconds"], peer, other["start_seconds"]
-                yield Result.of_costs(f"start to first output, {name}", "s", *costs)
+                yield Result.of_costs(f"start to first output, {name.removeprefix('regard ')}", "s", *costs)
             else:
                 search = "greedy" if beam == 1 else f"beam {beam}"
+                what = f"decode, {search}, batch {batch}, {name.removeprefix('regard ')}"
                 rates = row["sentences_per_second"], peer, other["sentences_per_second"]
-                yield Result.of_rates(f"decode, {search}, batch {batch}, {name}", "sentences/s", *rates)
+                yield Result.of_rates(what, "sentences/s", *rates)
 
 
 def starts(task: Task, options: argparse.Namespace) -> list[dict]:

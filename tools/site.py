@@ -38,9 +38,25 @@ CONTENTS = {
         "docs/train-your-own.md",
         "docs/reading-the-paper.md",
         "docs/reading-attention.md",
+        "examples/README.md",
     ],
-    "Use": ["docs/look.md", "docs/page.md", "docs/serve.md", "docs/tasks.md", "docs/recipes.md"],
-    "Know": ["docs/figure-1.md", "docs/worked-example.md", "docs/architecture.md", "docs/departures.md"],
+    "Use": [
+        "docs/look.md",
+        "docs/page.md",
+        "docs/serve.md",
+        "docs/tasks.md",
+        "docs/recipes.md",
+        "docs/exchange.md",
+        "docs/onnx.md",
+        "docs/scale.md",
+    ],
+    "Know": [
+        "docs/figure-1.md",
+        "docs/worked-example.md",
+        "docs/claims.md",
+        "docs/architecture.md",
+        "docs/departures.md",
+    ],
     "Measure": ["docs/benchmarks.md", "docs/experiments.md", "benchmarks/README.md"],
     "Look up": ["docs/python.md", "docs/configuration.md", "docs/glossary.md"],
     "Project": ["CONTRIBUTING.md", "CHANGELOG.md"],
@@ -65,6 +81,8 @@ $body
 </body>
 </html>
 """)
+CHINESE = ".zh.md"
+"""How the name of a Chinese page ends."""
 LANGUAGES = {"en": "English", "zh-Hans": "中文"}
 
 
@@ -77,8 +95,8 @@ class Page:
 
     @property
     def language(self) -> str:
-        """Chinese pages are named so: `README.zh.md`."""
-        return "zh-Hans" if self.path.name.endswith(".zh.md") else "en"
+        """Its code, as HTML wants it."""
+        return "zh-Hans" if self.path.name.endswith(CHINESE) else "en"
 
     @property
     def title(self) -> str:
@@ -91,7 +109,7 @@ class Page:
     def other(self) -> PurePosixPath:
         """The same page in the other language, where it exists."""
         stem = self.path.name.removesuffix(".md").removesuffix(".zh")
-        return self.path.with_name(f"{stem}.md" if self.language != "en" else f"{stem}.zh.md")
+        return self.path.with_name(stem + (CHINESE if self.language == "en" else ".md"))
 
 
 def read_pages(root: Path) -> dict[PurePosixPath, Page]:
@@ -216,11 +234,15 @@ class Site:
 
     def _list(self, paths: Iterable[PurePosixPath], here: PurePosixPath) -> str:
         items = []
-        for path in paths:
+        for path in map(self._in_chinese, paths) if here.name.endswith(CHINESE) else paths:
             current = ' aria-current="page"' if path == here else ""
             title = escape(self.pages[path].title)
             items.append(f'<li><a href="{relative(site_path(path), here)}"{current}>{title}</a></li>')
         return f"<ul>{''.join(items)}</ul>"
+
+    def _in_chinese(self, path: PurePosixPath) -> PurePosixPath:
+        """The Chinese page, where there is one."""
+        return self.pages[path].other if self.pages[path].other in self.pages else path
 
 
 def relative(target: PurePosixPath, page: PurePosixPath) -> str:

@@ -1,12 +1,13 @@
 """What `benchmarks/gpu/tasks.py` runs: one model each, trained and scored as `regard train` does it.
 
 A job is called in a process of its own, with the folder of the data, one of its own, and the moment at which
-it must be done, in seconds since the epoch. Steps are eager: compiling would take a good part of the time.
+it must be done, in seconds since the epoch. Short runs are eager: compiling would take most of their time.
 """
 
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -36,8 +37,6 @@ SETS = {
 }
 COPIES = 60_000
 """Made-up documents to copy from."""
-PACED = 60
-"""Steps by which the speed is measured; the first third warms up."""
 VALIDATIONS = 8
 PLAIN = ["training.compile=false", "training.average_checkpoints=1", "training.probe_sentences=0"]
 FIELDS = ["task.name=summarise", "task.input={text}", "task.output={summary}", "data.max_ratio=none"]
@@ -51,7 +50,7 @@ def pretrain(
     until: float,
     language: str,
     more: bool,
-    most: int,
+    steps: int,
     settings: Sequence[str],
 ) -> Scores:
     """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
@@ -70,7 +69,7 @@ def pretrain(
     prepare_tables(_beside(out, "data"), source, print)
     plain = prepared_tables(_beside(out, "data")).plain
     assert plain is not None
-    return _as_far_as_time_goes(out, config, plain, until, most)
+    return _run(out, _limited(config, steps, until), plain)
 
 
 def classify(
@@ -138,7 +137,7 @@ def summarise(
     out: Path,
     until: float,
     pairs: str,
-    most: int,
+    steps: int,
     start: Path | None,
     settings: Sequence[str],
 ) -> Scores:
@@ -149,7 +148,7 @@ def summarise(
     if pairs != "summaries":
         sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
     if pairs == "extracts":
-        sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 10, seed=1))]
+        sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 5, seed=1))]
     elif pairs == "copies":
         sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
     begun = None if start is None else Start.of(start)
@@ -161,8 +160,8 @@ def summarise(
     source = partial(fields_source, folder, sets, config, vocab_size=4000, subwords=subwords)
     if pairs == "copies":
         prepare_pairs(folder, source(), print)
-        return _as_far_as_time_goes(out, config, prepared_pairs(folder).data, until, most)
-    config = _limited(config, most, until)
+        return _run(out, _limited(config, steps, until), prepared_pairs(folder).data)
+    config = _limited(config, steps, until)
     claim(out, config)
     run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
     run.train(lambda _: nullcontext(()))
@@ -216,18 +215,16 @@ def _limited(config: RunConfig, steps: int, until: float) -> RunConfig:
     )
 
 
-def _as_far_as_time_goes(out: Path, config: RunConfig, lesson: Lesson, until: float, most: int) -> Scores:
-    """A run of as many steps as there will be time for, at the speed of the first few."""
-    trial = Run(_beside(out, "pace"), _limited(config, PACED, until), lesson, world=_world())
-    trial.train()
-    times = [event["seconds"] for event in trial.journal or () if "seconds" in event]
-    warm = len(times) // 3
-    seconds = (times[-1] - times[warm]) / (len(times) - 1 - warm)
-    left = until - time.time()
-    steps = int(min(most, max(PACED, 0.9 * left / seconds)))
-    print(f"{out.name}: {1000 * seconds:.1f} ms a step, {left:.0f} s left: {steps} steps", flush=True)
-    run = Run(out, _limited(config, steps, until), lesson, world=_world())
-    run.train()
+def _run(out: Path, config: RunConfig, lesson: Lesson) -> Scores:
+    """Train; where the compiler fails, without it: a measurement must not be lost to that."""
+    try:
+        run = Run(out, config, lesson, world=_world())
+        run.train()
+    except Exception:
+        if not config.training.compile:
+            raise
+        traceback.print_exc()
+        return _run(out, _changed(config, compile=False), lesson)
     return _trained(run)
 
 

@@ -25,7 +25,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # The first sign that is found names the stranger: some folders show several.
 FOREIGN = {
     "*vocabulary.*": "a CTranslate2 folder",
-    "config.json": "a Hugging Face folder",
+    "config.json": "a Hugging Face folder, of which `regard import` makes a model folder",
     "*.npz": "a Marian folder",
     "*.onnx": "an ONNX export",
     "*.pt": "a PyTorch checkpoint, which could execute anything and is not opened",

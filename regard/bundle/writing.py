@@ -24,7 +24,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
         BundleError: something else is in the way, or the system refuses. What was there before still is.
     """
     try:
-        replaced = _is_replaceable(folder, overwrite)
+        replaced = is_replaceable(folder, overwrite)
         new, old = unfinished(folder, secrets.token_hex(4))
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -40,7 +40,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _is_replaceable(folder: Path, overwrite: bool) -> bool:
+def is_replaceable(folder: Path, overwrite: bool) -> bool:
     """Whether something is there that may go; BundleError where it must stay."""
     if not folder.exists():
         return False

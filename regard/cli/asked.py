@@ -47,6 +47,27 @@ class Asked:
     shard: bool
     log_to: list[str]
 
+    @property
+    def sets(self) -> dict[str, tuple[Path, ...]]:
+        """The files of every set that was named."""
+        named = {"training": self.files, "validation": self.valid, "the test": self.test}
+        return {name: files for name, files in named.items() if files}
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run; named after the first file, unless told."""
+        return self.out or Path("runs") / self.files[0].name.partition(".")[0]
+
+    def wanted(self, config: RunConfig, start: Start | None) -> dict[str, Any]:
+        """How texts become token stores: the fields of `Wanted`."""
+        return {
+            "vocab_size": self.vocab_size,
+            "subwords": None if start is None else start.subwords,
+            "max_tokens": config.model.max_length,
+            "seed": config.training.seed,
+            "data": config.data,
+        }
+
     def start(self) -> Start | None:
         """The model to start from."""
         if self.start_from is None:

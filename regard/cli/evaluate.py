@@ -1,5 +1,7 @@
 """`regard evaluate`: scores of models, or of translations that are there already, on a test set."""
 
+from __future__ import annotations
+
 import json
 import sys
 from dataclasses import asdict
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from regard.bundle import describe_bundle
+from regard.cli.evaluate_tasks import evaluate_tasks
 from regard.config import TaskConfig
 from regard.config.checking import did_you_mean
 from regard.engine.loading import model_folder
@@ -23,9 +26,16 @@ if TYPE_CHECKING:  # the verb's help must not wait for engines and metrics
 
 def evaluate(
     source: Annotated[
-        Path, typer.Argument(metavar="SRC", help="The lines to translate; - is standard input.")
+        Path,
+        typer.Argument(
+            metavar="SRC | FILE",
+            help="The lines to translate; - is standard input. For other tasks, a file as for training: "
+            "labels and texts, plain text, or JSONL with fields.",
+        ),
     ],
-    reference: Annotated[Path, typer.Argument(metavar="REF", help="Their right translations, in step.")],
+    reference: Annotated[
+        Path | None, typer.Argument(metavar="REF", help="Right translations of SRC, in step.")
+    ] = None,
     *,
     models: Annotated[
         list[Path] | None,
@@ -34,6 +44,10 @@ def evaluate(
     outputs: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Translations of SRC to score as they are; may be repeated."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help="Columns of a table for another task, as in training."),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--to", metavar="CODE", help="Language of REF, if its name does not tell.")
@@ -46,10 +60,18 @@ def evaluate(
 ) -> None:
     """Score translations of SRC against REF: BLEU, chrF and chrF++ with signatures and 95% intervals.
 
-    Where there are several, all others are compared with the first: might the difference be chance?
+    Where there are several, all others are compared with the first: might the difference be chance? Models
+    for other tasks are scored on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE,
+    answers by exact match and F1.
     """
     models, outputs = models or [], outputs or []
     _check_names(models, outputs)
+    if reference is None:
+        beside = {"--outputs": outputs, "--to": target, "--engine": engine != "auto"}
+        evaluate_tasks(source, models, columns, beam, beside, as_json=as_json)
+        return
+    if columns is not None:
+        raise ConfigError("--columns is for a table that another task is scored on, and not for SRC and REF")
     engine_name = _engine_name(engine)
     tasks = {model: describe_bundle(model_folder(model)).task for model in models}
     language = (known_code(target) or target) if target else language_of(reference)
@@ -83,7 +105,7 @@ def _check_names(models: list[Path], outputs: list[Path]) -> None:
         raise ConfigError(f"{', '.join(sorted(twice))}: named twice, and would be compared with itself")
 
 
-def _engine_name(word: str) -> "EngineName":
+def _engine_name(word: str) -> EngineName:
     from regard.engine.loading import EngineName
 
     for name in get_args(EngineName):

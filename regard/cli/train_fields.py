@@ -34,7 +34,7 @@ def train_fields(asked: Asked) -> None:
         raise ConfigError(problems)
     start = asked.start()
     config = shaped_like(asked, start)
-    run = asked.out or Path("runs") / asked.files[0].name.partition(".")[0]
+    run = asked.run
     sets = {"train": asked.files, "valid": asked.valid, "test": asked.test}
     with joined(run, config, asked.device) as world:
         from regard.train.fields import FieldsRun, fields_source

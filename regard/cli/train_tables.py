@@ -31,21 +31,16 @@ def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
         raise ConfigError(f"--columns {asked.columns} are not two columns: the label's, and the text's")
     start = asked.start()
     config = shaped_like(asked, start)
-    sets = {"training": asked.files, "validation": asked.valid, "the test": asked.test}
-    made = {name: labelled(*files, columns=columns) for name, files in sets.items() if files}
+    made = {name: labelled(*files, columns=columns) for name, files in asked.sets.items()}
     refuse_shared_files(made)
-    run = asked.out or Path("runs") / asked.files[0].name.partition(".")[0]
+    run = asked.run
     source = TableSource(
         train=made["training"],
         valid=made.get("validation"),
         test=made.get("the test"),
         separator=config.task.label_separator,
         plain=unlabelled(*pretrain, columns=columns) if pretrain else None,
-        vocab_size=asked.vocab_size,
-        subwords=None if start is None else start.subwords,
-        max_tokens=config.model.max_length,
-        seed=config.training.seed,
-        data=config.data,
+        **asked.wanted(config, start),
     )
     with joined(run, config, asked.device) as world:
         from regard.train.classification import ClassifierRun

@@ -29,19 +29,14 @@ def train_texts(asked: Asked) -> None:
     start = asked.start()
     config = shaped_like(asked, start)
     columns = columns_of(asked.columns)
-    sets = {"training": asked.files, "validation": asked.valid, "the test": asked.test}
-    made = {name: documents(*files, columns=columns) for name, files in sets.items() if files}
+    made = {name: documents(*files, columns=columns) for name, files in asked.sets.items()}
     refuse_shared_files({name: each.corpus for name, each in made.items()})
-    run = asked.out or Path("runs") / asked.files[0].name.partition(".")[0]
+    run = asked.run
     source = TextSource(
         train=made["training"],
         valid=made.get("validation"),
         test=made.get("the test"),
-        vocab_size=asked.vocab_size,
-        subwords=None if start is None else start.subwords,
-        max_tokens=config.model.max_length,
-        seed=config.training.seed,
-        data=config.data,
+        **asked.wanted(config, start),
     )
     with joined(run, config, asked.device) as world:
         from regard.train.generation import GeneratorRun

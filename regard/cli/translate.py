@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -106,12 +107,13 @@ def translate(
     if ray is None and (workers or shards):
         raise ConfigError("--workers and --shards are for a Ray cluster: add --ray local, or its address")
     blocks = _here(asked, texts) if ray is None else _on_a_cluster(asked, texts, ray, workers, shards)
-    for block in blocks:
-        for written in block:
-            telling.hear(written)
-            print(written.text)
-        sys.stdout.flush()
-        telling.progressed(len(block))
+    with closing(blocks):
+        for block in blocks:
+            for written in block:
+                telling.hear(written)
+                print(written.text)
+            sys.stdout.flush()
+            telling.progressed(len(block))
     telling.end()
     if telling.n_spoilt:
         raise typer.Exit(SPOILT)
@@ -129,7 +131,7 @@ class Asked(NamedTuple):
     options: dict[str, Any]
 
 
-def _here(asked: Asked, texts: list[str] | None) -> Iterator[list[Written]]:
+def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
     """By this process, as the lines arrive."""
     from regard.cli.arriving import arriving
     from regard.engine.line_by_line import LineByLine
@@ -139,12 +141,12 @@ def _here(asked: Asked, texts: list[str] | None) -> Iterator[list[Written]]:
     strictly = asked.options["too_long"] == "error"
     translator = loaded.translator(**asked.options)
     write = LineByLine(translator, strictly=strictly, scores=asked.scores, as_json=asked.as_json)
-    return map(write, arriving(sys.stdin.buffer) if texts is None else _given(texts))
+    yield from map(write, arriving(sys.stdin.buffer) if texts is None else _given(texts))
 
 
 def _on_a_cluster(
     asked: Asked, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
-) -> Iterator[list[Written]]:
+) -> Generator[list[Written]]:
     """By the workers of a Ray cluster, shard by shard."""
     from regard.scale.corpus import CorpusRun
     from regard.scale.order import Order
@@ -162,7 +164,7 @@ def _on_a_cluster(
     run = CorpusRun(asked.model, order, address=address, workers=workers, shards=shards)
     try:
         yield from run.written(lines_of([STDIN]) if texts is None else _given(texts))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):  # here, or where it was printed
         print(f"regard: what is done is kept: --shards {run.shards} goes on from there", file=sys.stderr)
         raise
 

@@ -132,12 +132,16 @@ class PlainBatch(NamedTuple):
 
     inputs: Packed
     """[CLS] first."""
+    open_N: Tensor
+    """True where a token may be hidden: not [CLS], nor the filler. Stays with the host, which draws."""
     n_targets: int
     """Tokens that are to be guessed."""
+    n_places: int
+    """As many; of a batch of fixed size, as many as it can have."""
 
     def to(self, device: torch.device) -> PlainBatch:
         """The same on another device."""
-        return PlainBatch(self.inputs.to(device), self.n_targets)
+        return self._replace(inputs=self.inputs.to(device))
 
     def idle(self) -> PlainBatch:
         """The same, counting for nothing."""
@@ -193,11 +197,17 @@ def make_tagged_batch(store: Store, indices: np.ndarray, *, cls: int, n_labels: 
     return TaggedBatch(inputs, labels_BC, torch.ones(len(indices), dtype=torch.bool), labels_BC.numel())
 
 
-def make_plain_batch(store: Store, indices: np.ndarray, *, cls: int, share: float) -> PlainBatch:
-    """Texts that begin with [CLS], of whose tokens a share is to be guessed."""
+def make_plain_batch(
+    store: Store, indices: np.ndarray, *, cls: int, share: float, fill_to: Sequence[int | None] = (None,)
+) -> PlainBatch:
+    """Texts that begin with [CLS], of whose tokens a share is to be guessed. A fixed size is filled up."""
     ids, lengths = store.gather(0, indices)
-    inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
-    return PlainBatch(inputs, max(1, round(share * len(ids))))
+    inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, fill_to[0])
+    open_N = torch.arange(len(inputs.ids_N)) < len(ids) + len(indices)
+    open_N[np.cumsum(lengths + 1) - lengths - 1] = False
+    n_targets = max(1, round(share * len(ids)))
+    n_places = n_targets if fill_to[0] is None else max(n_targets, round(share * fill_to[0]))
+    return PlainBatch(inputs, open_N, n_targets, n_places)
 
 
 def windows(documents: Iterable[np.ndarray], longest: int, *, bos: int, eos: int) -> Iterator[np.ndarray]:

@@ -1,7 +1,7 @@
 """Rows with named fields as pairs of texts: what is read and what is written, by templates like `{question}`.
 
-A field is a text, or a list of texts: of several answers the first is learned. `turns` is a list of what was
-said in turn: each of them but the first is learned from those before it.
+A field is a text, or a list of texts: of several answers the first is learned, and each is right. `turns` is
+a list of what was said in turn: each of them but the first is learned from those before it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,17 @@ def read_of(template: str, row: Mapping[str, Any]) -> str:
         RequestError: a field is missing, or holds no text.
     """
     if isinstance(turns := row.get(TURNS), list):
-        row = {**row, TURNS: BETWEEN_TURNS.join(_flat(str(turn)) for turn in turns)}
-    return _flat(filled(template, row))
+        row = {**row, TURNS: BETWEEN_TURNS.join(flat(str(turn)) for turn in turns)}
+    return flat(filled(template, row))
 
 
 def pairs_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """What is read and what is written, for each row of a JSONL file.
+    """What is read and what is to be learned, for each row of a JSONL file; see `examples_of`."""
+    return ((read, right[0]) for read, right in examples_of(path, templates))
+
+
+def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """What is read, and all that would be right to write, for each row of a JSONL file.
 
     Raises:
         CorpusError: a row is no object, or has not the fields; the message opens with file and line.
@@ -58,31 +63,42 @@ def pairs_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str
         for number, line in enumerate(block.columns[0], start=block.first):
             if line.strip():
                 try:
-                    yield from _pairs(_row(line), templates)
+                    yield from _examples(_row(line), templates)
                 except RequestError as error:
                     raise CorpusError(f"{name}:{number}: {error}") from None
 
 
 def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
-    """Write the pairs of a file as JSONL with `input` and `output`."""
+    """Write the pairs of a file as JSONL with `input`, `output` and all that is `right`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8") as file:
-        for read, written in pairs_of(path, templates):
-            row = {"input": _flat(read), "output": _flat(written)}
+        for read, right in examples_of(path, templates):
+            row = {"input": flat(read), "output": flat(right[0]), "right": [flat(each) for each in right]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return out
 
 
-def _pairs(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
+def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
     if not any(TURNS in fields_of(template) for template in templates):
-        yield filled(templates[0], row), filled(templates[1], row)
+        yield filled(templates[0], row), _every(templates[1], row)
         return
     turns = row.get(TURNS)
     if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
         raise RequestError(f"{TURNS} is not a list of two texts or more")
     for i in range(1, len(turns)):
-        read = filled(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(_flat, turns[:i]))})
-        yield read, filled(templates[1], {**row, TURNS: turns[i]})
+        read = filled(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(flat, turns[:i]))})
+        yield read, [filled(templates[1], {**row, TURNS: turns[i]})]
+
+
+def _every(template: str, row: Mapping[str, Any]) -> list[str]:
+    """A template filled with the first of each list, with the second, and so on, each once."""
+    lists = [value for field in fields_of(template) if isinstance(value := _value(row, field), list)]
+    most = max(map(len, lists), default=1)
+    found = (
+        _FIELD.sub(lambda field, i=i: _text(row, field[1], i), template)  # type: ignore[misc]
+        for i in range(max(1, most))
+    )
+    return list(dict.fromkeys(found))
 
 
 def _row(line: str) -> dict[str, Any]:
@@ -95,10 +111,15 @@ def _row(line: str) -> dict[str, Any]:
     return row
 
 
-def _text(row: Mapping[str, Any], field: str) -> str:
-    value = row.get(field, row.get(f"{field}s"))  # of `answers`, one is the answer
+def _value(row: Mapping[str, Any], field: str) -> Any:
+    return row.get(field, row.get(f"{field}s"))  # of `answers`, one is the answer
+
+
+def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
+    """The text of a field; of a list, the one of this number, or else the last."""
+    value = _value(row, field)
     if isinstance(value, list) and value:
-        value = value[0]
+        value = value[min(number, len(value) - 1)]
     if isinstance(value, str):
         return value
     if value is not None and not isinstance(value, list | dict):
@@ -108,5 +129,6 @@ def _text(row: Mapping[str, Any], field: str) -> str:
     raise RequestError(f"there is no text in {field}{near}")
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """A text on one line."""
     return " ".join(text.split())

@@ -36,18 +36,7 @@ def load(
     threads: int | None = None,
     quantisation: Quantisation | None = None,
 ) -> Model:
-    """Open a model that translates text.
-
-    Args:
-        folder: a model folder, or a run's, whose best model is meant; several are an ensemble, which takes
-            torch.
-        engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
-            tell what ran.
-        device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
-            `auto` takes torch where `cuda` is asked for.
-        threads: CPU cores to use; by default all that there are.
-        quantisation: how weights are kept. With CTranslate2 by default int8, or float32 where the CPU lacks
-            it; torch knows float32 and bfloat16, which is its default on GPUs.
+    """Open a model that translates text; `regard.load` has the same arguments, and says what they mean.
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from regard.evaluate.translation import check_pairs
-from regard.evaluate.wording import words_of
+from regard.evaluate.wording import every, words_of
 
 _ARTICLES = {"a", "an", "the"}
 
@@ -28,13 +28,16 @@ class AnswerScore:
         return f"exact match {self.exact:.2f}, F1 {self.f1:.2f} of {self.n_questions:,} answers"
 
 
-def score_answers(outputs: Sequence[str], references: Sequence[str]) -> AnswerScore:
-    """Score answers against the right ones."""
+def score_answers(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> AnswerScore:
+    """Score answers against the right ones; where there are several, against the nearest."""
     check_pairs(outputs, references)
-    pairs = [(normal_words(o), normal_words(r)) for o, r in zip(outputs, references, strict=True)]
+    pairs = [
+        (normal_words(output), [normal_words(right) for right in every(reference)])
+        for output, reference in zip(outputs, references, strict=True)
+    ]
     return AnswerScore(
-        exact=100 * fmean(o == r for o, r in pairs),
-        f1=100 * fmean(_f1(o, r) for o, r in pairs),
+        exact=100 * fmean(output in right for output, right in pairs),
+        f1=100 * fmean(max(_f1(output, each) for each in right) for output, right in pairs),
         n_questions=len(pairs),
     )
 

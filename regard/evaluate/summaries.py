@@ -7,13 +7,13 @@ Han characters count as words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
 from regard.evaluate.translation import check_pairs
-from regard.evaluate.wording import words_of
+from regard.evaluate.wording import every, words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,16 +30,25 @@ class SummaryScore:
         return f"{rouge}  (F1, not stemmed, {self.n_texts:,} texts)"
 
 
-def score_summaries(outputs: Sequence[str], references: Sequence[str]) -> SummaryScore:
-    """Score outputs against one reference each."""
+def score_summaries(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> SummaryScore:
+    """Score outputs against a reference each, or where there are several, by each measure, the nearest."""
     check_pairs(outputs, references)
-    pairs = [(words_of(o), words_of(r)) for o, r in zip(outputs, references, strict=True)]
+    pairs = [
+        (words_of(output), [words_of(each) for each in every(reference)])
+        for output, reference in zip(outputs, references, strict=True)
+    ]
     return SummaryScore(
-        rouge_1=100 * fmean(_overlap(o, r) for o, r in pairs),
-        rouge_2=100 * fmean(_overlap(list(pairwise(o)), list(pairwise(r))) for o, r in pairs),
-        rouge_l=100 * fmean(_f1(_in_order(o, r), len(o), len(r)) for o, r in pairs),
+        rouge_1=_mean_of_best(_overlap, pairs),
+        rouge_2=_mean_of_best(lambda o, r: _overlap(list(pairwise(o)), list(pairwise(r))), pairs),
+        rouge_l=_mean_of_best(lambda o, r: _f1(_in_order(o, r), len(o), len(r)), pairs),
         n_texts=len(pairs),
     )
+
+
+def _mean_of_best(
+    measure: Callable[[list[str], list[str]], float], pairs: Sequence[tuple[list[str], list[list[str]]]]
+) -> float:
+    return 100 * fmean(max(measure(output, each) for each in references) for output, references in pairs)
 
 
 def _overlap(output: Sequence[object], reference: Sequence[object]) -> float:

@@ -56,6 +56,14 @@ class TagScore:
         return f"{self.headline}\nmacro-F1 {self.macro_f1:.2%}, {calibrated}"
 
 
+def rows_of(numbers: Sequence[Sequence[int]], n_labels: int) -> np.ndarray:
+    """Which labels each text has, (texts, labels), from their numbers."""
+    right_BC = np.zeros((len(numbers), n_labels), bool)
+    for row, own in zip(right_BC, numbers, strict=True):
+        row[list(own)] = True
+    return right_BC
+
+
 def score_tags(
     probs_BC: np.ndarray, right_BC: np.ndarray, labels: Sequence[str], threshold: float = 0.5
 ) -> TagScore:

@@ -65,7 +65,7 @@ def score_translations(
     )
 
 
-def check_pairs(outputs: Sequence[str], references: Sequence[str]) -> None:
+def check_pairs(outputs: Sequence[str], references: Sequence[object]) -> None:
     """Refuse what cannot be scored: no lines, or not one output for each reference."""
     if len(outputs) != len(references):
         raise ShapeError("outputs", f"one for each of {len(references)} references", len(outputs))

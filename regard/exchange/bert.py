@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
-from regard.exchange.family import Family, one_width, only_these
+from regard.exchange.family import Family, hugging_face_activation, one_width, only_these
 from regard.exchange.foreign_folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.naming import Entry, Form, both, entry
-from regard.exchange.tokenizer_files import DEFINITION, definition_of, id_of, wordpiece
+from regard.exchange.tokenizer_files import DEFINITION, id_of, read_by, wordpiece
 from regard.text.tokenizer_vocabulary import tokenizer_model
 from regard.text.vocabulary import Vocabulary
 
@@ -175,7 +175,7 @@ class Bert(Family):
             "hidden_dropout_prob": config.dropout,
             "attention_probs_dropout_prob": 0.0,
             "layer_norm_eps": config.norm_epsilon,
-            "hidden_act": next(name for name, ours in ACTIVATIONS.items() if ours == config.feed_forward),
+            "hidden_act": hugging_face_activation(config),
             "max_position_embeddings": config.max_length,
             "type_vocab_size": 2,
             "id2label": {str(i): label for i, label in enumerate(labels)},
@@ -185,7 +185,7 @@ class Bert(Family):
     def files(self, vocabulary: Vocabulary, config: ModelConfig, task: TaskConfig) -> dict[str, bytes]:  # noqa: ARG002
         """What `BertTokenizer` reads."""
         told = {"tokenizer_class": "BertTokenizer", "model_max_length": config.max_length}
-        definition = definition_of(vocabulary, "BertTokenizer")
+        definition = read_by("BertTokenizer", vocabulary).tokenizer_json.encode()
         normaliser: Mapping[str, Any] = json.loads(definition).get("normalizer") or {}
         told |= {
             "do_lower_case": normaliser.get("lowercase", True),

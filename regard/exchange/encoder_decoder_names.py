@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.config import ModelConfig
+from regard.exchange.family import hugging_face_activation
 from regard.exchange.foreign_folder import Settings
 from regard.exchange.naming import ONE_ROW, Entry, both, entry
 
@@ -92,7 +93,7 @@ def shape(settings: Settings) -> dict[str, Any]:
     }
 
 
-def described(config: ModelConfig, activations: Mapping[str, str]) -> dict[str, Any]:
+def described(config: ModelConfig) -> dict[str, Any]:
     """The same settings under their names."""
     heads, width = config.n_heads, config.d_ff
     return {
@@ -105,9 +106,7 @@ def described(config: ModelConfig, activations: Mapping[str, str]) -> dict[str, 
         "encoder_layers": config.encoder_layers,
         "decoder_layers": config.decoder_layers,
         "dropout": config.dropout,
-        "activation_function": next(
-            name for name, ours in activations.items() if ours == config.feed_forward
-        ),
+        "activation_function": hugging_face_activation(config),
         "max_position_embeddings": config.max_length,
         "scale_embedding": config.scale_embeddings,
         "is_encoder_decoder": True,

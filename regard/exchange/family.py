@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
-from regard.exchange.foreign_folder import ForeignFolder, Settings
+from regard.exchange.foreign_folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.naming import Entry, to_ours, to_theirs
 from regard.text.vocabulary import Vocabulary
 
@@ -82,21 +82,30 @@ class Family(ABC):
 
     # --- out -----------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def inexpressible(self, config: ModelConfig) -> list[str]:
         """Every setting that the family has nothing for, as sentences."""
-        return [f'model.architecture = "{config.architecture}" is not handed out as {self.model_type}']
 
     def theirs(self, weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
         """Their weights from ours."""
         return to_theirs(self.entries(config), weights)
 
+    @abstractmethod
     def settings(self, config: ModelConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, Any]:
         """The content of `config.json`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def files(self, vocabulary: Vocabulary, config: ModelConfig, task: TaskConfig) -> dict[str, bytes]:
-        """The files of a tokenizer, by name."""
-        raise NotImplementedError
+        """The files of a tokenizer, by name.
+
+        Raises:
+            ConfigError: the family's tokenizer cannot read such a vocabulary.
+        """
+
+
+def hugging_face_activation(config: ModelConfig) -> str:
+    """Hugging Face's name for the activation."""
+    return next(name for name, ours in ACTIVATIONS.items() if ours == config.feed_forward)
 
 
 def only_these(config: ModelConfig, **expressible: Any) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from regard.config import ModelConfig, TaskConfig
-from regard.exchange.family import Family, one_width, only_these
+from regard.exchange.family import Family, hugging_face_activation, one_width, only_these
 from regard.exchange.foreign_folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.naming import THREE_IN_ONE, THREE_TRANSPOSED, TRANSPOSED, Entry, both, entry
-from regard.exchange.tokenizer_files import DEFINITION, byte_level, definition_of
+from regard.exchange.tokenizer_files import DEFINITION, byte_level, read_by
 from regard.text.tokenizer_vocabulary import tokenizer_model
 from regard.text.vocabulary import Vocabulary
 
@@ -116,9 +116,7 @@ class Gpt2(Family):
             "embd_pdrop": config.dropout,
             "attn_pdrop": 0.0,
             "layer_norm_epsilon": config.norm_epsilon,
-            "activation_function": next(
-                name for name, ours in ACTIVATIONS.items() if ours == config.feed_forward
-            ),
+            "activation_function": hugging_face_activation(config),
             "tie_word_embeddings": config.shared_embeddings != "none",
             "bos_token_id": vocabulary.bos_id,
             "eos_token_id": vocabulary.eos_id,
@@ -126,7 +124,7 @@ class Gpt2(Family):
 
     def files(self, vocabulary: Vocabulary, config: ModelConfig, task: TaskConfig) -> dict[str, bytes]:  # noqa: ARG002
         """What `GPT2Tokenizer` reads."""
-        definition = definition_of(vocabulary, "GPT2Tokenizer")
+        definition = read_by("GPT2Tokenizer", vocabulary).tokenizer_json.encode()
         told = {"tokenizer_class": "GPT2Tokenizer", "model_max_length": config.max_length}
         before = json.loads(definition).get("pre_tokenizer") or {}
         told["add_prefix_space"] = bool(before.get("add_prefix_space", False))

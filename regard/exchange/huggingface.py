@@ -6,6 +6,7 @@ from pathlib import Path
 
 from regard.bundle.bundle import save_bundle
 from regard.bundle.weights import fill, undrawn, weight_problems
+from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.bart import Bart
 from regard.exchange.bert import Bert
@@ -33,10 +34,7 @@ def import_model(folder: Path | str, out: Path | str) -> Path:
     """
     foreign = ForeignFolder(folder)
     family = _family(foreign)
-    settings = foreign.settings
-    config = family.config(settings)
-    if settings.problems:
-        raise ConfigError(settings.problems, str(foreign.folder))
+    config = _config(family, foreign)
     model, weights = undrawn(config), family.ours(foreign, config)
     if problems := weight_problems(model, weights):
         raise BundleError(problems, str(foreign.folder))
@@ -49,6 +47,17 @@ def import_model(folder: Path | str, out: Path | str) -> Path:
         task=family.task(foreign),
         notes=f"Taken from {foreign.folder.name}, a model of Hugging Face's class {_class(foreign)}.",
     )
+
+
+def _config(family: Family, foreign: ForeignFolder) -> ModelConfig:
+    settings = foreign.settings
+    try:
+        config = family.config(settings)
+    except ConfigError as error:  # of numbers that contradict each other, or stand in for what is missing
+        raise ConfigError(settings.problems or error.problems, str(foreign.folder)) from error
+    if settings.problems:
+        raise ConfigError(settings.problems, str(foreign.folder))
+    return config
 
 
 def _class(foreign: ForeignFolder) -> str:

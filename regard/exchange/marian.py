@@ -133,7 +133,7 @@ class Marian(Family):
         """The content of `config.json`. We have no padding, but `<unk>`, which no text gives, will do."""
         start = vocabulary.bos_id
         return {
-            **described(config, ACTIVATIONS),
+            **described(config),
             "model_type": self.model_type,
             "architectures": [self.classes[0]],
             "decoder_vocab_size": config.vocab_size,

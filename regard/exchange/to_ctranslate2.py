@@ -21,8 +21,8 @@ def write_ctranslate2(model: Path, out: Path, quantisation: str) -> Verified:
     """Write a model folder as a CTranslate2 folder, and compare the two.
 
     Raises:
-        BundleError: the model folder is damaged or has no subwords; something is in the way of the new one;
-            or the new one computes something else.
+        BundleError: the model folder is damaged; something is in the way of the new one; or the new one
+            computes something else.
         ConfigError: with every setting that CTranslate2 cannot express.
     """
     if quantisation not in get_args(Quantisation):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from regard.bundle.bundle import Bundle, load_bundle
 from regard.bundle.labels import read_labels
 from regard.bundle.manifest import SUBWORDS
 from regard.bundle.writing import write_folder
+from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
+from regard.exchange.bart import Bart
 from regard.exchange.bert import Bert
 from regard.exchange.family import Family
 from regard.exchange.foreign_folder import SAFE, SETTINGS
@@ -22,16 +24,6 @@ from regard.exchange.marian import Marian, Pegasus
 from regard.exchange.verification import Probe, Verified, compared, log_probs, probe
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
-
-FAMILIES: dict[tuple[str, str], Family] = {
-    ("encoder-decoder", "post"): Marian(),
-    ("encoder-decoder", "pre"): Pegasus(),
-    ("encoder", "post"): Bert(),
-    ("encoder", "pre"): Bert(),
-    ("decoder", "post"): Gpt2(),
-    ("decoder", "pre"): Gpt2(),
-}
-"""By architecture and the place of norms, which only one of them has a choice of."""
 
 
 def write_huggingface(model: Path, out: Path) -> Verified:
@@ -44,7 +36,7 @@ def write_huggingface(model: Path, out: Path) -> Verified:
     """
     transformers = _transformers()
     bundle = load_bundle(model)
-    family = FAMILIES[bundle.config.architecture, bundle.config.norm_position]
+    family = _family(bundle.config)
     if problems := family.inexpressible(bundle.config):
         raise ConfigError(problems, f"{model}, for {family.classes[0]}")
     if bundle.subwords is None:
@@ -57,6 +49,21 @@ def write_huggingface(model: Path, out: Path) -> Verified:
     ours = log_probs(bundle.model, given, bos=bos, eos=eos)
     theirs = [*_theirs(getattr(transformers, family.classes[0]), out, given, bos=bos, eos=eos)]
     return compared(f"transformers ({family.classes[0]})", given, ours, theirs, exact=True)
+
+
+def _family(config: ModelConfig) -> Family:
+    """The family that comes nearest."""
+    match config.architecture:
+        case "encoder":
+            return Bert()
+        case "decoder":
+            return Gpt2()
+        case "encoder-decoder" if config.embedding_norm:
+            return Bart()
+        case "encoder-decoder":
+            return Pegasus() if config.norm_position == "pre" else Marian()
+        case other:
+            assert_never(other)
 
 
 def _transformers() -> Any:
@@ -81,20 +88,37 @@ def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, 
     }
 
 
+def _quietly(load: Callable[[], Any]) -> Any:
+    """Without bars of progress, which `transformers` draws unless told otherwise."""
+    from transformers import logging
+
+    drawn = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        return load()
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
+
+
 def _theirs(kind: Any, folder: Path, given: Probe, *, bos: int, eos: int) -> Iterable[np.ndarray]:
     """What `transformers` says of a probe, sequence by sequence."""
     import torch
 
-    model = kind.from_pretrained(folder, local_files_only=True).eval()
+    model = _quietly(lambda: kind.from_pretrained(folder, local_files_only=True).eval())
     with torch.inference_mode():
         for i in range(max(len(given.inputs), len(given.outputs))):
-            inputs = (
-                [[*given.inputs[i], eos]] if given.inputs and given.outputs else [*given.inputs[i : i + 1]]
-            )
-            outputs = [[bos, *given.outputs[i]]] if given.outputs else []
-            read = {"input_ids": torch.tensor(inputs or outputs)}
-            if inputs and outputs:
-                read["decoder_input_ids"] = torch.tensor(outputs)
+            read = {name: torch.tensor([ids]) for name, ids in _read(given, i, bos=bos, eos=eos).items()}
             # Which tokens are padding is not to be guessed from their ids.
             logits = model(**read, attention_mask=torch.ones_like(read["input_ids"])).logits
             yield logits.float().log_softmax(-1).reshape(-1, logits.shape[-1]).numpy()
+
+
+def _read(given: Probe, i: int, *, bos: int, eos: int) -> dict[str, list[int]]:
+    """One sequence of a probe, or a pair, under the names of arguments there."""
+    if not given.outputs:
+        return {"input_ids": [*given.inputs[i]]}
+    outputs = [bos, *given.outputs[i]]
+    if not given.inputs:
+        return {"input_ids": outputs}
+    return {"input_ids": [*given.inputs[i], eos], "decoder_input_ids": outputs}

@@ -64,14 +64,14 @@ def id_of(definition: str, token: str, folder: ForeignFolder) -> int:
     return found
 
 
-def definition_of(vocabulary: Vocabulary, reader: str) -> bytes:
-    """The content of `tokenizer.json`.
+def read_by(reader: str, vocabulary: Vocabulary) -> TokenizerVocabulary:
+    """A vocabulary that one of Hugging Face's tokenizers can read.
 
     Raises:
-        ConfigError: the vocabulary is one of ours, which that tokenizer does not know.
+        ConfigError: it is one of SentencePiece's.
     """
     if isinstance(vocabulary, TokenizerVocabulary):
-        return vocabulary.tokenizer_json.encode()
+        return vocabulary
     raise ConfigError(f"the vocabulary is one of SentencePiece, which {reader} cannot read")
 
 

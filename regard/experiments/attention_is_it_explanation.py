@@ -3,7 +3,8 @@
 Attention has been said not to be explanation (Jain and Wallace, 2019), not to be so quickly dismissed
 (Wiegreffe and Pinter, 2019), and to want its norms (Kobayashi et al., 2020) or to be rolled out (Abnar and
 Zuidema, 2020). A deletion curve asks the model: the sooner an output's log-probability falls, the better a
-measure had found what the output hung on.
+measure had found what the output hung on. What is taken away is still there, but nothing attends to it any
+more, which is kind to measures that come from attention.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from regard.bundle import load_bundle
 from regard.bundled import folder
 from regard.engine.loading import model_folder
+from regard.errors import RequestError
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
 from regard.experiments.training import log
@@ -129,6 +131,8 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     """Explain outputs of a translator, by default of the one that comes with the package."""
     setup, opened = SETUP[size], where or folder()
     loaded, model = load(opened), load_bundle(model_folder(opened)).model.eval()
+    if model.config.architecture != "encoder-decoder":
+        raise RequestError(f"{opened} holds no translator; name the folder of one")
     traces = [loaded.look(text) for text in TEXTS[: setup.texts]]
     found = [explained(model, traces, setup.rows, seed) for seed in seeds]
     curves = {
@@ -139,10 +143,13 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     agreements = {name: PerSeed.of(of_seed[name] for _, of_seed in found) for name in MEASURES}
     columns = ("measure", "mean of the curve", "after a tenth", "after a half", "agrees with value zeroing")
     rows = [(name, means[name], curves[name][1], curves[name][5], agreements[name]) for name in MEASURES]
-    name = f"change of log-probability, nats; {setup.rows} tokens of each of {setup.texts} texts"
+    title = (
+        f"change of log-probability, nats, as inputs are no longer attended to; {setup.rows} tokens of each "
+        f"of {setup.texts} texts, weights {loaded.description.weights_hash[:8]}"
+    )
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
     chart = Chart("change of log-probability, nats", "share taken away, of all tokens but one", lines)
-    return Findings((Table(name, columns, tuple(rows)),), (chart,), _verdict(means))
+    return Findings((Table(title, columns, tuple(rows)),), (chart,), _verdict(means))
 
 
 def _verdict(means: dict[str, PerSeed]) -> tuple[Judgement, ...]:

@@ -59,7 +59,7 @@ class _Removed:
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
     """Teach models of 1 to 16 heads to reverse; then remove the heads of those with eight."""
-    setup, task = SETUP[size], reversing((5, 12))
+    setup, task = SETUP[size], reversing((4, 9))
     test_set = task.held_out(setup.pairs)
     scores: dict[int, list[Score]] = {}
     removed, weights = [], set()
@@ -67,7 +67,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         scores[heads] = []
         for seed in seeds:
             model = small_model(task, seed, n_heads=heads)
-            train(model, task, plan(setup.steps, 3e-3), seed, batch=32)
+            train(model, task, plan(setup.steps, 3e-3), seed, batch=16)
             scores[heads].append(score(model, test_set))
             weights.add(model.n_parameters)
             if heads == ABLATED:

@@ -33,8 +33,8 @@ ALONE_PAIRS = 30
 @dataclass(frozen=True, slots=True)
 class _Setup:
     steps: int
-    pairs: int = 100
-    lengths: tuple[int, int] = (3, 14)
+    pairs: int = 60
+    lengths: tuple[int, int] = (2, 10)
 
 
 SETUP: dict[Size, _Setup] = {
@@ -105,7 +105,7 @@ def _of_seed(setup: _Setup, seed: int) -> tuple[dict[str, tuple[float, ...]], di
     outcomes, losses = {}, {}
     for kind in KINDS:
         model = _model(kind, task, seed)
-        losses[kind] = train(model, task, plan(setup.steps, 3e-3), seed, batch=32)
+        losses[kind] = train(model, task, plan(setup.steps, 3e-3), seed, batch=16)
         if kind == "batch":
             outcomes[NAMES[1]] = _outcome(model, test_set)
             for module in model.modules():

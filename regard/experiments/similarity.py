@@ -29,6 +29,8 @@ LENGTHS = (4, 8)
 CROSS = "decoder.layers.0.multi_head_attention.weights"
 
 Found = dict[tuple[SimilarityName, int], PerSeed]
+"""By similarity and d_k."""
+Counts = dict[tuple[SimilarityName, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +57,31 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     setup = SETUP[size]
     losses: Found = {}
     sharpness: Found = {}
-    parameters: dict[tuple[SimilarityName, int], int] = {}
+    parameters: Counts = {}
     held_out = reversing(LENGTHS).held_out(setup.tested)
     for key in ((kind, d_k) for d_k in setup.d_k for kind in KINDS):
         models = [_taught(*key, setup.steps, seed) for seed in seeds]
         losses[key] = PerSeed.of(score(model, held_out).loss for model in models)
         sharpness[key] = PerSeed.of(largest_weights(model, held_out).mean().item() for model in models)
         parameters[key] = models[0].n_parameters
+    return _findings(setup, losses, sharpness, parameters)
+
+
+def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts) -> Findings:
     columns = ("similarity", "d_k", "parameters", "loss, nats a token", "largest weight on the memory")
     rows = tuple((*key, parameters[key], losses[key], sharpness[key]) for key in losses)
     charts = (
         _chart("loss after training, nats a token", setup, losses),
         _chart("largest weight of cross-attention", setup, sharpness),
     )
-    tables = (Table(f"reversing, {setup.steps} steps", columns, rows),)
-    return Findings(tables, charts, _verdict(setup, losses, sharpness))
+    small, large = setup.d_k[0], setup.d_k[-1]
+    verdict = (
+        _on_small(small, losses),
+        _on_plain(large, losses),
+        _on_scaled(large, losses, parameters),
+        _on_cosine(large, losses, sharpness),
+    )
+    return Findings((Table(f"reversing, {setup.steps} steps", columns, rows),), charts, verdict)
 
 
 def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:
@@ -99,14 +111,6 @@ def _chart(name: str, setup: _Setup, found: Found) -> Chart:
     return Chart(name, "d_k", tuple(lines), log_x=True)
 
 
-def _verdict(setup: _Setup, losses: Found, sharpness: Found) -> tuple[Judgement, ...]:
-    return (
-        _on_small(setup.d_k[0], losses),
-        _on_large(setup.d_k[-1], losses),
-        _on_cosine(setup.d_k[-1], losses, sharpness),
-    )
-
-
 def _on_small(d_k: int, losses: Found) -> Judgement:
     plain, additive = losses["dot", d_k], losses["additive", d_k]
     return Judgement(
@@ -120,16 +124,30 @@ def _on_small(d_k: int, losses: Found) -> Judgement:
     )
 
 
-def _on_large(d_k: int, losses: Found) -> Judgement:
-    plain, scaled, additive = (losses[kind, d_k] for kind in ("dot", "scaled-dot", "additive"))
+def _on_plain(d_k: int, losses: Found) -> Judgement:
+    plain, additive = losses["dot", d_k], losses["additive", d_k]
     return Judgement(
-        additive.below(plain) and scaled.below(plain) and not additive.below(scaled),
+        additive.below(plain),
         Both(
-            f"With d_k = {d_k} the additive one beats plain dot products, and scaled ones catch up with it: "
-            f"loss {additive.mean:.3f}, {plain.mean:.3f} and {scaled.mean:.3f}; bilinear "
-            f"{losses['bilinear', d_k].mean:.3f}.",
-            f"d_k = {d_k} 时，加性优于普通点积，而缩放点积能追上它：损失 {additive.mean:.3f}、"
-            f"{plain.mean:.3f} 和 {scaled.mean:.3f}；双线性 {losses['bilinear', d_k].mean:.3f}。",
+            f"With d_k = {d_k} the additive one beats plain dot products, for every seed: loss "
+            f"{additive.mean:.3f} against {plain.mean:.3f}.",
+            f"d_k = {d_k} 时，加性优于普通点积，每个种子都如此：损失 {additive.mean:.3f} 对 "
+            f"{plain.mean:.3f}。",
+        ),
+    )
+
+
+def _on_scaled(d_k: int, losses: Found, parameters: Counts) -> Judgement:
+    scaled, additive, bilinear = (losses[kind, d_k] for kind in ("scaled-dot", "additive", "bilinear"))
+    ratio = parameters["additive", d_k] / parameters["scaled-dot", d_k]
+    return Judgement(
+        not additive.below(scaled),
+        Both(
+            f"With d_k = {d_k} scaled dot products catch up with the additive one: loss {scaled.mean:.3f} "
+            f"against {additive.mean:.3f}, whose model has {ratio:.1f} times as many parameters; bilinear "
+            f"{bilinear.mean:.3f}.",
+            f"d_k = {d_k} 时，缩放点积能追上加性：损失 {scaled.mean:.3f} 对 {additive.mean:.3f}，"
+            f"后者的参数是其 {ratio:.1f} 倍；双线性 {bilinear.mean:.3f}。",
         ),
     )
 

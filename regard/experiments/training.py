@@ -106,7 +106,8 @@ def train(
 
 def score(model: nn.Module, pairs: Sequence[Pair]) -> Score:
     """Loss and share of right tokens, each token predicted from those that should stand before it."""
-    return evaluate(Learner(model), [make_batch(pairs)], CPU)
+    learner = Learner(model).train(model.training)  # it leaves the model as it was
+    return evaluate(learner, [make_batch(pairs)], CPU)
 
 
 @torch.no_grad()

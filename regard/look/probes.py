@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,28 +25,28 @@ FOLDER = "probes"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Probe:
-    """One pair of texts, read once by the model as it was after some step."""
+    """One text or pair of texts, read once by the model as it was after some step."""
 
-    inputs: Tokens
-    outputs: Tokens
-    """The reference, shifted right."""
+    inputs: Tokens | None
+    """What the encoder reads; None where there is none."""
+    outputs: Tokens | None
+    """The reference, shifted right; None of a model that writes nothing."""
     log_probs: np.ndarray
-    """Of the token after each one of the outputs, and of the end."""
+    """Of the token after each one of the outputs, and of the end; or of the right label."""
     likeliest: tuple[str, ...]
-    """What the model would have written there."""
+    """What the model would have written there, or the label that it would have given."""
     weights: Mapping[Kind, np.ndarray]
     """(layers, heads, queries, keys) for each kind; 255 is all of a query's attention."""
 
     @staticmethod
-    def of_trace(trace: Trace) -> Probe:
-        """What is kept of a trace."""
-        assert trace.inputs is not None, "a probe is of a translator"
-        assert trace.outputs is not None, "a probe is of a translator"
+    def of_trace(trace: Trace, right: int | None = None) -> Probe:
+        """What is kept of a trace; of a classifier's, with the number of the right label."""
+        n_said = 1 if trace.outputs is None else len(trace.outputs)
         return Probe(
             inputs=trace.inputs,
             outputs=trace.outputs,
-            log_probs=trace.log_probs.astype(np.float32),
-            likeliest=tuple(trace.candidates(row)[0].text for row in range(len(trace.outputs))),
+            log_probs=(trace.log_probs if right is None else _of_label(trace, right)).astype(np.float32),
+            likeliest=tuple(trace.candidates(row)[0].text for row in range(n_said)),
             weights={kind: _in_bytes(trace, kind) for kind in trace.kinds},
         )
 
@@ -92,8 +92,8 @@ def write_probes(path: Path, found: Sequence[Probe]) -> None:
     """Write one file."""
     header = [
         {
-            "inputs": probe.inputs.to_json(),
-            "outputs": probe.outputs.to_json(),
+            "inputs": probe.inputs and probe.inputs.to_json(),
+            "outputs": probe.outputs and probe.outputs.to_json(),
             "likeliest": list(probe.likeliest),
         }
         for probe in found
@@ -113,8 +113,8 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     try:
         return tuple(
             Probe(
-                inputs=Tokens.from_json(each["inputs"]),
-                outputs=Tokens.from_json(each["outputs"]),
+                inputs=_tokens(each["inputs"]),
+                outputs=_tokens(each["outputs"]),
                 log_probs=arrays[f"{i}.log_probs"],
                 likeliest=tuple(each["likeliest"]),
                 weights={kind: arrays[f"{i}.{kind}"] for kind in KINDS if f"{i}.{kind}" in arrays},
@@ -123,6 +123,18 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
         )
     except (KeyError, TypeError) as error:
         raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+
+
+def _of_label(trace: Trace, right: int) -> np.ndarray:
+    """The log-probability of a label; of one that is not among the likeliest, that of the last of these."""
+    ids, logits = (trace.arrays[f"said.{name}"][-1, 0] for name in ("ids", "logits"))
+    log_probs: np.ndarray = logits - trace.arrays["said.normaliser"][-1, 0]
+    there = log_probs[ids == right]
+    return there if len(there) else log_probs.min(keepdims=True)
+
+
+def _tokens(kept: Any) -> Tokens | None:
+    return None if kept is None else Tokens.from_json(kept)
 
 
 def _in_bytes(trace: Trace, kind: Kind) -> np.ndarray:

@@ -1,15 +1,15 @@
 """A text as a model reads or writes it: tokens with their place in the text, and the words they make up.
 
 Spans count characters of `Tokens.text` and lie end to end: together the tokens spell the text. A letter that
-is spelt in bytes belongs to all of its bytes, so no part of it is ever shown.
+is spelt in bytes belongs to all tokens that have some of them, so no part of it is ever shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from typing import Any
 
 from regard.text.vocabulary import Vocabulary
@@ -21,6 +21,7 @@ _SPECIAL = re.compile(
     r"\[(?:SEP|PAD|MASK)\]|<(?:pad|mask|\|endoftext\|)>|>>[^<>]+<<"  # of models from elsewhere
 )
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_BYTES = re.compile(f"(?:{_BYTE.pattern})+")
 _UNKNOWN, _UNKNOWN_TEXT = "<unk>", " ⁇ "
 """What no text gives, though a model may write it; the text is SentencePiece's."""
 
@@ -29,6 +30,9 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _INSIDE_WORDS = "'’-"
+
+Spelt = tuple[str, list[tuple[int, int]]]
+"""A text, and where in it each token stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,11 @@ def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
     """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
     pieces = subwords.pieces(ids)
     text, spans = "", []
-    for is_byte, run in groupby(pieces, key=lambda piece: bool(_BYTE.fullmatch(piece))):
-        for spelt, n_tokens in _letters([*run]) if is_byte else _plain(run, at_start=not text):
-            spans += [(len(text), len(text) + len(spelt))] * n_tokens
-            text += spelt
+    for in_bytes, run in groupby(pieces, key=lambda piece: bool(_BYTES.fullmatch(piece))):
+        some = [*run]
+        spelt, places = _letters(some) if in_bytes else _plain(some, at_start=not text)
+        spans += [(len(text) + start, len(text) + end) for start, end in places]
+        text += spelt
     special = [bool(_SPECIAL.fullmatch(piece)) for piece in pieces]
     words = _word_numbers(text, spans, special)
     tokens = [
@@ -125,25 +130,31 @@ def shown(piece: str) -> str:
     return piece.replace(SPACE, " ").strip() or piece
 
 
-def _plain(pieces: Iterator[str], *, at_start: bool) -> Iterator[tuple[str, int]]:
-    """What each piece spells. SentencePiece puts a space before every text: the first one is left out."""
+def _plain(pieces: list[str], *, at_start: bool) -> Spelt:
+    """What pieces spell. SentencePiece puts a space before every text: the first one is left out."""
+    text, places = "", []
     for piece in pieces:
-        if _SPECIAL.fullmatch(piece):
-            yield "", 1
-            continue
         spelt = _UNKNOWN_TEXT if piece == _UNKNOWN else piece.replace(SPACE, " ")
-        yield spelt.removeprefix(" ") if at_start and piece != _UNKNOWN else spelt, 1
-        at_start = False
+        if _SPECIAL.fullmatch(piece):
+            spelt = ""
+        elif at_start:
+            spelt, at_start = spelt if piece == _UNKNOWN else spelt.removeprefix(" "), False
+        places.append((len(text), len(text) + len(spelt)))
+        text += spelt
+    return text, places
 
 
-def _letters(pieces: list[str]) -> Iterator[tuple[str, int]]:
-    """Letters spelt in bytes, each with its number of bytes; a byte that is part of none is U+FFFD."""
-    data = bytes(int(piece[3:5], 16) for piece in pieces)
-    i = 0
-    while i < len(data):
+def _letters(pieces: list[str]) -> Spelt:
+    """What pieces of bytes spell: a byte that is part of no letter is U+FFFD."""
+    numbers = [[int(byte, 16) for byte in _BYTE.findall(piece)] for piece in pieces]
+    data, text, letter_of = bytes(chain(*numbers)), "", list[int]()
+    while (i := len(letter_of)) < len(data):
         width = next((n for n in (1, 2, 3, 4) if _is_letter(data[i : i + n])), 0)
-        yield data[i : i + width].decode() if width else "\ufffd", width or 1
-        i += width or 1
+        letter_of += [len(text)] * (width or 1)
+        text += data[i : i + width].decode() if width else "\ufffd"
+    ends = accumulate(map(len, numbers))
+    places = zip(ends, numbers, strict=True)
+    return text, [(letter_of[end - len(some)], letter_of[end - 1] + 1) for end, some in places]
 
 
 def _is_letter(data: bytes) -> bool:

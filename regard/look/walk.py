@@ -104,16 +104,12 @@ class _Walker:
             side = f"{'input' if self.kind == 'encoder' else 'output'}_embedding"
             embedded = trace.arrays[f"{side}.embedded"][self.query]
             yield self.step("embedding", words.embedding(self.token, config), embedded)
-            x, said = embedded, words.unplaced(config)
             if f"{side}.positions" in trace.arrays:
                 position = trace.arrays[f"{side}.positions"][self.query]
                 yield self.step("position", words.position(self.called.place, config), position)
-                x, said = embedded + position, words.placed(self.token)
-            if config.embedding_norm:
-                yield self.step("x", said, x)
-                yield self.step("normed", words.normed(config), self.stream_into(self.kind))
+                yield self.step("x", words.placed(self.token, config), self.stream_into(self.kind))
             else:
-                yield self.step("x", said, self.stream_into(self.kind))
+                yield self.step("x", words.unplaced(config), self.stream_into(self.kind))
         yield from self.normed(self.kind)
 
     def attention(self) -> Iterator[Step]:
@@ -195,7 +191,7 @@ class _Walker:
         logits, normaliser = (
             trace.arrays[f"said.{name}"][-1, self.query] for name in ("logits", "normaliser")
         )
-        yield self.step("logits", words.logits(len(rows), is_label=is_label), logits, rows)
+        yield self.step("logits", words.logits(len(rows), trace.config), logits, rows)
         yield self.step("normaliser", words.NORMALISER, normaliser)
         said = words.probabilities(self.called.best, self.called.chance, is_label=is_label)
         yield self.step("probabilities", said, np.exp(logits - normaliser), rows)

@@ -73,8 +73,15 @@ def position(place: str, config: ModelConfig) -> Words:
     )
 
 
-def placed(token: str) -> Words:
+def placed(token: str, config: ModelConfig) -> Words:
     """Word and place."""
+    if config.embedding_norm:
+        return Words(
+            "x = Norm(embedding + position)",
+            r"x = \mathrm{Norm}(\mathrm{embedding} + \mathrm{position})",
+            f"Word and place are added up and normalised: all that the model knows of “{token}” so far.",
+            f"词的向量加上位置的向量，再归一化：到此为止，模型对“{token}”的了解全在这里。",
+        )
     return Words(
         "x = embedding + position",
         r"x = \mathrm{embedding} + \mathrm{position}",
@@ -86,9 +93,10 @@ def placed(token: str) -> Words:
 def unplaced(config: ModelConfig) -> Words:
     """A word without a place of its own."""
     turned = config.positions == "rotary"
+    normed = config.embedding_norm
     return Words(
-        "x = embedding",
-        r"x = \mathrm{embedding}",
+        "x = Norm(embedding)" if normed else "x = embedding",
+        r"x = \mathrm{Norm}(\mathrm{embedding})" if normed else r"x = \mathrm{embedding}",
         "No position is added; queries and keys will be turned by it." if turned else "No position is added.",
         "这里不加位置；稍后会按位置旋转查询和键。" if turned else "这里不加位置。",
     )
@@ -274,14 +282,16 @@ def feed_forward(token: str, config: ModelConfig) -> Words:
     )
 
 
-def logits(n: int, *, is_label: bool) -> Words:
+def logits(n: int, config: ModelConfig) -> Words:
     """The output layer's numbers."""
+    is_label = config.architecture == "encoder"
+    biased = is_label or config.output_bias
     whom, chinese_whom = (
         ("label", "每个标签") if is_label else ("subword of the vocabulary", "词表里的每个子词")
     )
     return Words(
-        "x W_out + b" if is_label else "x W_out",
-        r"x W_{\mathrm{out}} + b" if is_label else r"x W_{\mathrm{out}}",
+        "x W_out + b" if biased else "x W_out",
+        r"x W_{\mathrm{out}} + b" if biased else r"x W_{\mathrm{out}}",
         f"The output layer gives every {whom} a number; the {n} highest are shown.",
         f"输出层给{chinese_whom}打分；这里列出最高的 {n} 个。",
     )

@@ -71,7 +71,7 @@ export function logTicks(least, most) {
  */
 const lineLook = (palette, i, faint = false) => ({
   stroke: [palette.blue, palette.orange, palette.green, palette.purple][i % 4],
-  "stroke-dasharray": faint ? "" : DASHES[i % 4],
+  "stroke-dasharray": faint ? "" : DASHES[(i + Math.floor(i / 4)) % 4],
   "stroke-width": faint ? 1.2 : 2.2,
   opacity: faint ? 0.6 : 1,
 });

@@ -7,8 +7,8 @@ import { received } from "./source_http.js";
 /** @typedef {Record<string, any>} Entry */
 /**
  * @typedef {object} Probe
- * @property {import("./source.js").Side} inputs
- * @property {import("./source.js").Side} outputs
+ * @property {import("./source.js").Side} inputs Null where the model has no encoder.
+ * @property {import("./source.js").Side} outputs Null where it has no decoder.
  * @property {Record<string, [number, number]>} kinds Layers and heads of each.
  * @property {number[]} log_probs
  * @property {string[]} likeliest

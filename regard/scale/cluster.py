@@ -43,16 +43,17 @@ class Cluster(NamedTuple):
         return wanted or room
 
 
-def ray_or_refuse() -> Any:
-    """The module `ray`.
+def ray_or_refuse(module: str = "ray") -> Any:
+    """The module `ray`, or one inside of it.
 
     Raises:
         ConfigError: it is not installed.
     """
     try:
-        return import_module("ray")
+        return import_module(module)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{error.name} is needed for --ray: pip install 'regard[scale]'") from None
+        needed = error.name or module
+        raise ConfigError(f"{needed} is needed for --ray: pip install 'regard[scale]'") from None
 
 
 @contextmanager

@@ -5,7 +5,6 @@ A worker has one shard at a time, so that it is known which one it died of.
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -33,9 +32,9 @@ class Worker:
         self._order, self._parcels = order, parcels
         self._writer: LineByLine | None = None
 
-    def begin(self) -> tuple[str, int]:
-        """Say which version this is, and which process."""
-        return __version__, os.getpid()
+    def begin(self) -> str:
+        """Say which version this is."""
+        return __version__
 
     def write(self, lines: Sequence[Line]) -> list[Written]:
         """What becomes of each line."""
@@ -53,8 +52,6 @@ class Crew:
         """What is awaited: of which worker, and which shard; None while it begins."""
         self._deaths: Counter[str] = Counter()
         self._failed_starts = 0
-        self.pids: dict[Any, int] = {}
-        """The process of each worker that has begun."""
         self.lost: list[Ticket] = []
         """Shards that were given up."""
 
@@ -106,16 +103,14 @@ class Crew:
                 raise error.cause from None
             raise
         except RayError as error:
-            self.pids.pop(worker, None)
             ray.kill(worker)  # Ray may only have lost sight of it
             self._mourn(shard, str(error))
             return None
         if shard is not None:
             return list(brought)
-        version, self.pids[worker] = brought
         self._failed_starts = 0
-        if version != __version__:
-            raise ConfigError(f"a machine of the cluster has regard {version}, and this is {__version__}")
+        if brought != __version__:
+            raise ConfigError(f"a machine of the cluster has regard {brought}, and this is {__version__}")
         return []
 
     def _mourn(self, shard: Shard | None, why: str) -> None:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError
 from regard.loaded import load
-from regard.scale.cluster import joined
+from regard.scale.cluster import joined, ray_or_refuse
 from regard.scale.shipping import Parcel, packed, unpacked
 from regard.serve.app import create_app
 from regard.serve.keys import Key, KeyRing, read_keys
@@ -74,9 +74,7 @@ def replicated(
         gpu, cores = device == "cuda", threads or 1
         n_replicas = cluster.fitting(replicas, "replicas", threads=cores, gpu=gpu)
         port = _free(door) if cluster.is_local else door.port
-        import ray
-        from ray import serve
-
+        ray, serve = ray_or_refuse(), ray_or_refuse("ray.serve")
         if serve.status().proxies:
             raise ConfigError("Ray Serve runs on this cluster already, elsewhere; `serve shutdown` ends it")
         parcels = [packed(model, None if cluster.is_local else ray) for model in models]
@@ -123,9 +121,17 @@ def _start(host: str, port: int, applications: dict[str, Any]) -> None:
         serve.start("HeadOnly", {"host": host, "port": port}, logging_config=quiet)
         for path, application in applications.items():
             serve.run(application.bind(), name=application.name, route_prefix=path, logging_config=quiet)
-    except RuntimeError as error:
-        *_, last = str(error).strip().splitlines() or [""]
-        raise ConfigError(f"the replicas could not begin: {last.strip()}") from error
+    except (RuntimeError, TimeoutError) as error:
+        raise ConfigError(f"the replicas could not begin: {_cause() or error}") from error
+
+
+def _cause() -> str:
+    """What the last replica that failed said last."""
+    from ray import serve
+
+    applications = serve.status().applications.values()
+    messages = [each.message for one in applications for each in one.deployments.values() if each.message]
+    return messages[-1].strip().splitlines()[-1].strip() if messages else ""
 
 
 def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants: dict[str, int]) -> Any:

@@ -35,8 +35,8 @@ def packed(path: Path, ray: Any = None) -> Parcel:
     Raises:
         BundleError: the folder is missing or damaged.
     """
-    path = Path(path).resolve()
-    folder = model_folder(path)
+    folder = model_folder(path).resolve()
+    path = path.resolve() if path.exists() else folder  # a bundled one is known by its name
     manifest, problems = read_manifest(folder), list[str]()
     files = None if ray is None else dict(intact_files(folder, manifest, problems))
     if problems:

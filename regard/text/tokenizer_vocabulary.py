@@ -79,12 +79,16 @@ class TokenizerVocabulary(Vocabulary):
             self._kind: Kind = table["kind"]
             self.vocab_size, self.bos_id, self.eos_id = table["vocab_size"], table["bos"], table["eos"]
             self._cls: int | None = table["cls"]
-            self._opening, self.closing = list[int](table["opening"]), tuple(table["closing"])
+            self.opening, self.closing = tuple(table["opening"]), tuple(table["closing"])
             self.begins_texts = table["begins_texts"]
             self._tokenizer = _opened(json.dumps(table["tokenizer"]))
         except (ValueError, KeyError, TypeError) as error:
             raise BundleError(f"the vocabulary is damaged: {error!r}") from error
         self.model = bytes(model)
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token, as the definition writes it."""
+        return self._tokenizer.token_to_id(token)
 
     @property
     def tokenizer_json(self) -> str:
@@ -101,7 +105,7 @@ class TokenizerVocabulary(Vocabulary):
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:  # noqa: ARG002 - the library's own
         """The ids of each text, without what ends it."""
         found = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        return [np.array([*self._opening, *each.ids], self.dtype) for each in found]
+        return [np.array([*self.opening, *each.ids], self.dtype) for each in found]
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         """The text of some ids; special ones have none."""

@@ -19,7 +19,7 @@ from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
-from regard.evaluate.tagging import TagScore, score_tags
+from regard.evaluate.tagging import TagScore, rows_of, score_tags
 from regard.look.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
 from regard.text.vocabulary import Vocabulary
@@ -28,6 +28,7 @@ from regard.train.folder import has_begun
 from regard.train.lesson import LabelledData, TaggedData
 from regard.train.loop import Run
 from regard.train.preparation import Tell
+from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables, prepared_tables
 from regard.train.task_run import TaskRun, Watch
@@ -70,6 +71,16 @@ class ClassifierRun(TaskRun):
         if not self.config.training.class_weights:
             lesson = replace(lesson, class_weights=[1.0] * len(lesson.labels))
         trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson)
+        training = self.config.training
+        probing = Probing(
+            self.folder,
+            lesson.valid,
+            self.prepared.subwords,
+            # What is looked at has one label: a softmax over all.
+            sentences=0 if isinstance(lesson, TaggedData) else training.probe_sentences,
+            every=training.validate_every,
+            labels=lesson.labels,
+        )
         self.run = Run(
             self.folder,
             self.config,
@@ -77,8 +88,11 @@ class ClassifierRun(TaskRun):
             world=self.world,
             sharded=self.sharded,
             sample=trial if self.world.is_main else lambda _: {},
+            probe=probing,
             start=self.start,
         )
+        if self.world.is_main:
+            probing.go_on_from(self.run.progress.step)
         return super().train(watch)
 
     def _pretraining(self) -> Run:
@@ -147,10 +161,7 @@ class LabelledTrial:
     def _scored(self, probs_BC: np.ndarray) -> ClassificationScore | TagScore:
         if not self.several:
             return score_labels(probs_BC, [right for (right,) in self.right], self.labels)
-        right_BC = np.zeros(probs_BC.shape, bool)
-        for row, numbers in zip(right_BC, self.right, strict=True):
-            row[numbers] = True
-        return score_tags(probs_BC, right_BC, self.labels)
+        return score_tags(probs_BC, rows_of(self.right, len(self.labels)), self.labels)
 
     def _probabilities(self, model: Any) -> np.ndarray:
         assert isinstance(model, Classifier)

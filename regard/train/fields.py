@@ -17,6 +17,7 @@ from regard.data.templates import write_pairs
 from regard.durable import write_whole
 from regard.evaluate.answers import AnswerScore, score_answers
 from regard.evaluate.summaries import SummaryScore, score_summaries
+from regard.text.normalisation import composed
 from regard.train.folder import DATA
 from regard.train.preparation import PairsSource
 from regard.train.translation import TranslatorRun
@@ -65,8 +66,19 @@ class FieldsRun(TranslatorRun):
     def score(self) -> tuple[SummaryScore | AnswerScore, list[tuple[str, str]]]:
         """Write outputs for the test set with the best model and keep the scores; and some of the outputs."""
         (tested,) = self.outputs()
+        right = self._right()
+        references = [right[read] for read in tested.sources]
         score_of = score_answers if self.config.task.name == "answer" else score_summaries
-        score = score_of(tested.outputs, tested.references)
+        score = score_of(tested.outputs, references)
         described = {"decoding": asdict(self.config.decoding), **asdict(score)}
         write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
         return score, list(zip(tested.sources, tested.outputs, strict=True))
+
+    def _right(self) -> dict[str, list[str]]:
+        """All that would be right to write, by what is read."""
+        right: dict[str, list[str]] = {}
+        for place in sorted((self.folder / DATA / "text").glob("*.jsonl")):
+            with place.open(encoding="utf-8") as lines:
+                for row in map(json.loads, lines):
+                    right.setdefault(composed(row["input"]), []).extend(map(composed, row["right"]))
+        return right

@@ -22,6 +22,7 @@ from regard.model.language_model import LanguageModel
 from regard.text.vocabulary import Vocabulary
 from regard.train.loop import Run
 from regard.train.preparation import Tell
+from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.step import evaluate
 from regard.train.task_run import TaskRun
@@ -54,7 +55,18 @@ class GeneratorRun(TaskRun):
         )
         lesson = self.prepared.lesson
         sample = ContinuedText(lesson.valid, self.prepared.subwords) if world.is_main else _nothing
-        self.run = Run(folder, config, lesson, world=world, sharded=sharded, sample=sample, start=start)
+        probing = Probing(
+            folder,
+            lesson.valid,
+            self.prepared.subwords,
+            sentences=config.training.probe_sentences,
+            every=config.training.validate_every,
+        )
+        self.run = Run(
+            folder, config, lesson, world=world, sharded=sharded, sample=sample, probe=probing, start=start
+        )
+        if world.is_main:
+            probing.go_on_from(self.run.progress.step)
 
     def test(self) -> Perplexity:
         """Measure the best model on the test set, or else on the validation set, and keep that."""

@@ -17,6 +17,7 @@ from regard.errors import ConfigError
 from regard.model.build import build
 from regard.train.averaging import MovingAverage, with_weights
 from regard.train.checkpoint import generators, on_host, read_checkpoint, set_generators, whole_weights
+from regard.train.guessing import GuessingObjective
 from regard.train.lesson import Lesson
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
@@ -105,7 +106,7 @@ class Learner:
 
     def compile_only_if(self, fixed: bool) -> None:
         """A run that began with batches of free size goes on with them, and they are not compiled for."""
-        if isinstance(self.objective, Objective):
+        if isinstance(self.objective, Objective | GuessingObjective):
             self.objective.compiled = self.objective.compiled and fixed
 
     def forget_gradients(self) -> None:

@@ -186,6 +186,7 @@ class TaggedData(LabelledData):
 class PlainData(Lesson):
     """Plain texts, for the encoder alone, which guesses hidden tokens before it is taught labels."""
 
+    compiles: ClassVar[bool] = True
     cls: int
 
     def shaped(self, model: ModelConfig) -> ModelConfig:
@@ -195,13 +196,11 @@ class PlainData(Lesson):
 
     def budget(self, tokens: int, *, fixed: bool = False) -> Budget:
         """Tokens of texts."""
-        assert not fixed, "which tokens are hidden is not fixed"
-        return Budget(tokens=(tokens,), extra=PLAIN_EXTRA)
+        return Budget(tokens=(tokens,), extra=PLAIN_EXTRA, fixed=fixed)
 
     def batch(self, store: Store, indices: np.ndarray, fill_to: Sequence[int | None] | None = None) -> Batch:
         """Texts, as they are: the objective hides tokens."""
-        assert fill_to is None, "which tokens are hidden is not fixed"
-        return make_plain_batch(store, indices, cls=self.cls, share=HIDDEN)
+        return make_plain_batch(store, indices, cls=self.cls, share=HIDDEN, fill_to=fill_to or (None,))
 
     def n_targets(self, store: Store, indices: np.ndarray) -> int:
         """Tokens that are hidden; of a step that is shared out, to rounding."""
@@ -209,5 +208,4 @@ class PlainData(Lesson):
 
     def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:  # noqa: ARG002
         """The hidden tokens."""
-        assert not compiled, "which tokens are hidden is not fixed"
-        return GuessingObjective(model)
+        return GuessingObjective(model, compiled=compiled)

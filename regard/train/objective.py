@@ -39,7 +39,7 @@ class Objective(nn.Module):
         if not self.compiled or not self.training:
             return self._of_batch(batch.packs, batch.targets_T, batch.counted_T)
         assert batch.counted_T is not None, "a batch of fixed size has a filler, which does not count"
-        tensors = [tensor for pack in batch.packs for tensor in _tensors(pack)]
+        tensors = [tensor for pack in batch.packs for tensor in tensors_of(pack)]
         return self._fixed(*tensors, batch.targets_T, batch.counted_T)
 
     def _of_batch(
@@ -72,7 +72,7 @@ class Objective(nn.Module):
         return self.model.decode(outputs, self.model.encode(inputs))
 
 
-def _tensors(packed: Packed) -> tuple[Tensor, Tensor, Tensor]:
-    """Half as wide as they come: the kernels read them again and again."""
+def tensors_of(packed: Packed) -> tuple[Tensor, Tensor, Tensor]:
+    """What a compiled step sees of a pack, half as wide as it comes: kernels read it again and again."""
     b = packed.boundaries
     return packed.ids_N.int(), b.sequence_N.int(), b.positions_N.int()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from regard.data.store import Store
 from regard.look.looking import look
 from regard.look.probes import Probe, probe_file, probe_files, write_probes
-from regard.model.transformer import Transformer
 from regard.text.vocabulary import Vocabulary
 
 LENGTH = 14
@@ -23,26 +25,40 @@ KEPT = 128
 class Probing:
     """Stores probes in the folder of a run."""
 
-    def __init__(self, run: Path, valid: Store, subwords: Vocabulary, *, sentences: int, every: int) -> None:
-        """`every` is the number of steps between two validations."""
-        self.run, self.subwords, self.every = run, subwords, every
-        places = np.arange(len(valid))
-        lengths = np.stack([valid.lengths(side, places).astype(np.int64) for side in (0, 1)])
-        nearest = np.argsort(np.abs(lengths - LENGTH).sum(axis=0), kind="stable")[:sentences]
-        chosen = [int(i) for i in nearest if lengths[:, i].max() <= LONGEST]
-        self.pairs = [tuple(side.tolist() for side in valid[i]) for i in chosen]
+    def __init__(
+        self,
+        run: Path,
+        valid: Store,
+        subwords: Vocabulary,
+        *,
+        sentences: int,
+        every: int,
+        labels: Sequence[str] = (),
+    ) -> None:
+        """`every` is the number of steps between two validations; `labels` are what a classifier gives."""
+        self.run, self.subwords, self.every, self.labels = run, subwords, every, tuple(labels)
+        self.pairs = (_pairs if len(valid.facts.sides) > 1 and not labels else _texts)(valid, sentences)
 
-    def __call__(self, model: Transformer, step: int) -> None:
+    def __call__(self, model: Any, step: int) -> None:
         """Store what the model does now."""
         if not self.pairs:
             return
         was_training = model.training
-        traces = [look(model.eval(), self.subwords, inputs, outputs) for inputs, outputs in self.pairs]
+        model.eval()
+        found = [self._probe(model, *pair) for pair in self.pairs]
         model.train(was_training)
         path = probe_file(self.run, step)
         path.parent.mkdir(exist_ok=True)
-        write_probes(path, [Probe.of_trace(trace) for trace in traces])
+        write_probes(path, found)
         self._thin_out(step)
+
+    def _probe(self, model: Any, source: Sequence[int], other: Sequence[int]) -> Probe:
+        """`other` is what is to be written, or the right label, or nothing."""
+        if not self.labels:
+            return Probe.of_trace(look(model, self.subwords, source, other or None))
+        trace = look(model, self.subwords, source)
+        named = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
+        return Probe.of_trace(named, other[0])
 
     def go_on_from(self, step: int) -> None:
         """Take back what a run that is resumed will store again."""
@@ -58,3 +74,22 @@ class Probing:
         for step, path in probe_files(self.run).items():
             if step != newest and step % (self.every * stride):
                 path.unlink()
+
+
+def _pairs(valid: Store, sentences: int) -> list[tuple[list[int], list[int]]]:
+    """Pairs of middling length on both sides."""
+    places = np.arange(len(valid))
+    lengths = np.stack([valid.lengths(side, places).astype(np.int64) for side in (0, 1)])
+    nearest = np.argsort(np.abs(lengths - LENGTH).sum(axis=0), kind="stable")[:sentences]
+    chosen = [valid[int(i)] for i in nearest if lengths[:, i].max() <= LONGEST]
+    return [(inputs.tolist(), outputs.tolist()) for inputs, outputs in chosen]
+
+
+def _texts(valid: Store, sentences: int) -> list[tuple[list[int], list[int]]]:
+    """Texts of middling length, with their labels; of windows, which are long, the beginnings."""
+    lengths = valid.lengths(0, np.arange(len(valid))).astype(np.int64)
+    nearest = np.argsort(np.abs(lengths - LENGTH), kind="stable")[:sentences]
+    examples = [[side.tolist() for side in valid[int(i)]] for i in nearest]
+    # A window begins with the start of a text, or the last token of the window before: neither is asked for.
+    skipped = len(valid.facts.sides) == 1
+    return [(ids[skipped : skipped + LENGTH], label[0] if label else []) for ids, *label in examples]

@@ -15,6 +15,8 @@ from regard.config import ModelConfig
 from regard.engine.loading import model_folder
 from regard.errors import BundleError, ConfigError
 
+GUESSING = "gelu-norm"
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -50,13 +52,19 @@ class Start:
         if own.architecture not in (wanted, "encoder-decoder"):
             told = f"is a model of the {own.architecture} alone, and {wanted} is to be trained"
             raise ConfigError(f"{self.bundle.folder}: {told}")
-        return replace(own, architecture=wanted, n_labels=model.n_labels, dropout=model.dropout)
+        # What stands before guesses of words is not for other labels, which get a pooler, learned anew.
+        head = "tanh" if own.label_head == GUESSING else own.label_head
+        return replace(
+            own, architecture=wanted, n_labels=model.n_labels, dropout=model.dropout, label_head=head
+        )
 
     @torch.no_grad()
     def give(self, model: nn.Module) -> None:
         """Overwrite the weights of a model with those that it has in common with this one."""
         # Every name of a shared weight: the other model may know it by its second.
         own = dict(self.bundle.model.named_parameters(remove_duplicate=False))
+        if self.bundle.config.label_head == GUESSING:
+            own = {name: weight for name, weight in own.items() if not name.startswith("label_head.")}
         for name, weight in _common(model, own):
             weight.copy_(own[name])
 

@@ -54,7 +54,7 @@ class TableSource(Wanted):
         given = [each is not None for each in every]
         settings: list[Any] = ["tables", self.vocab_size, self.max_tokens, self.seed, *given]
         settings += [self.subwords.hex()] if self.subwords else []
-        settings += [["separator", self.separator]] if self.separator else []
+        settings += ["separator", self.separator] if self.separator else []
         columns = [list(part.columns) for each in sets for part in each.parts]
         paths = [path for each in sets for path in each.paths]
         return content_key(paths, [*settings, columns, asdict(self.data)])

@@ -15,6 +15,7 @@ from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_whole
 from regard.engine.direction import Direction, Directions
+from regard.evaluate.testing import translate
 from regard.evaluate.translation import TranslationScore, score_translations
 from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
 from regard.look.measuring_heads import MEASURED, measure_heads
@@ -31,7 +32,6 @@ from regard.train.preparation import (
 from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.task_run import TaskRun
-from regard.train.testing import translate
 from regard.train.trial import Trial
 from regard.train.world import World
 

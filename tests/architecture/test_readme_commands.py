@@ -1,11 +1,15 @@
 """Every command and every piece of Python in the README and the docs works as it is printed."""
 
+import ast
+import shlex
+
 import pytest
 
 from tests.architecture.pages import commands, failures, is_run, python_of
 from tests.architecture.sources import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMED = ["README.md", "CONTRIBUTING.md", "examples/README.md"]
+PAGES = [*(ROOT / name for name in NAMED), *sorted((ROOT / "docs").rglob("*.md"))]
 
 GOOD = """\
 ```bash
@@ -37,9 +41,21 @@ assert x == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(page, tmp_path):
     assert list(failures(page, ROOT, tmp_path)) == []
+
+
+def what_it_runs(page):
+    """Commands and Python of a page, without comments."""
+    words = [shlex.split(command, comments=True) for command in commands(page)]
+    return words, ast.dump(ast.parse(python_of(page)))
+
+
+def test_the_chinese_readme_runs_what_the_english_one_does():
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
+    assert what_it_runs(chinese) == what_it_runs(english)
+    assert what_it_runs(chinese.replace("regard doctor", "regard docter")) != what_it_runs(english)
 
 
 def small_checkout(folder, page):

@@ -112,7 +112,7 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     tab = opened(at(server, model=model, lang=language, text=TEXT))
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
-    assert ids == [first, "map", "head", "walk", "steps", "positions", "training", "api"]
+    assert ids == [first, "map", "head", "walk", "steps", "positions", "training", "experiments", "api"]
     for screen in ids:
         drawn(
             tab,

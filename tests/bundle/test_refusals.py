@@ -184,7 +184,10 @@ def test_a_link_to_no_file_is_a_missing_file(folder, target):
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (["config.json", "model.safetensors", "source.spm"], "a Hugging Face folder (config.json)"),
+        (
+            ["config.json", "model.safetensors", "source.spm"],
+            "a Hugging Face folder, of which `regard import` makes a model folder (config.json)",
+        ),
         (
             ["config.json", "model.bin", "shared_vocabulary.json"],
             "a CTranslate2 folder (shared_vocabulary.json)",

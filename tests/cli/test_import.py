@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from transformers import BertForSequenceClassification
 
 import regard
 from regard.cli import main
+from regard.train.tables import prepared_tables
 from tests.cli.conftest import Answer
-from tests.exchange.foreign import ENGLISH, GERMAN, marian, sentences
+from tests.exchange.foreign import ENGLISH, GERMAN, bert, marian, sentences
 
 
 @pytest.fixture
@@ -74,3 +76,21 @@ def test_what_is_missing_or_damaged_is_named(run, theirs, tmp_path):
     assert "model.safetensors" in run("import", tmp_path, tmp_path / "ours").err
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
     assert "cannot be read" in run("import", tmp_path, tmp_path / "ours").err
+
+
+def test_a_bert_is_trained_further_between_its_own_tokens_and_handed_out(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bert(tmp_path / "theirs", "BertForMaskedLM")
+    assert run("import", "theirs", "ours").status == 0
+    rows = [f"{('yes', 'no')[i % 2]}\t{text}" for i, text in enumerate(sentences(ENGLISH, 120))]
+    (tmp_path / "train.tsv").write_text("\n".join(rows), encoding="utf-8")
+    steps = ["--set", "training.max_steps=2", "--set", "training.validate_every=2"]
+    found = run("train", "--task", "classify", "train.tsv", "--from", "ours", "--out", "run", *steps)
+    assert found.status == 0, found.err
+    prepared = prepared_tables(tmp_path / "run" / "data")
+    assert [prepared.test[0][0][-1]] == [*prepared.subwords.closing]
+    assert regard.load("run").classify("two cats").label in ("yes", "no")
+    found = run("export", "run", "out", "--to", "huggingface")
+    assert found.status == 0, found.err
+    assert "verified by transformers (BertForSequenceClassification)" in found.out
+    assert BertForSequenceClassification.from_pretrained("out").config.id2label == {0: "no", 1: "yes"}

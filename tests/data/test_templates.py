@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.data.templates import pairs_of, read_of, write_pairs
+from regard.data.templates import examples_of, pairs_of, read_of, write_pairs
 from regard.errors import CorpusError, RequestError
 
 ANSWER = ("{question} {context}", "{answer}")
@@ -20,6 +20,13 @@ def test_fields_stand_where_the_templates_name_them(tmp_path):
         tmp_path / "qa.jsonl", {"context": "Cats nap.", "question": "Who?", "answers": ["cats", "Cats"]}
     )
     assert list(pairs_of(file, ANSWER)) == [("Who? Cats nap.", "cats")]
+    assert list(examples_of(file, ANSWER)) == [("Who? Cats nap.", ["cats", "Cats"])]
+
+
+def test_lists_are_gone_through_in_step_and_nothing_is_right_twice(tmp_path):
+    row = {"a": ["x", "y", "x"], "b": ["1", "2"], "c": "z"}
+    ((_, right),) = examples_of(rows(tmp_path / "t.jsonl", row), ("{c}", "{a}-{b}-{c}"))
+    assert right == ["x-1-z", "y-2-z", "x-2-z"]
 
 
 def test_each_turn_is_learned_from_those_before_it(tmp_path):

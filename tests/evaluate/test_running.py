@@ -6,8 +6,8 @@ from regard.bundle import load_bundle
 from regard.config import DecodingConfig
 from regard.errors import BundleError, ConfigError
 from regard.evaluate.running import translations
+from regard.evaluate.testing import translate
 from regard.text.subwords import Subwords
-from regard.train.testing import translate
 from tests.evaluate.translators import SOURCES, translator
 
 

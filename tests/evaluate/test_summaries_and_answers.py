@@ -38,3 +38,16 @@ def test_answers_in_chinese_are_compared_by_character():
 def test_there_must_be_one_reference_for_each():
     with pytest.raises(ShapeError):
         score_answers(["a"], [])
+
+
+def test_of_several_right_answers_the_nearest_counts():
+    score = score_answers(["big cat", "dog"], [["the cat", "a big cat"], ["hen", "cow"]])
+    assert (score.exact, score.f1) == (50.0, 50.0)
+    assert score_answers(["cat"], [["cat hen", "cat dog cow"]]).f1 == pytest.approx(100 * 2 / 3)
+
+
+def test_of_several_references_each_measure_takes_the_nearest():
+    score = score_summaries(["one two"], [["two one", "one two three four"]])
+    assert score.rouge_1 == pytest.approx(100.0)
+    assert score.rouge_2 == pytest.approx(100 * 2 / 4)
+    assert score.rouge_l == pytest.approx(100 * 2 * 2 / 6)

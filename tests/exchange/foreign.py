@@ -148,7 +148,8 @@ def gpt2(folder: Path, *, old: bool = False, **changes: Any) -> Any:
     model = saved(stirred(transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes | changes))), folder)
     if old:
         (folder / "model.safetensors").unlink()
-        torch.save(model.transformer.state_dict(), folder / "pytorch_model.bin")
+        masks = {"h.0.attn.bias": torch.ones(1, 1, 41, 41), "h.0.attn.masked_bias": torch.tensor(-1e4)}
+        torch.save(model.transformer.state_dict() | masks, folder / "pytorch_model.bin")
     return model
 
 

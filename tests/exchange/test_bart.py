@@ -2,14 +2,15 @@
 
 import pytest
 import torch
-from transformers import BartTokenizer
+from transformers import BartForConditionalGeneration, BartTokenizer
 
 import regard
 from regard.bundle import load_bundle
 from regard.engine.engine import Request, Search
 from regard.exchange.huggingface import import_model
+from regard.exchange.to_huggingface import write_huggingface
 from regard.packing import pack
-from tests.exchange.foreign import ENGLISH, bart, sentences
+from tests.exchange.foreign import ENGLISH, bart, saved, sentences
 
 TEXTS = [*sentences(ENGLISH, 5, seed=5), "Zürich, 猫  !\n\n42", " the"]
 
@@ -25,6 +26,33 @@ def test_logits_are_those_of_transformers(tmp_path, changes):
             given = {"input_ids": torch.tensor([read]), "decoder_input_ids": torch.tensor([written])}
             expected = theirs(**given, attention_mask=torch.ones(1, len(read))).logits[0]
             torch.testing.assert_close(logits, expected, atol=1e-4, rtol=0)
+
+
+def test_what_was_taken_in_goes_out_as_it_came(tmp_path):
+    theirs = bart(tmp_path / "theirs")
+    ours = import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert write_huggingface(ours, tmp_path / "back").difference < 1e-4
+    back = BartForConditionalGeneration.from_pretrained(tmp_path / "back")
+    for name, weight in theirs.state_dict().items():
+        # The first two places were for padding, and are not read.
+        after = 2 if "embed_positions" in name else 0
+        assert torch.equal(back.state_dict()[name][after:], weight[after:]), name
+    assert back.config.decoder_start_token_id == theirs.config.decoder_start_token_id
+    tokenizers = (BartTokenizer.from_pretrained(tmp_path / name) for name in ("theirs", "back"))
+    first, second = ([tokenizer(text)["input_ids"] for text in TEXTS] for tokenizer in tokenizers)
+    assert first == second
+
+
+def test_a_bare_model_is_one_whose_outputs_are_read_off_its_embedding(tmp_path):
+    theirs = bart(tmp_path / "theirs", scale_embedding=True)
+    saved(theirs.model, tmp_path / "theirs")
+    theirs.final_logits_bias.zero_()
+    ours = load_bundle(import_model(tmp_path / "theirs", tmp_path / "ours")).model
+    ids = torch.tensor([[0, 17, 29, 2]])
+    with torch.no_grad():
+        expected = theirs(input_ids=ids, decoder_input_ids=ids).logits[0]
+        found = ours(pack(ids.tolist()), pack(ids.tolist()))
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
 
 
 def test_texts_are_read_and_written_as_transformers_does(tmp_path, monkeypatch):

@@ -172,6 +172,13 @@ def test_a_model_without_subwords_is_refused(tmp_path):
     assert not (tmp_path / "onnx").exists()
 
 
+def test_what_is_in_the_way_stays_and_is_named_before_any_work(tmp_path):
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / "poem.txt").write_text("Über allen Gipfeln", encoding="utf-8")
+    with pytest.raises(BundleError, match=r"it holds poem\.txt"):
+        write_onnx(tmp_path / "nowhere", tmp_path / "onnx")
+
+
 def test_weights_are_not_made_coarser(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["export", str(tmp_path), str(tmp_path / "onnx"), "--to", "onnx", "--quantisation", "int8"])

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
+from regard.errors import RequestError
 from regard.experiments.attention_is_it_explanation import (
     ATTENTION,
     MEASURES,
@@ -76,6 +77,13 @@ def test_a_folder_of_ones_own_is_explained(tmp_path):
     findings = run(experiment, "short", 2).findings
     assert [row[0] for row in findings.tables[0].rows] == list(MEASURES)
     assert len(findings.verdict) == 3
+
+
+def test_only_a_translator_is_explained(tmp_path):
+    model = model_of(torch.float32, architecture="decoder")
+    folder = save_bundle(tmp_path / "model", model, subwords=subwords().model)
+    with pytest.raises(RequestError, match="holds no translator"):
+        run(on(folder), "short", 1)
 
 
 def test_texts_are_in_both_languages():

@@ -64,6 +64,13 @@ def test_a_model_learns_and_a_seed_repeats_it(taught):
     assert train(small(TASK.vocab_size), TASK, plan(60, 1e-2), seed=1, batch=16) == losses
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_a_score_leaves_the_model_as_it_was(training):
+    model = small(TASK.vocab_size).train(training)
+    score(model, TASK.held_out(3))
+    assert {module.training for module in model.modules()} == {training}
+
+
 @torch.no_grad()
 def test_an_output_is_right_if_all_of_it_is(taught):
     model, _ = taught

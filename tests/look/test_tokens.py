@@ -1,8 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 
 from regard.look.tokens import Tokens, read_tokens
+from regard.text.tokenizer_vocabulary import _BYTES, TokenizerVocabulary, tokenizer_model
 from tests.look.traced import subwords
 
 
@@ -68,3 +70,14 @@ def test_whatever_a_model_writes_is_read_as_sentencepiece_reads_it(ids):
     words = tokens.words
     assert [word.first for word in words[1:]] == [word.last + 1 for word in words[:-1]]
     assert Tokens.from_json(tokens.to_json()) == tokens
+
+
+def test_a_letter_belongs_to_every_token_that_has_some_of_its_bytes():
+    letter = {byte: sign for sign, byte in _BYTES.items()}
+    spelt = [b"a", b" \xe7\x8c", b"\xab\xe4", b"\xbd\xa0", b"\xe4", b" b"]
+    numbers = {"".join(letter[byte] for byte in token): i for i, token in enumerate(spelt)}
+    definition = Tokenizer(models.BPE(vocab=numbers, merges=[])).to_str()
+    model = tokenizer_model("byte-level", definition, vocab_size=len(spelt), bos=0, eos=0)
+    tokens = read_tokens(TokenizerVocabulary(model), range(len(spelt)))
+    assert tokens.text == "a 猫你\ufffd b"
+    assert [(each.start, each.end) for each in tokens] == [(0, 1), (1, 3), (2, 4), (3, 4), (4, 5), (5, 7)]

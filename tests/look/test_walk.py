@@ -63,7 +63,9 @@ class Anew:
     def x(self):
         self.stream = self.reads = self.values
         if "embedding" in self.seen:
-            return self.seen["embedding"] + self.seen.get("position", 0)
+            summed = self.seen["embedding"] + self.seen.get("position", 0)
+            side = "input" if self.kind == "encoder" else "output"
+            return self.norm_at(summed, f"{side}_norm.") if self.config.embedding_norm else summed
         return self.values  # of another layer's making: the walk starts here
 
     def normed(self):

@@ -20,6 +20,10 @@ DEPARTURES = [
         "similarity": "cosine",
     },
     {"positions": "learned", "similarity": "additive", "feed_forward": "gelu", "attention_bias": True},
+    {
+        "positions": "learned", "embedding_norm": True, "feed_forward": "swish", "scale_embeddings": False,
+        "output_bias": True, "norm_epsilon": 1e-3,
+    },
     {"positions": "none", "similarity": "bilinear", "feed_forward": "geglu", "norm_position": "pre"},
     {"positions": "rotary", "similarity": "bilinear", "norm": "rms", "scale_embeddings": False},
     {"similarity": "dot", "shared_embeddings": "none"},

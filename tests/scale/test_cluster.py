@@ -54,10 +54,11 @@ def test_somebody_else_answers():
         assert f"who answers at {address} is no Ray cluster" in refusal(address)
 
 
-def test_ray_that_is_not_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match=r"ray is needed for --ray: pip install 'regard\[scale\]'"):
-        ray_or_refuse()
+@pytest.mark.parametrize("module", ["ray", "ray.serve"])
+def test_ray_that_is_not_installed(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigError, match=rf"{module} is needed for --ray: pip install 'regard\[scale\]'"):
+        ray_or_refuse(module)
 
 
 def test_as_many_as_there_is_room_for():

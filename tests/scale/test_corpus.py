@@ -4,15 +4,18 @@ import io
 import json
 import lzma
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import regard
 from regard.cli import main
+from regard.cli.telling import Telling
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError
 from regard.scale import translate
 from regard.scale.corpus import CorpusRun
@@ -143,6 +146,30 @@ def test_the_command_prints_what_it_prints_without_ray(talker, corpus, monkeypat
     assert status == 2
     assert "standard input:62: byte 1 (0xff)" in err
     assert json.loads(out.split("\n")[61])["error"]
+
+
+def test_who_interrupts_is_told_where_to_go_on_from(talker, corpus, monkeypatch, capsys):
+    def type_it(*words):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(corpus.read_bytes())))
+        with pytest.raises(SystemExit) as ended:
+            main(["translate", "--model", str(talker), "--engine", "torch", *words])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Telling, "progressed", interrupt)
+        status, _, err = type_it("--ray", "auto", "--workers", "1")
+    assert status == 130
+    (told,) = [line for line in err.splitlines() if "--shards" in line]
+    shards = Path(told.split("--shards ")[1].split()[0])
+    assert len(list(shards.iterdir())) == 2
+    try:
+        again = type_it("--ray", "auto", "--shards", str(shards))
+    finally:
+        shutil.rmtree(shards)
+    assert again == type_it()
 
 
 def test_a_model_that_other_machines_do_not_see_goes_along(cluster, talker, sources, expected, tmp_path):

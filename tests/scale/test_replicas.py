@@ -18,10 +18,12 @@ PATIENCE_S = 120
 
 
 def read_address(lines):
+    said = []
     for line in lines:
         if "serving at" in line:
             return line.split()[-1]
-    raise AssertionError("the server did not start")
+        said.append(line)
+    raise AssertionError("the server did not start: " + "".join(said))
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +33,17 @@ def http(cluster, talker, folder):
     address = cluster.get_runtime_context().gcs_address
     words = ["serve", talker, "--ray", address, "--replicas", "2", "--port", "0", "--keys", folder / "keys"]
     command = [sys.executable, "-m", "regard", *map(str, words)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    place = read_address(process.stderr)
-    told = []
-    reading = threading.Thread(target=lambda: told.extend(process.stderr))
-    reading.start()
-    headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=place, headers=headers, timeout=PATIENCE_S, trust_env=False) as client:
-        yield client
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(PATIENCE_S) == 0
-    reading.join()
-    process.stderr.close()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        place = read_address(process.stderr)
+        told = []
+        reading = threading.Thread(target=lambda: told.extend(process.stderr))
+        reading.start()
+        headers = {"Authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=place, headers=headers, timeout=PATIENCE_S, trust_env=False) as client:
+            yield client
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+        reading.join()
     assert told == []
 
 

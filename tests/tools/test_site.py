@@ -67,6 +67,8 @@ def test_the_other_language_is_a_link_away(small, tmp_path):
     chinese = (out / "index.zh.html").read_text(encoding="utf-8")
     assert '<html lang="zh-Hans">' in chinese
     assert 'href="index.html" lang="en"' in chinese
+    assert 'href="index.zh.html" aria-current="page">中文</a>' in chinese, "the contents stay in the language"
+    assert 'href="docs/a.html"' in chinese, "what is there in English only is named all the same"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from benchmarks import decode, train_step
 from benchmarks.result import Result, read_results, write_results
 from benchmarks.table import Benchmark, number, table
 from tests.architecture.sources import ROOT
@@ -57,6 +58,39 @@ def test_a_benchmark_that_fails_has_no_result_of_an_earlier_run(tmp_path, monkey
     (good,) = Benchmark("same", str(script), ("good",)).run()
     assert good.ratio == 3.0
     assert Benchmark("same", str(script), ("bad",)).run() == []
+
+
+def test_a_training_step_is_compared_with_the_fastest_peer():
+    def worker(name, *seconds):
+        turns = [train_step.Turn(each, 60, 40, 1.0, 0.0, 0.0) for each in seconds]
+        return train_step.Worker(name, "plain", process=None, turns=turns)
+
+    (found,) = train_step.results(
+        "fp32", [worker("regard", 1, 2), worker("slow", 4, 8), worker("fast", 2, 4)]
+    )
+    assert found == Result("a training step, fp32", "tokens/s", 75.0, "fast plain, the fastest", 37.5, 2.0)
+    assert list(train_step.results("fp32", [worker("regard", 1)])) == []
+
+
+def test_an_engine_is_compared_with_its_peer_and_with_the_reference():
+    def row(name, *rates):
+        return {"model": "m", "beam": 5, "batch": 64, "contender": name, "sentences_per_second": rates}
+
+    rows = [
+        row("regard ctranslate2 int8", 90.0),
+        row("ctranslate2 int8", 100.0),
+        row("hugging face fp32", 10.0),
+    ]
+    rows.append({"model": "m", "contender": "regard torch fp32", "start_seconds": [1.0]})
+    rows.append({"model": "m", "contender": "hugging face fp32", "start_seconds": [4.0]})
+    found = list(decode.results(rows))
+    assert [(each.peer, each.ratio) for each in found] == [
+        ("ctranslate2 int8", 0.9),
+        ("hugging face fp32", 9.0),
+        ("hugging face fp32", 4.0),
+    ]
+    assert found[0].what == "decode, beam 5, batch 64, ctranslate2 int8"
+    assert found[2].what == "start to first output, torch fp32"
 
 
 def test_a_gpu_table_says_what_it_needs():

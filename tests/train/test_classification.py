@@ -11,6 +11,7 @@ from regard.bundle import weights_hash
 from regard.config import read_config
 from regard.data.labelled import labelled, unlabelled
 from regard.errors import CorpusError, RequestError
+from regard.look.probes import probes
 from regard.train.classification import ClassifierRun
 from regard.train.folder import claim
 from regard.train.tables import TableSource, prepare_tables
@@ -220,3 +221,15 @@ def test_texts_that_are_held_out_are_not_trained_on_and_long_ones_are_cut(tmp_pa
     told = told_of(tmp_path, [*ROWS, ("bad", "poor " * 40)], valid=[ROWS[0], ("bad", "so poor")])
     assert "1 rows are there twice, or held out" in told
     assert "texts of the train set are longer than the model reads, and cut after 12 tokens" in told
+
+
+def test_where_its_heads_look_is_stored_at_each_validation(whole):
+    first, *_, last = probes(whole.folder)
+    assert (first.step, last.step) == (0, 40)
+    for probe in last.probes:
+        assert probe.outputs is None
+        assert probe.inputs.ids[0] == whole.prepared.subwords.cls_id
+        assert set(probe.weights) == {"encoder"}
+        assert set(probe.likeliest) <= {"good", "bad", "worst"}
+    better = zip(first.probes, last.probes, strict=True)
+    assert all(before.log_probs[0] < after.log_probs[0] < 0 for before, after in better)  # of the right label

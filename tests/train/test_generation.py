@@ -11,6 +11,7 @@ from regard.bundle import load_bundle, weights_hash
 from regard.config import read_config
 from regard.data.documents import documents
 from regard.errors import CorpusError
+from regard.look.probes import probes
 from regard.packing import pack
 from regard.train.folder import claim
 from regard.train.generation import GeneratorRun
@@ -120,3 +121,15 @@ def test_the_journal_tells_bits_a_byte_and_a_continuation(whole):
     validations = [event for event in events if "valid_loss" in event]
     assert all(event["valid_bits_per_byte"] > 0 for event in validations)
     assert {"source", "output", "reference"} == set(validations[0]["sample"])
+
+
+def test_where_its_heads_look_in_the_beginnings_of_windows_is_stored(whole):
+    first, *_, last = probes(whole.folder)
+    assert first.step == 0
+    for before, after in zip(first.probes, last.probes, strict=True):
+        assert after.inputs is None
+        assert after.outputs.ids == before.outputs.ids
+        assert after.outputs.ids[0] == whole.prepared.subwords.bos_id
+        assert after.outputs.ids[1] != whole.prepared.subwords.bos_id
+        assert set(after.weights) == {"decoder"}
+        assert after.log_probs.mean() > before.log_probs.mean()

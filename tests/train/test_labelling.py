@@ -15,7 +15,7 @@ from tests.data.stores import write
 CLS, VOCABULARY = 3, 23
 
 
-def classifier(n_labels):
+def classifier(n_labels, **sizes):
     torch.manual_seed(0)
     return Classifier(
         ModelConfig(
@@ -27,6 +27,7 @@ def classifier(n_labels):
             d_ff=16,
             encoder_layers=1,
             dropout=0.0,
+            **sizes,
         )
     )
 
@@ -111,3 +112,34 @@ def test_several_labels_of_a_text_are_as_many_decisions(tagged):
     torch.testing.assert_close(told[1], F.binary_cross_entropy(probs, right, reduction="sum"))
     assert told[2] == ((probs > 0.5) == (right > 0)).sum()
     assert TagObjective(model, 0.1, weights)(tagged.idle())[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_filler_is_never_guessed_and_no_token_is_hidden_that_does_not_count(tmp_path):
+    rows = [[list(range(4, 4 + n))] for n in (11, 13, 17)]
+    store = write(tmp_path / "filled", rows, sides=("inputs",), vocab_size=VOCABULARY)
+    batch = make_plain_batch(store, np.arange(3), cls=CLS, share=HIDDEN, fill_to=(128,))
+    assert (batch.n_targets, batch.n_places) == (round(HIDDEN * 41), round(HIDDEN * 128))
+    real = batch.open_N.nonzero().ravel()
+    assert len(real) == 41
+    assert int(real.max()) == 43
+    assert not (batch.inputs.ids_N[real] == CLS).any()
+    places = GuessingObjective._chosen(batch, torch.Generator().manual_seed(1))
+    assert len(places) == batch.n_places
+    assert set(places[: batch.n_targets].tolist()) <= set(real.tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_guessing_compiled_gives_the_loss_of_guessing_plainly(tmp_path):
+    torch.compiler.reset()
+    rows = [[list(range(4, 4 + n))] for n in (11, 13, 17)]
+    store = write(tmp_path / "filled", rows, sides=("inputs",), vocab_size=VOCABULARY)
+    batch = make_plain_batch(store, np.arange(3), cls=CLS, share=HIDDEN, fill_to=(256,))
+    model = classifier(VOCABULARY, d_k=16, d_v=16).requires_grad_(False)  # FlexAttention has none on CPUs
+    plain, compiled = GuessingObjective(model), GuessingObjective(model, compiled=True)
+    compiled._fixed = torch.compile(compiled._of_tensors, backend="aot_eager", fullgraph=True)
+    found = []
+    for objective in (plain, compiled):
+        torch.manual_seed(7)
+        found.append(objective.train()(batch)[1])
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)

@@ -148,8 +148,8 @@ def _probe(service: Service, run: str, step: int, number: int) -> Probe:
 
 def _told(probe: Probe) -> dict[str, Any]:
     return {
-        "inputs": probe.inputs.to_json(),
-        "outputs": probe.outputs.to_json(),
+        "inputs": probe.inputs and probe.inputs.to_json(),
+        "outputs": probe.outputs and probe.outputs.to_json(),
         "log_probs": plain(probe.log_probs),
         "likeliest": list(probe.likeliest),
         "kinds": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},

@@ -1,0 +1,42 @@
+"""What was seen comes with the package: all of it, small, and of three seeds."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from regard.experiments.claims_page import claims_page
+from regard.experiments.registry import NAMES, find
+from regard.experiments.shelf import seen
+from tests.look.pictures import outside, overlapping
+
+FOLDER = files("regard.experiments").joinpath("seen")
+UNSEEN = {"attention-is-it-explanation"}
+"""It asks the bundled translator, and its document comes with that."""
+
+
+def test_every_experiment_was_seen_at_its_usual_size():
+    documents = seen()
+    names = [document["name"] for document in documents]
+    assert names == [name for name in NAMES if name in names]
+    assert set(NAMES) - set(names) <= UNSEEN
+    for document in documents:
+        assert document["size"] == "normal"
+        assert len(document["seeds"]) >= 3
+        assert document["claim"]["zh"] == find(document["name"]).claim.zh
+
+
+@pytest.mark.parametrize("name", [document["name"] for document in seen() if document["charts"]])
+def test_its_picture_has_room_for_all_words(name):
+    svg = FOLDER.joinpath(f"{name}.svg").read_text(encoding="utf-8")
+    assert not outside(svg)
+    assert not overlapping(svg)
+
+
+def test_the_page_of_claims_is_made_from_what_was_seen():
+    page = Path(__file__).parents[2] / "docs" / "claims.md"
+    assert page.read_text(encoding="utf-8") == claims_page(), "run `make docs`"
+
+
+def test_all_of_it_is_small():
+    assert sum(len(file.read_bytes()) for file in FOLDER.iterdir()) < 300_000
