@@ -30,6 +30,7 @@ import { percent } from "./number.js";
  * @property {string} id Also the key of its words.
  * @property {string} sign
  * @property {boolean} [alone] Whether it needs no trace.
+ * @property {boolean} [searches] Whether it shows a search, whatever output was chosen.
  * @property {string} [task] What a model must be for; without it, all have this screen.
  * @property {(context: Context) => Promise<View>} render
  * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.

@@ -84,7 +84,7 @@ class Page {
       about: this.about,
       live: this.live,
       store: this.store,
-      state: { ...state, screen: this.screen.id },
+      state: { ...state, screen: this.screen.id, ...(this.screen.searches && { target: "" }) },
       t: speaker(state.lang),
       theme,
       palette: PALETTES[theme],
@@ -129,6 +129,7 @@ class Page {
   async opened(screen) {
     if (!this.live) return this.held;
     if (screen.alone) return null;
+    if (screen.searches) return this.live.trace({ ...this.store.state, target: "" });
     const target = await this.live.shownInstead(this.store.state);
     if (target) this.store.note({ target });
     return this.live.trace(this.store.state);

@@ -145,6 +145,7 @@ export const beam = {
   id: "beam",
   sign: "⋔",
   task: "translate",
+  searches: true,
   keys: Object.fromEntries(
     ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((arrow) => [
       arrow,

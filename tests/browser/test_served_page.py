@@ -148,11 +148,16 @@ def test_whoever_comes_from_a_translation_looks_at_that_one(opened, folder, mode
         tab = opened(at(echoing, lang="en"))
         tab.fill("#text", SOURCE)
         until(tab, f"document.querySelector('#output').textContent === {json.dumps(SOURCE)}")
+        shown, found = tab.locator("[id^=outputs-]"), model.look(SOURCE, beam_size=4).outputs.texts
+        drawn(tab, lambda: tab.click("#screen-beam"))
+        assert shown.all_inner_texts() == found  # a tree is that of a search
+        assert tab.locator("svg [data-node]").count() > 0
         drawn(tab, lambda: tab.click("#screen-steps"))
-        shown = tab.locator("[id^=outputs-]")
         assert shown.all_inner_texts() == model.look(SOURCE, SOURCE).outputs.texts
+        drawn(tab, lambda: tab.click("#screen-beam"))
+        assert shown.all_inner_texts() == found
+        drawn(tab, lambda: tab.click("#screen-steps"))
         drawn(tab, lambda: tab.click("#free"))
-        found = model.look(SOURCE, beam_size=4).outputs.texts
         assert shown.all_inner_texts() == found
         drawn(tab, lambda: tab.click("#screen-map"))
         assert shown.all_inner_texts() == found  # as the reader chose
