@@ -57,9 +57,15 @@ class Public:
     def find(cls, name: str) -> Public:
         """Look a name up in the source of the module that defines it."""
         module = sys.modules[getattr(regard, name).__module__]
-        body = ast.parse(inspect.getsource(module)).body
-        found = (node for node in body if isinstance(node, Definition) and node.name == name)
-        return cls(name, module, list(found)[-1])  # behind its overloads
+        return cls(name, module, definition(module, name))
+
+    def inner_bases(self) -> Iterator[ast.ClassDef]:
+        """Classes that it is built on and that have no entry of their own: what they can do, it can."""
+        for base in getattr(regard, self.name).__mro__[1:]:
+            if base.__module__.startswith("regard.") and base.__name__ not in regard.__all__:
+                node = definition(sys.modules[base.__module__], base.__name__)
+                assert isinstance(node, ast.ClassDef)
+                yield node
 
     @property
     def chapter(self) -> str:
@@ -71,6 +77,13 @@ class Public:
     def path(self) -> str:
         """Its file, from the root of the project."""
         return Path(inspect.getsourcefile(self.module) or "").relative_to(ROOT).as_posix()
+
+
+def definition(module: ModuleType, name: str) -> Definition:
+    """What a module says that a name is."""
+    body = ast.parse(inspect.getsource(module)).body
+    found = (node for node in body if isinstance(node, Definition) and node.name == name)
+    return list(found)[-1]  # behind its overloads
 
 
 def page() -> str:
@@ -94,7 +107,8 @@ def entry(public: Public) -> str:
     if isinstance(public.node, ast.FunctionDef):
         parts += [signature(public.node, public.name), prose(public.node)]
     else:
-        parts += [*constructor(public.node), prose(public.node), *members(public.node)]
+        parts += [*constructor(public.node), prose(public.node), *members(public.node, public.name)]
+        parts += [part for base in public.inner_bases() for part in members(base, public.name)]
     return "\n".join(part for part in parts if part)
 
 
@@ -105,7 +119,7 @@ def constructor(node: ast.ClassDef) -> Iterator[str]:
             yield signature(method, node.name)
 
 
-def members(node: ast.ClassDef) -> Iterator[str]:
+def members(node: ast.ClassDef, name: str) -> Iterator[str]:
     """Fields that are described, then public methods and properties that are."""
     fields = [f"- `{name}`: {text}" for name, text in described_fields(node)]
     if fields:
@@ -115,7 +129,7 @@ def members(node: ast.ClassDef) -> Iterator[str]:
             continue
         if not (words := prose(method)):
             continue
-        called = f"{node.name}.{method.name}"
+        called = f"{name}.{method.name}"
         yield f"#### `{called}`\n"
         if not any(ast.unparse(one).endswith("property") for one in method.decorator_list):
             yield signature(method, called)

@@ -134,7 +134,7 @@ def _outcome(model: Transformer, pairs: Sequence[Pair]) -> tuple[float, ...]:
     company = (logits_TV - among_TV[: len(logits_TV)]).abs().max().item()
     some = pairs[:ALONE_PAIRS]
     right_alone = sum(exact(model, [pair]) for pair in some) / len(some)
-    return score(model, pairs).loss, exact(model, pairs), right_alone, company
+    return score(model, pairs).loss, exact(model, some), right_alone, company
 
 
 def _verdict(columns: dict[str, list[PerSeed]]) -> tuple[Judgement, ...]:

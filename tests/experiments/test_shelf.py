@@ -11,15 +11,11 @@ from regard.experiments.shelf import seen
 from tests.look.pictures import outside, overlapping
 
 FOLDER = files("regard.experiments").joinpath("seen")
-UNSEEN = {"attention-is-it-explanation"}
-"""It asks the bundled translator, and its document comes with that."""
 
 
 def test_every_experiment_was_seen_at_its_usual_size():
     documents = seen()
-    names = [document["name"] for document in documents]
-    assert names == [name for name in NAMES if name in names]
-    assert set(NAMES) - set(names) <= UNSEEN
+    assert [document["name"] for document in documents] == list(NAMES)
     for document in documents:
         assert document["size"] == "normal"
         assert len(document["seeds"]) >= 3

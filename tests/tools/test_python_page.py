@@ -57,10 +57,16 @@ def test_every_public_name_has_its_heading():
         assert name == "__version__" or f"\n### `{name}`\n" in page
 
 
+def test_what_a_class_has_from_those_below_it_is_told_as_its_own():
+    page = python_page.page()
+    assert "\n#### `LoadedModel.generate`\n" in page
+    assert "TaskModel" not in page
+
+
 def test_a_class_as_a_reader_sees_it():
     (node,) = ast.parse(SOURCE).body
     assert list(python_page.constructor(node)) == ["```text\nBox(width: int=3)\n```\n"]
-    fields, area, *rest = python_page.members(node)
+    fields, area, *rest = python_page.members(node, "Box")
     assert fields == "- `width`: How wide it is.\n"
     assert (area, rest[0]) == ("#### `Box.area`\n", "Its area.\n")
     assert rest[1] == "#### `Box.open`\n"
