@@ -53,16 +53,16 @@ class Decode:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """The log-probabilities of one given output."""
+class _Pair:
+    """What is done with both sides of a pair."""
 
     source: Sequence[int]
     target: Sequence[int]
 
     @property
     def key(self) -> Hashable:
-        """All scores are alike."""
-        return Score
+        """All of one kind are alike."""
+        return type(self)
 
     @property
     def search(self) -> Search:
@@ -73,6 +73,11 @@ class Score:
     def length(self) -> int:
         """The longer side, and the token that ends it."""
         return max(len(self.source), len(self.target)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Score(_Pair):
+    """The log-probabilities of one given output."""
 
     def run(self, engines: Engines, batch: Sequence[Score]) -> list[Any]:
         """The log-probability of each token."""
@@ -80,27 +85,10 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Align:
+class Align(_Pair):
     """The links between the words of one pair."""
 
     aligner: Aligner
-    source: Sequence[int]
-    target: Sequence[int]
-
-    @property
-    def key(self) -> Hashable:
-        """All pairs are alike."""
-        return Align
-
-    @property
-    def search(self) -> Search:
-        """Nothing is searched for: one row each."""
-        return Search(beam_size=1)
-
-    @property
-    def length(self) -> int:
-        """The longer side, and the token that ends it."""
-        return max(len(self.source), len(self.target)) + 1
 
     def run(self, _engines: Engines, batch: Sequence[Align]) -> list[Any]:
         """The links of each."""

@@ -100,5 +100,5 @@ class AlignsInTurn:
 
     def __call__(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[tuple[WordLink, ...]]:
         """The links of each pair."""
-        tasks = [Align(self._aligner, source, target) for source, target in pairs]
+        tasks = [Align(source, target, self._aligner) for source, target in pairs]
         return list(self._scheduler.submit(self._job, tasks).all.result())

@@ -3,34 +3,22 @@
 import json
 
 import pytest
-import torch
 
 import regard
-from regard.config import ModelConfig
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
-from regard.text.subwords import Subwords, learn_subwords
 from tests.browser.test_served_page import at
 from tests.browser.waiting import drawn, until
+from tests.serve.lone import save_lone_models
 from tests.serve.running import running
 
 pytestmark = pytest.mark.slow
-SHAPE = {"d_model": 24, "n_heads": 3, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 31}
 TEXT = "the cat sat"
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lone")
-    subwords = Subwords(learn_subwords(["the cat sat on the mat", "a dog sat"] * 20, 300))
-    torch.manual_seed(7)
-    writer = ModelConfig(architecture="decoder", vocab_size=subwords.vocab_size, **SHAPE)
-    labeller = ModelConfig(architecture="encoder", vocab_size=subwords.vocab_size, n_labels=2, **SHAPE)
-    regard.save_bundle(folder / "writer", regard.LanguageModel(writer), subwords=subwords.model)
-    regard.save_bundle(
-        folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=["1", "0"]
-    )
-    return folder
+    return save_lone_models(tmp_path_factory.mktemp("lone"), ["1", "0"])
 
 
 @pytest.fixture(scope="module")

@@ -3,31 +3,18 @@
 import json
 
 import pytest
-import torch
 
 import regard
-from regard.config import ModelConfig
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
-from regard.text.subwords import Subwords, learn_subwords
+from tests.serve.lone import save_lone_models
 from tests.serve.running import running
 from tests.serve.test_native import events
-
-SHAPE = {"d_model": 24, "n_heads": 3, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 31}
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lone")
-    subwords = Subwords(learn_subwords(["the cat sat on the mat", "a dog sat"] * 20, 300))
-    torch.manual_seed(7)
-    writer = ModelConfig(architecture="decoder", vocab_size=subwords.vocab_size, **SHAPE)
-    labeller = ModelConfig(architecture="encoder", vocab_size=subwords.vocab_size, n_labels=2, **SHAPE)
-    regard.save_bundle(folder / "writer", regard.LanguageModel(writer), subwords=subwords.model)
-    regard.save_bundle(
-        folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=["good", "bad"]
-    )
-    return folder
+    return save_lone_models(tmp_path_factory.mktemp("lone"), ["good", "bad"])
 
 
 @pytest.fixture(scope="module")
