@@ -43,7 +43,7 @@ class _Setup:
 
 SETUP: dict[Size, _Setup] = {
     "short": _Setup(steps=30, copied=(2, 5), recalled=(2, 3), timed=(4, 16), tested=20, step_tokens=64),
-    "normal": _Setup(steps=550),
+    "normal": _Setup(steps=700),
     "long": _Setup(steps=4000, tested=1000),
 }
 
