@@ -70,10 +70,13 @@ def translated(teacher: Path, store: Store, seconds: float, processes: int, scra
         worker.start()
     for worker in workers:
         worker.join()
+    if any(worker.exitcode for worker in workers):
+        raise SystemExit("a process that translates has failed, as told above; fewer take less memory")
     found: Texts = {}
     for share, file in zip(shares, files, strict=True):
-        part = np.load(file)
-        outputs = np.split(part["ids"], np.cumsum(part["lengths"])[:-1])
+        with np.load(file) as part:
+            outputs = np.split(part["ids"], np.cumsum(part["lengths"])[:-1])
+        file.unlink()
         found |= {ids.tobytes(): output for ids, output in zip(share, outputs, strict=False)}
     print(f"{len(found):,} of {len(inputs):,} inputs are translated")
     return {key: output for key, output in found.items() if len(output) >= 1}

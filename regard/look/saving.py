@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from regard.look.choice import Choice
 from regard.look.document import alignment
 from regard.look.html import html
 from regard.look.png import rasterised
+from regard.look.trace_file import write_file
 from regard.look.views import numbers, picture
 
 if TYPE_CHECKING:
@@ -32,14 +32,7 @@ def save_view(trace: Trace, path: Path, choice: Choice) -> None:
         RequestError: nobody knows such a file, what draws it is missing, or it cannot be written.
     """
     check_suffix(path)
-    data = _WRITERS[path.suffix.lower()](trace, choice)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise RequestError(f"{path} cannot be written: {os.strerror(error.errno or 0)}") from error
+    write_file(path, _WRITERS[path.suffix.lower()](trace, choice))
 
 
 def check_suffix(path: Path) -> None:

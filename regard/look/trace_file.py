@@ -50,14 +50,18 @@ def unpacked(block: bytes, name: str, what: What = "trace") -> Content:
 
 
 def write_file(path: Path, block: bytes) -> None:
-    """Write a block beside its place, and rename it into it."""
+    """Write a block beside its place, and rename it into it.
+
+    Raises:
+        RequestError: the system refuses.
+    """
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.write_bytes(block)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise RequestError(f"{path} cannot be written: {error}") from error
+        raise RequestError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def read_file(path: Path) -> bytes:

@@ -21,18 +21,7 @@ export class Labeller {
     this.body = h(
       "div",
       { class: "translate" },
-      h(
-        "div",
-        { class: "panes" },
-        this.paper.pane,
-        h(
-          "section",
-          { class: "pane said" },
-          h("div", { class: "pane-head" }, this.title),
-          this.output,
-          this.status,
-        ),
-      ),
+      this.paper.beside(this.title, this.output, this.status),
       h("div", { class: "under" }, this.inside),
       this.why,
     );

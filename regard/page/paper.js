@@ -36,6 +36,17 @@ export class Paper {
   }
 
   /**
+   * The pane, and beside it what is said of the text.
+   * @param {HTMLElement} title
+   * @param {HTMLElement} output
+   * @param {HTMLElement} status
+   */
+  beside(title, output, status) {
+    const said = h("section", { class: "pane said" }, h("div", { class: "pane-head" }, title), output, status);
+    return h("div", { class: "panes" }, this.pane, said);
+  }
+
+  /**
    * @param {Context} context
    * @param {string} title
    */

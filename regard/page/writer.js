@@ -25,18 +25,7 @@ export class Writer {
     this.body = h(
       "div",
       { class: "translate" },
-      h(
-        "div",
-        { class: "panes" },
-        this.paper.pane,
-        h(
-          "section",
-          { class: "pane said" },
-          h("div", { class: "pane-head" }, this.title),
-          this.output,
-          this.status,
-        ),
-      ),
+      this.paper.beside(this.title, this.output, this.status),
       h("div", { class: "under" }, this.go, this.keep, this.inside),
       this.coming,
     );

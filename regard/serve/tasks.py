@@ -62,7 +62,7 @@ class _Pair:
     @property
     def key(self) -> Hashable:
         """All of one kind are alike."""
-        return type(self)
+        return type(self).__name__
 
     @property
     def search(self) -> Search:

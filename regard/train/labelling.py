@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from regard.bundle.weights import Model
 
 
-class LabelObjective(nn.Module):
-    """A classifier and how wrong it is, summed over the texts of a batch."""
+class _OfLabels(nn.Module):
+    """A classifier, and how much each of its labels counts."""
 
     weights_C: Tensor
 
@@ -25,6 +25,10 @@ class LabelObjective(nn.Module):
         assert isinstance(model, Classifier), "labels are read off the encoder alone"
         self.model, self.smoothing = model, smoothing
         self.register_buffer("weights_C", weights_C, persistent=False)
+
+
+class LabelObjective(_OfLabels):
+    """How wrong a classifier is, summed over the texts of a batch."""
 
     def forward(self, batch: LabelledBatch) -> tuple[Tensor, Tensor]:
         """What is minimised; and, to be told, that, the likelihood and the hits, neither of them weighted."""
@@ -42,16 +46,8 @@ class LabelObjective(nn.Module):
         return smoothed, torch.stack([smoothed, nll, hits]).detach()
 
 
-class TagObjective(nn.Module):
-    """A classifier whose labels do not shut each other out, and how wrong it is, summed over decisions."""
-
-    weights_C: Tensor
-
-    def __init__(self, model: Model, smoothing: float, weights_C: Tensor) -> None:
-        super().__init__()
-        assert isinstance(model, Classifier), "labels are read off the encoder alone"
-        self.model, self.smoothing = model, smoothing
-        self.register_buffer("weights_C", weights_C, persistent=False)
+class TagObjective(_OfLabels):
+    """How wrong a classifier is whose labels do not shut each other out, summed over decisions."""
 
     def forward(self, batch: TaggedBatch) -> tuple[Tensor, Tensor]:
         """What is minimised; and, to be told, that, the likelihood and the hits, neither of them weighted."""
