@@ -47,10 +47,8 @@ class Scheduler:
         self._waiting = Waiting()
         self._busy, self._taken, self._closed = 0, 0.0, False
         self._change = threading.Condition()
-        self._n_lanes = engines.first.lanes
-        self._lanes = [
-            threading.Thread(target=self._run, daemon=True, name="lane") for _ in range(self._n_lanes)
-        ]
+        lanes = engines.first.lanes
+        self._lanes = [threading.Thread(target=self._run, daemon=True, name="lane") for _ in range(lanes)]
         for lane in self._lanes:
             lane.start()
 
@@ -113,7 +111,7 @@ class Scheduler:
                 if (moment := self._moment(first, room)) > 0:
                     self._change.wait(moment)
                     continue
-                if (free := self._n_lanes - self._busy) > 1:
+                if (free := len(self._lanes) - self._busy) > 1:
                     room = min(room, -(-self._waiting.tokens // free))
                 batch = self._waiting.take(first, room)
                 self._busy += 1
