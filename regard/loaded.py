@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundled import DEFAULT
+from regard.config.checking import did_you_mean
 from regard.engine.aligner import Aligner
 from regard.engine.engine import Request
 from regard.engine.engines import Engines
@@ -98,7 +99,8 @@ class LoadedModel(TaskModel):
         Args:
             source: what it reads, in one piece: a text, or token ids.
             target: what it is to have written, whole or in part: a text, or token ids, such as those of a
-                node of a beam tree. Without one, a translation is searched for.
+                node of a beam tree. Without one, a translation is searched for. Of a classifier, a label, by
+                its name or its number; without one, the likeliest.
             to: the language to translate into; where a model knows both directions, else the source tells.
             prefix: token ids that an output which is searched for must begin with, such as those of another
                 node of a beam tree.
@@ -112,7 +114,7 @@ class LoadedModel(TaskModel):
 
         bundle = self._watched
         ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
-        answer = None if target is None else self._fitting(self._encoded(target))
+        answer = None if target is None else self._fitting(self._wanted(target))
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
         if beam_size is not None and not searching:
             raise RequestError("beam_size is for a search, and here there is nothing to search for")
@@ -135,15 +137,19 @@ class LoadedModel(TaskModel):
             trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
         return replace(trace, engine=engine or trace.engine, weights_hash=self.description.weights_hash)
 
-    def head_effects(self, trace: Trace) -> dict[Kind, np.ndarray]:
+    def head_effects(self, trace: Trace, first: int = 0) -> dict[Kind, np.ndarray]:
         """For each kind (layers, heads): how much likelier what was written becomes without this head.
+
+        Args:
+            trace: what was written, or the label of a classifier.
+            first: the first token of what was written that counts, as where a continuation begins.
 
         Raises:
             RequestError: the trace cannot have come from this model.
         """
         from regard.look.head_effects import effect_of_each_head
 
-        return effect_of_each_head(self._watched.model, trace)
+        return effect_of_each_head(self._watched.model, trace, first)
 
     def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
         """How much each token that was read had to do with one that was written, by integrated gradients.
@@ -221,6 +227,15 @@ class LoadedModel(TaskModel):
 
     def _encoded(self, text: Text) -> Sequence[int]:
         return self.subwords.outputs.encode_one(text).tolist() if isinstance(text, str) else text
+
+    def _wanted(self, target: Text) -> Sequence[int]:
+        """The token ids of what is to have been written; of a classifier, the number of the label."""
+        if not self.labels or not isinstance(target, str):
+            return self._encoded(target)
+        if target not in self.labels:
+            known = did_you_mean(target, self.labels) or f"; there are {', '.join(self.labels)}"
+            raise RequestError(f"there is no label {target!r}{known}")
+        return [self.labels.index(target)]
 
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:

@@ -65,6 +65,14 @@ class Generator:
         options.room(len(ids), self.model.config.max_length)
         return self._pieces(ids, options, _Written(), Stopping(options.stop))
 
+    def ids(self, prompt: list[int], options: Generation) -> list[int]:
+        """The token ids that are added to those of a prompt.
+
+        Raises:
+            RequestError: see `generate`.
+        """
+        return list(self._tokens(prompt, options, _Written()))
+
     def _encoded(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
             raise RequestError(f"a prompt is a text, and this is {type(prompt).__name__}")

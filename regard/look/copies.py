@@ -48,11 +48,11 @@ def log_probs_of_copies(
     trace: Trace,
     copies: int,
     change: Replace,
+    rows: slice,
     *,
-    row: int | None = None,
     one_memory: bool = False,
 ) -> Tensor:
-    """Log-probability of all that was wanted, or of what was wanted in one row, in each copy, (copies,).
+    """Log-probability of what was wanted in some rows, in each copy, (copies,).
 
     `change` comes after the trace's own interventions. With `one_memory` it leaves the encoder alone, which
     then runs once for all copies.
@@ -70,7 +70,6 @@ def log_probs_of_copies(
             states_ND = model.decode(outputs, Memory(states_SD, boundaries))
         else:
             states_ND = predicting_states(model, inputs, outputs)
-    rows = slice(0, len(trace.wanted)) if row is None else slice(row, row + 1)
     wanted = trace.wanted[rows]
     rows_ND = states_ND.unflatten(0, (copies, -1))[:, rows].flatten(0, 1)
     return log_probs_of(model, rows_ND, wanted * copies).view(copies, len(wanted)).sum(-1)

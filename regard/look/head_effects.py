@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 
 
 @torch.inference_mode()
-def effect_of_each_head(model: Model, trace: Trace) -> dict[Kind, np.ndarray]:
+def effect_of_each_head(model: Model, trace: Trace, first: int = 0) -> dict[Kind, np.ndarray]:
     """For each kind (layers, heads): the change in log-probability of what was wanted, with this head off.
 
-    What the trace intervenes in stays as it is. Copies of the text run side by side, each without one head.
+    Of what was wanted, all counts from the `first` row on. What the trace intervenes in stays as it is.
+    Copies of the text run side by side, each without one head.
 
     Raises:
         RequestError: the trace cannot have come from this model.
     """
     model = model_of_trace(model, trace)
-    intact = float(trace.log_probs.sum())
+    rows = slice(first, len(trace.wanted))
+    intact = float(trace.log_probs[rows].sum())
     effects = {kind: np.zeros((layers_of(model.config, kind), model.config.n_heads)) for kind in trace.kinds}
     for batch in _batches(trace):
         one_memory = stack_of(batch[0].kind) == "decoder"
         change = _each_without_its_own(batch)
-        log_probs = log_probs_of_copies(model, trace, len(batch), change, one_memory=one_memory)
+        log_probs = log_probs_of_copies(model, trace, len(batch), change, rows, one_memory=one_memory)
         for off, log_prob in zip(batch, log_probs.tolist(), strict=True):
             effects[off.kind][off.layer, off.head] = log_prob - intact
     return effects

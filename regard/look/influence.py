@@ -59,7 +59,7 @@ def value_zeroing(model: Model, trace: Trace, row: int) -> np.ndarray:
             values[torch.arange(len(tokens)), tokens] = 0.0
             return values.flatten(0, 1)
 
-        found.append(log_probs_of_copies(model, trace, len(tokens), change, row=row))
+        found.append(log_probs_of_copies(model, trace, len(tokens), change, slice(row, row + 1)))
     lost: np.ndarray = trace.log_probs[row] - torch.cat(found).cpu().numpy()
     return lost
 
@@ -91,7 +91,7 @@ def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) 
                 return value
             return value.masked_fill(masked_BHLM, NEVER)
 
-        found.append(log_probs_of_copies(model, trace, len(counts), change, row=row))
+        found.append(log_probs_of_copies(model, trace, len(counts), change, slice(row, row + 1)))
     curve: np.ndarray = torch.cat(found).cpu().numpy()
     return curve
 
@@ -119,7 +119,7 @@ def _gradients(model: Model, trace: Trace, row: int, shares: Tensor) -> tuple[np
             def change(address: str, value: Tensor, x: Tensor = x) -> Tensor:
                 return x if address == f"{at}.with_positions" else value
 
-            log_probs = log_probs_of_copies(model, trace, len(part), change, row=row)
+            log_probs = log_probs_of_copies(model, trace, len(part), change, slice(row, row + 1))
             (gradient,) = torch.autograd.grad(log_probs.sum(), x)
             total_ND += gradient.unflatten(0, (len(part), -1)).sum(0)
     return embedded_ND.cpu().numpy(), (total_ND / len(shares)).cpu().numpy()

@@ -64,7 +64,8 @@ def look(
         subwords: its vocabulary.
         source: what it reads. The decoder alone reads this and then the target; the encoder alone, only this.
         target: what it is to have written, whole or in part, as a text or as token ids, such as those of a
-            node of a beam tree; if an encoder-decoder model is given none, it is searched for.
+            node of a beam tree; if an encoder-decoder model is given none, it is searched for. Of the encoder
+            alone, the number of a label; by default the likeliest.
         prefix: token ids that an output which is searched for must begin with.
         search: how; by default as `Search` has it.
         interventions: what to change inside of the model, in the search too.
@@ -83,7 +84,7 @@ def look(
         check(interventions, model.config, len(ids) + 1, None)
         request = Request(ids=ids, prefix=tuple(prefix))
         answer = _found(model, request, search or Search(), interventions, observer, bos, eos)
-    elif answer and answer[-1] == eos:  # a hypothesis that ended
+    elif answer and answer[-1] == eos and not isinstance(model, Classifier):  # a hypothesis that ended
         answer = answer[:-1]
     read = _read(model, subwords, ids, answer or (), bos, eos)
     check(interventions, model.config, len(read.inputs), len(read.outputs))
@@ -115,7 +116,12 @@ def _check_model(model: Model, subwords: Vocabulary, target: Text | None) -> Non
         sizes = f"{model.config.vocab_size} subwords in the model, {subwords.vocab_size} in the vocabulary"
         raise RequestError(f"{sizes}: they do not belong together")
     if isinstance(model, Classifier) and target is not None:
-        raise RequestError("the encoder alone writes nothing: leave the target out")
+        _check_label(model.config.n_labels, target)
+
+
+def _check_label(n_labels: int, target: Text) -> None:
+    if isinstance(target, str) or len(target) != 1 or not 0 <= target[0] < n_labels:
+        raise RequestError(f"the target of the encoder alone is one label, from 0 to {n_labels - 1}")
 
 
 def _ids(subwords: Vocabulary, text: Text) -> tuple[int, ...]:
@@ -154,7 +160,7 @@ def _read(
             read = (*begin, *ids, *answer)
             return Read(outputs=read, wanted=read[1:])
         case Classifier():
-            return Read(inputs=(subwords.cls_id, *ids, *subwords.closing))
+            return Read(inputs=(subwords.cls_id, *ids, *subwords.closing), wanted=answer)
         case other:
             assert_never(other)
 
@@ -173,14 +179,15 @@ def _traced(model: Model, subwords: Vocabulary, read: Read, interventions: tuple
     arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
     candidates = said(model, seen, states_ND, read.wanted)
     arrays |= {f"said.{name}": _array(value) for name, value in candidates.items()}
-    mentioned = np.unique(arrays["said.ids"]).tolist()
     is_label = isinstance(model, Classifier)
+    wanted = read.wanted or ((int(arrays["said.ids"][-1, 0, 0]),) if is_label else ())
+    mentioned = np.unique([*arrays["said.ids"].flat, *(wanted if is_label else ())]).tolist()
     names = [str(i) for i in mentioned] if is_label else subwords.pieces(mentioned)
     return Trace(
         config=config,
         inputs=read_tokens(subwords, read.inputs) if read.inputs else None,
         outputs=read_tokens(subwords, read.outputs) if read.outputs else None,
-        wanted=(int(arrays["said.ids"][-1, 0, 0]),) if is_label else read.wanted,
+        wanted=wanted,
         pieces=dict(zip(mentioned, names, strict=True)),
         interventions=interventions,
         arrays=arrays,

@@ -26,8 +26,8 @@ def said(
     """Candidates of every layer in every row, with their logits and what makes probabilities of them.
 
     A layer's stream goes through the last norm, a label head and the output layer, as if no layer came after
-    it; the last layer's is what the model says. A classifier, which wants nothing, is taken to want its best
-    label.
+    it; the last layer's is what the model says. A classifier of which nothing is wanted is taken to want its
+    best label.
     """
     states = torch.stack([*_streams(model, seen), states_ND])
     n_layers, n_rows, _ = states.shape
@@ -36,7 +36,7 @@ def said(
         torch.cat(each).unflatten(0, (n_layers, n_rows)) for each in zip(*found, strict=True)
     )
     if isinstance(model, Classifier):
-        wanted = [int(ids[-1, 0, 0])]
+        wanted = wanted or [int(ids[-1, 0, 0])]
     log_probs = _log_probs(model, states[:, : len(wanted)], wanted, normaliser[:, : len(wanted)])
     return {"ids": ids, "logits": logits, "normaliser": normaliser, "log_probs": log_probs}
 

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { fixed } from "./number.js";
 import { Paper } from "./paper.js";
 import { Question } from "./question.js";
-import { shares } from "./shares.js";
+import { ranked, shares } from "./shares.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 
@@ -82,12 +82,9 @@ export class Labeller {
   show() {
     const { t } = /** @type {Context} */ (this.context);
     const { answer } = this;
-    // Sorted here: labels that are numbers would come in their own order out of an object.
-    const all = Object.entries(answer?.probabilities ?? {}).map(([name, share]) => ({ name, share: Number(share) }));
-    all.sort((one, other) => other.share - one.share);
     this.output.replaceChildren(
       answer
-        ? shares(all, t("classify.labels"))
+        ? shares(ranked(answer.probabilities), t("classify.labels"))
         : h("span", { class: "soft" }, t("classify.here")),
     );
     this.inside.toggleAttribute("disabled", !answer);

@@ -14,8 +14,14 @@ import { at } from "./tensor.js";
 /** @typedef {import("./frame.js").Context} Context */
 /** @typedef {import("./live.js").Opened} Opened */
 
-/** The ids of what was written. @param {import("./source.js").About} about */
-const written = (about) => about.wanted.slice(0, -1).map((each) => each.id);
+/**
+ * What the model is to say again, in ids: the translation without its end, or the label. A generator reads the text.
+ * @param {import("./source.js").About} about
+ */
+function again({ architecture, wanted }) {
+  const ids = wanted.map((each) => each.id);
+  return { "encoder-decoder": { target: ids.slice(0, -1) }, encoder: { target: ids } }[architecture] ?? {};
+}
 
 /** @param {import("./source.js").About} about */
 const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob, 0);
@@ -30,7 +36,7 @@ async function beside({ about, live, state }) {
     return live.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
   const interventions = headsOff(state.off);
   if (!interventions.length) return null;
-  return live.trace({ ...state, prefix: "", target: "" }, { target: written(about), interventions });
+  return live.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
 /**
@@ -140,11 +146,11 @@ function choices({ state, store, t }) {
  * @param {string} [before]
  */
 function heading({ t }, title, { about }, before) {
-  const { text } = about.outputs;
+  const text = about.outputs?.text ?? about.wanted[0].text;
   const marks = { same: "span", gone: "del", new: "ins" };
   return [
     h("h2", {}, title),
-    h("p", { class: "soft", dir: "auto" }, about.inputs.text),
+    about.inputs && h("p", { class: "soft", dir: "auto" }, about.inputs.text),
     h(
       "p",
       { class: "rewritten", dir: "auto" },
@@ -160,7 +166,6 @@ function heading({ t }, title, { about }, before) {
 export const compare = {
   id: "compare",
   sign: "◧",
-  task: "translate",
   render: async (context) => {
     const { about, source, state, t } = context;
     const one = { source, about };
@@ -190,7 +195,7 @@ export const compare = {
               context,
               same ? t("off.without", { count: headsOff(state.off).length }) : t("compare.other"),
               other,
-              same ? undefined : about.outputs.text,
+              same ? undefined : about.outputs?.text,
             ),
             h("div", { class: "scroll" }, right),
           ),

@@ -1,4 +1,4 @@
-// Heads switched off, one or many: what becomes of the translation, and what each head is worth for it.
+// Heads switched off, one or many: what becomes of what the model says, and what each head is worth for it.
 
 import { css, on, shade } from "./colour.js";
 import { difference } from "./difference.js";
@@ -6,6 +6,7 @@ import { h, s } from "./dom.js";
 import { figure, label } from "./figure.js";
 import { headsOff as off } from "./live.js";
 import { fixed } from "./number.js";
+import { ranked, shares } from "./shares.js";
 import { furthest } from "./tensor.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -135,16 +136,19 @@ function grid(context, effects) {
   return figure(width, y, t("off"), blocks.flat());
 }
 
-/** @param {Context} context @param {string} before @param {string} after */
-function changed({ t }, before, after) {
-  if (before === after)
-    return h("p", { class: "rewritten" }, after, " ", h("span", { class: "tag" }, t("off.same")));
+/**
+ * What a model said: a text, behind the beginning that a generator goes on from, or how likely each label is.
+ * @param {Context} context
+ * @param {any} outcome
+ * @param {any} [before] What the intact model said.
+ */
+function said({ about, t }, { text, labels }, before = { text }) {
+  if (labels) return shares(ranked(labels), t("classify.labels"));
+  const prompt = about.architecture === "decoder" && h("span", { class: "soft" }, about.outputs?.text);
+  const same = before.text === text;
   const marks = { same: "span", gone: "del", new: "ins" };
-  return h(
-    "p",
-    { class: "rewritten", dir: "auto" },
-    difference(before, after).map(({ text, change }) => h(marks[change], {}, text)),
-  );
+  const parts = same ? text : difference(before.text, text).map((part) => h(marks[part.change], {}, part.text));
+  return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);
 }
 
 /** @param {Context} context @param {any} answer */
@@ -153,14 +157,15 @@ function results(context, answer) {
   const item = answer.items[0];
   const likely = (/** @type {number} */ value) =>
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(value, 3) }));
+  const same = item?.text === answer.intact.text && h("span", { class: "tag" }, t("off.same"));
   return h(
     "aside",
     { class: "aside" },
     h("h2", {}, t("off.intact")),
-    h("p", { dir: "auto" }, answer.intact.text),
+    said(context, answer.intact),
     likely(answer.intact.log_prob),
-    h("h2", {}, item ? t("off.without", { count: off(state.off).length }) : t("off.none")),
-    item ? changed(context, answer.intact.text, item.text) : h("p", { class: "soft" }, t("off.hint")),
+    h("h2", {}, item ? [t("off.without", { count: off(state.off).length }), " ", same] : t("off.none")),
+    item ? said(context, item, answer.intact) : h("p", { class: "soft" }, t("off.hint")),
     item && likely(item.log_prob),
     item &&
       h(
@@ -181,7 +186,6 @@ function results(context, answer) {
 export const headsOff = {
   id: "off",
   sign: "⊘",
-  task: "translate",
   render: async (context) => {
     const { about, live, state, store, t } = context;
     const lists = off(state.off).filter(({ kind, layer, head }) =>

@@ -11,6 +11,16 @@ import { percent } from "./number.js";
  */
 
 /**
+ * Labels with the likeliest first: those that are numbers come out of an object in their own order.
+ * @param {Record<string, number>} labels
+ * @returns {Share[]}
+ */
+export function ranked(labels) {
+  const all = Object.entries(labels).map(([name, share]) => ({ name, share }));
+  return all.sort((one, other) => other.share - one.share);
+}
+
+/**
  * @param {Share[]} all
  * @param {string} told For those who hear it.
  */

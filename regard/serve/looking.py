@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from regard.look.interventions import Intervention
 from regard.look.trace import Trace
@@ -20,7 +19,7 @@ class Looked:
 
     source: str
     target: str | list[int] | None = None
-    """What it is to have written, as a text or as token ids; None for what it would write."""
+    """What it is to have written, as a text or as token ids, or its label; None for what it would say."""
     to: str | None = None
     """The language to translate into."""
     beam: int | None = None
@@ -41,36 +40,6 @@ def traced(
     searches = served.description.config.architecture == "encoder-decoder"
     beam = looked.beam or (served.model.decoding.beam_size if searches else None)
     return service.inspector.look(served, job, lambda: _trace(served, looked, changes, beam))
-
-
-def ablated(
-    service: Service,
-    served: Served,
-    job: Job,
-    looked: Looked,
-    lists: Sequence[Sequence[Intervention]],
-    *,
-    effects: bool,
-) -> dict[str, Any]:
-    """The intact model's output, and for each list of interventions what becomes of it.
-
-    Each is told by the output of the changed model (where no target was given), and by how likely that model
-    finds the intact one's. Between two of them others have their turn.
-    """
-    intact = traced(service, served, job, looked)
-    answer: dict[str, Any] = {"model": served.id, "intact": _told(served, intact), "items": []}
-    for changes in lists:
-        forced = traced(
-            service, served, job, Looked(looked.source, list(_output(served, intact)), looked.to), changes
-        )
-        told = {"log_prob_of_intact": float(forced.log_probs.sum())}
-        if looked.target is None:
-            told |= _told(served, traced(service, served, job, looked, changes))
-        answer["items"].append(told)
-    if effects:
-        found = service.inspector.look(served, job, lambda: served.model.head_effects(intact))
-        answer["effects"] = {kind: each.tolist() for kind, each in found.items()}
-    return answer
 
 
 def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int | None) -> Trace:
@@ -97,14 +66,3 @@ def _check(service: Service, served: Served, looked: Looked) -> None:
         if n > limits.trace_tokens:
             most = f"A text to look at may have {limits.trace_tokens:,} tokens"
             raise too_large(f"{most}, and this one has {n:,}.", param)
-
-
-def _told(served: Served, trace: Trace) -> dict[str, Any]:
-    output = _output(served, trace)
-    return {"text": served.model.subwords.decode(output), "log_prob": float(trace.log_probs.sum())}
-
-
-def _output(served: Served, trace: Trace) -> tuple[int, ...]:
-    """What was written, without the token that ends it."""
-    eos = served.model.subwords.eos_id
-    return trace.wanted[:-1] if trace.wanted and trace.wanted[-1] == eos else trace.wanted

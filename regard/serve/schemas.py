@@ -209,7 +209,9 @@ class LookAsked(Asked):
 
     source: Text
     target: Text | list[Id] | None = Field(
-        None, description="What it is to have written, or its token ids; by default what it would write."
+        None,
+        description="What it is to have written, or its token ids; by default what it would write. "
+        "Of a classifier, a label.",
     )
     prefix: list[Id] | None = Field(
         None,

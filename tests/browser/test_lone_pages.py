@@ -5,6 +5,7 @@ import json
 import pytest
 
 import regard
+from regard.look.interventions import HeadOff
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.browser.test_served_page import at
@@ -100,13 +101,15 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     tab = opened(at(server, model=model, lang=language, text=TEXT))
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
-    assert ids == [first, "map", "head", "walk", "steps", "positions", "training", "experiments", "api"]
+    looking = ["map", "head", "walk", "steps", "off", "compare", "positions"]
+    assert ids == [first, *looking, "training", "experiments", "api"]
     for screen in ids:
         drawn(
             tab,
             lambda screen=screen: tab.click(f"#screen-{screen}") if screen != first else tab.click("#theme"),
         )
-        assert tab.locator("main .empty").count() == (screen == "training")  # there was no run
+        # There was no run, and no head is off.
+        assert tab.locator("main .empty").count() == (screen in ("training", "compare"))
     tab.set_viewport_size({"width": 390, "height": 800})
     drawn(tab, lambda: tab.click(f"#screen-{first}"))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
@@ -118,3 +121,29 @@ def test_another_model_can_be_chosen(opened, server):
     until(tab, "document.querySelector('#screen-classify').ariaCurrent === 'page'")
     until(tab, "document.querySelector('#output .shares')")
     assert tab.input_value("#text") == TEXT
+
+
+def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folders):
+    model, off = regard.load(folders / "labeller"), HeadOff(kind="encoder", layer=0, head=1)
+    tab = opened(at(server, model="labeller", lang="en", text=TEXT, screen="off"))
+    found = model.classify(TEXT)
+    assert [name for name, _ in shares(tab, ".aside")] == list(found.probabilities)
+    drawn(tab, lambda: tab.click("#off-encoder\\.0\\.1"))
+    without = model.look(TEXT, found.label, interventions=[off])
+    change = float(without.log_probs[0] - model.look(TEXT).log_probs[0])
+    assert f"{change:.3f}".replace("-", "−") in tab.locator(".aside").inner_text()
+    drawn(tab, lambda: tab.click("#effects"))
+    assert tab.locator(".switch text").count() == 2  # of three heads, one is off
+    drawn(tab, lambda: tab.click("#beside"))
+    assert found.label in tab.locator(".compare").inner_text()
+    assert tab.locator(".apart").count() == 3
+
+
+def test_how_a_text_goes_on_without_some_heads(opened, server, folders):
+    tab = opened(at(server, model="writer", lang="en", text=TEXT, screen="off", off="decoder.0.0"))
+    intact = regard.load(folders / "writer").generate(TEXT, max_tokens=24, temperature=0).text
+    first = tab.locator(".aside .rewritten").first
+    assert first.evaluate("each => each.textContent") == TEXT + intact
+    assert tab.locator(".aside .rewritten").count() == 2
+    drawn(tab, lambda: tab.click("#beside"))
+    assert tab.locator(".compare svg").count() == 2

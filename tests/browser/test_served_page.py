@@ -238,7 +238,7 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
         drawn(tab, lambda head=head: tab.click(f"[id='off-cross.0.{head}']"))
     off = [HeadOff(kind="cross", layer=0, head=head) for head in range(3)]
     changed = model.look(SOURCE, interventions=off, beam_size=4).outputs.text
-    shown = tab.locator("aside .rewritten")
+    shown = tab.locator("aside .rewritten").last
     assert (
         shown.evaluate(
             "p => [...p.childNodes].filter(n => n.tagName !== 'DEL').map(n => n.textContent).join('')"

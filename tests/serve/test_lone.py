@@ -1,10 +1,12 @@
 """Models of one stack, served: they do what they do without a server."""
 
 import json
+import math
 
 import pytest
 
 import regard
+from regard.look.interventions import HeadOff, to_json
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.serve.lone import save_lone_models
@@ -113,3 +115,46 @@ def test_the_influence_of_each_token_on_the_label(server, folders):
     assert told["values"] == pytest.approx(expected, abs=1e-5)
     assert len(expected) == len(made["inputs"]["tokens"])
     assert server.get(f"/api/v1/traces/{made['trace_id']}/influence", row=9).status_code == 422
+
+
+def test_the_label_to_look_at_can_be_named(server, folders):
+    model = regard.load(folders / "labeller")
+    intact = model.look("the cat sat")
+    other = next(label for label in model.labels if label != model.classify("the cat sat").label)
+    named = model.look("the cat sat", other)
+    assert named.wanted == (1 - intact.wanted[0],)
+    assert math.exp(intact.log_probs[0]) + math.exp(named.log_probs[0]) == pytest.approx(1, abs=1e-5)
+    made = server.post("/api/v1/traces", source="the cat sat", target=other, model="labeller").json()
+    assert [each["text"] for each in made["wanted"]] == [other]
+    answer = server.post("/api/v1/traces", source="the cat sat", target="goof", model="labeller")
+    assert "did you mean good?" in answer.json()["error"]["message"]
+
+
+def test_a_label_without_some_heads(server, folders):
+    model, off = regard.load(folders / "labeller"), [HeadOff(kind="encoder", layer=0, head=1)]
+    asked = {"source": "the cat sat", "model": "labeller", "interventions": [to_json(off)], "effects": True}
+    answer = server.post("/api/v1/ablate", **asked).json()
+    found = model.classify("the cat sat")
+    assert answer["intact"]["text"] == found.label
+    assert answer["intact"]["labels"] == pytest.approx(found.probabilities, abs=1e-5)
+    forced = model.look("the cat sat", found.label, interventions=off)
+    (item,) = answer["items"]
+    assert item["log_prob_of_intact"] == pytest.approx(forced.log_probs[0], abs=1e-5)
+    change = item["log_prob_of_intact"] - answer["intact"]["log_prob"]
+    assert answer["effects"]["encoder"][0][1] == pytest.approx(change, abs=1e-4)
+
+
+def test_a_continuation_without_some_heads(server, writer):
+    off = [HeadOff(kind="decoder", layer=0, head=head) for head in range(3)]
+    asked = {"source": "the cat", "model": "writer", "interventions": [to_json(off)], "effects": True}
+    answer = server.post("/api/v1/ablate", **asked).json()
+    whole = writer.generate("the cat", max_tokens=24, temperature=0)
+    assert answer["intact"]["text"] == whole.text
+    assert answer["intact"]["log_prob"] == pytest.approx(sum(whole.token_scores), abs=1e-3)
+    (item,) = answer["items"]
+    assert item["log_prob_of_intact"] != pytest.approx(answer["intact"]["log_prob"], abs=1e-3)
+    one = server.post("/api/v1/ablate", **asked | {"interventions": [to_json(off[:1])]}).json()
+    change = one["items"][0]["log_prob_of_intact"] - one["intact"]["log_prob"]
+    assert answer["effects"]["decoder"][0][0] == pytest.approx(change, abs=1e-3)
+    full = server.post("/api/v1/ablate", source="the cat sat on the mat " * 9, model="writer")
+    assert full.status_code in (413, 422)

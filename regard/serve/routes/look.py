@@ -13,9 +13,10 @@ from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
 from regard.look.trace import Trace
+from regard.serve.ablating import ablated
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
-from regard.serve.looking import Looked, ablated, traced
+from regard.serve.looking import Looked, traced
 from regard.serve.refusals import bad_value, not_found
 from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.served import Served
