@@ -46,6 +46,7 @@ def classify(
 
     Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
     loaded, spoilt = load(model, device=device), 0
+    _ = loaded.classifier  # which refuses a model for another task, before any line does
     between = loaded.task.label_separator or ""
     blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
     for block in blocks:

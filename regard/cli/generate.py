@@ -12,6 +12,7 @@ import typer
 
 from regard.cli.options import DeviceOption, JsonOption
 from regard.cli.telling import SPOILT
+from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.loaded import LoadedModel
@@ -54,9 +55,10 @@ def generate(
 ) -> None:
     """Continue texts, and print each with its prompt as it is written.
 
-    A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
+    A line that cannot be continued becomes an empty one, is told on stderr, and makes the exit status 2.
     """
     from regard.cli.arriving import Line, arriving
+    from regard.engine.generation import Generation
     from regard.loaded import load
 
     options: dict[str, Any] = {
@@ -69,26 +71,37 @@ def generate(
         "stop": [each.replace("\\n", "\n") for each in stop or ()],
         "past_length": past_length,
     }
+    Generation(**options)
     loaded, spoilt = load(model, device=device), False
+    _ = loaded.generator  # which refuses a model for another task, before any line does
     blocks = arriving(sys.stdin.buffer) if prompts is None else iter([[Line(0, text) for text in prompts]])
     for line in (line for block in blocks for line in block):
-        if line.problem is not None:
+        problem = line.problem
+        if problem is None:
+            try:
+                _write(loaded, line.text, options, as_json=as_json)
+            except RequestError as error:
+                problem = f"standard input:{line.number}: {error}" if line.number else str(error)
+        if problem is not None:
             spoilt = True
-            print(f"regard: {line.problem}", file=sys.stderr)
-            print(json.dumps({"text": "", "error": line.problem}) if as_json else "")
-        elif as_json:
-            print(json.dumps(asdict(loaded.generate(line.text, **options)), ensure_ascii=False))
-        else:
-            _write(loaded, line.text, options)
+            print(f"regard: {problem}", file=sys.stderr)
+            print(json.dumps({"text": "", "error": problem}) if as_json else "")
         sys.stdout.flush()
     if spoilt:
         raise typer.Exit(SPOILT)
 
 
-def _write(loaded: LoadedModel, prompt: str, options: dict[str, Any]) -> None:
-    """A text with its prompt, as it is found."""
+def _write(loaded: LoadedModel, prompt: str, options: dict[str, Any], *, as_json: bool) -> None:
+    """A text with its prompt, as it is found; or all that is known of it.
+
+    Raises:
+        RequestError: before anything is written, that it cannot be.
+    """
     from regard.engine.generation import unseen_characters
 
+    if as_json:
+        print(json.dumps(asdict(loaded.generate(prompt, **options)), ensure_ascii=False))
+        return
     if unseen := unseen_characters(loaded.subwords, prompt):
         told = f"{len(unseen):,} characters of the prompt are in no subword, and were read as bytes"
         print(f"regard: {told}: {' '.join(unseen[:20])}", file=sys.stderr, flush=True)

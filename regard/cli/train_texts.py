@@ -50,5 +50,5 @@ def _conclude(run: Path, task: GeneratorRun) -> None:
     prompt, text = task.example()
     typer.echo(f"for example:\n  {prompt!r}  →  {text!r}")
     typer.echo(f"the model is in {run / 'best'}. Next:")
-    example = shlex.quote(prompt.split("\n")[0] or prompt)
+    example = shlex.quote(next((line for line in prompt.split("\n") if line.strip()), ""))
     typer.echo(f"  regard generate --model {shlex.quote(str(run))} {example}")

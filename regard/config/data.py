@@ -29,10 +29,12 @@ class DataConfig:
     """Share of the text whose characters get a subword of their own; the rarest are spelt in bytes."""
 
     valid_lines: int | None = None
-    """Lines split off to validate with, unless --valid is given; none takes one in 50, at most 2,000."""
+    """Lines split off to validate with, unless --valid is given; none takes one in 50, of labelled texts one
+    in 10, at most 2,000."""
 
     test_lines: int | None = None
-    """Lines split off to score with, unless --test is given; none takes one in 50, at most 2,000."""
+    """Lines split off to score with, unless --test is given; none takes one in 50, of labelled texts one
+    in 10, at most 2,000."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)

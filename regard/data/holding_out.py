@@ -28,15 +28,16 @@ Known = list[np.ndarray]
 IN_TEST = "in the test set"
 """Why a row leaves a validation set: both sets were given, and share a text."""
 
-_SHARE, _MOST = 50, 2000
+_MOST = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Split:
-    """How many rows are held out; None takes one row in 50, at most 2,000; 0 takes none."""
+    """How many rows are held out; None takes one row in `one_in`, at most 2,000; 0 takes none."""
 
     validation: int | None = None
     test: int | None = None
+    one_in: int = 50
 
     def sizes(self, n_rows: int) -> tuple[int, int]:
         """Rows for validation and for the test, of so many that are fit for it.
@@ -44,7 +45,7 @@ class Split:
         Raises:
             CorpusError: nothing would be left to train on.
         """
-        usual = min(_MOST, max(1, n_rows // _SHARE))
+        usual = min(_MOST, max(1, n_rows // self.one_in))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
             told = f"{n_rows:,} rows are left after cleaning"

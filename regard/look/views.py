@@ -92,6 +92,8 @@ def tree_of(trace: Trace) -> dict[str, Any]:
         RequestError: the outputs were given, or the search was not observed.
     """
     if trace.beam is None:
+        if trace.config.architecture != "encoder-decoder":
+            raise RequestError("only an encoder-decoder model searches for what it writes")
         raise RequestError(
             "this trace has no beam search: look without a target, and with a beam size (--beam 4)"
         )

@@ -17,6 +17,7 @@ from regard.bundle import load_bundle
 from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_whole
+from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
 from regard.evaluate.tagging import TagScore, rows_of, score_tags
@@ -54,7 +55,7 @@ class ClassifierRun(TaskRun):
         tell: Tell = lambda _: None,
     ) -> None:
         super().__init__(folder, config, world)
-        self.start, self.sharded = start, sharded
+        self.start, self.sharded, self.tell = start, sharded, tell if world.is_main else lambda _: None
         self.prepared = self._prepare(
             source, lambda data, found: prepare_tables(data, found, tell), prepared_tables
         )
@@ -62,9 +63,11 @@ class ClassifierRun(TaskRun):
     def train(self, watch: Watch) -> str:
         """Guess tokens where there are texts for it, then learn labels; says why it ended."""
         if self.prepared.plain is not None and not has_begun(self.folder):
+            self.tell(f"first, hidden tokens are guessed, in {self.folder / PRETRAINING}")
             self.run = self._pretraining()
             if (reason := super().train(watch)) == ASKED_TO_STOP:
                 return reason
+            self.tell("now labels are learned")
         if self.prepared.plain is not None:
             self.start = Start.of(self.folder / PRETRAINING)
         lesson = self.prepared.lesson
@@ -146,10 +149,9 @@ class LabelledTrial:
         probs_BC = self._probabilities(model)
         model.train(was_training)
         score = self._scored(probs_BC)
-        likeliest = int(probs_BC[self.shown].argmax())
         sample = {
             "source": self.text,
-            "output": f"{self.labels[likeliest]} ({probs_BC[self.shown, likeliest]:.0%})",
+            "output": ", ".join(self._given(probs_BC[self.shown])),
             "reference": ", ".join(self.labels[i] for i in self.right[self.shown]),
         }
         return {
@@ -157,6 +159,12 @@ class LabelledTrial:
             "valid_calibration_error": score.calibration_error,
             "sample": sample,
         }
+
+    def _given(self, probs_C: np.ndarray) -> list[str]:
+        """The label that is given, or every one that is; with how probable it is."""
+        best = [int(probs_C.argmax())]
+        given = [i for i, probable in enumerate(probs_C >= Labelling().threshold) if probable] or best
+        return [f"{self.labels[i]} ({probs_C[i]:.0%})" for i in (given if self.several else best)]
 
     def _scored(self, probs_BC: np.ndarray) -> ClassificationScore | TagScore:
         if not self.several:

@@ -66,6 +66,10 @@ class Lesson(ABC):
     def n_targets(self, store: Store, indices: np.ndarray) -> int:
         """What the loss of these examples is a mean over."""
 
+    def n_tokens(self, store: Store, indices: np.ndarray) -> int:
+        """Tokens of these examples, by which speed is told; of pairs, those that are written."""
+        return self.n_targets(store, indices)
+
     @abstractmethod
     def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
         """What is minimised for a batch, and what is told of it, as `Objective` gives them."""
@@ -157,6 +161,10 @@ class LabelledData(Lesson):
         """One for each text."""
         return len(indices)
 
+    def n_tokens(self, store: Store, indices: np.ndarray) -> int:
+        """Tokens that are read, with a [CLS] each."""
+        return int(store.lengths(0, indices).sum()) + len(indices)
+
     def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
         """The label."""
         assert not compiled, "how many texts a batch has is not fixed"
@@ -205,6 +213,10 @@ class PlainData(Lesson):
     def n_targets(self, store: Store, indices: np.ndarray) -> int:
         """Tokens that are hidden; of a step that is shared out, to rounding."""
         return max(1, round(HIDDEN * int(store.lengths(0, indices).sum())))
+
+    def n_tokens(self, store: Store, indices: np.ndarray) -> int:
+        """Tokens that are read, with a [CLS] each."""
+        return int(store.lengths(0, indices).sum()) + len(indices)
 
     def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:  # noqa: ARG002
         """The hidden tokens."""

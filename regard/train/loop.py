@@ -62,6 +62,7 @@ class Issued:
 
     step: int
     rate: float
+    n_tokens: int
     outcome: Outcome
 
 
@@ -195,7 +196,7 @@ class Run:
             if outcome is None:  # by now nothing holds on to what the step had computed
                 self._cut_up(turn, step)
         self.progress.step = step
-        self._issued.append(Issued(step, rate, outcome))
+        self._issued.append(Issued(step, rate, self.data.n_tokens(turn.store, turn.indices), outcome))
 
     def _cut_up(self, turn: Turn, step: int) -> None:
         """Take steps in twice as many parts from here on; where no part can be cut, say what would help."""
@@ -222,7 +223,7 @@ class Run:
                     "step": issued.step,
                     "loss": score.loss,
                     "accuracy": score.accuracy,
-                    "tokens": score.n_targets,
+                    "tokens": issued.n_tokens,
                     "learning_rate": issued.rate,
                     "seconds": round(seconds, 3),
                 }

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 
 from regard.config import DataConfig
@@ -28,6 +29,7 @@ from regard.data.report import report
 from regard.data.store import Example, Store, find_store
 from regard.data.store_writing import write_store
 from regard.durable import write_whole
+from regard.engine.generation import unseen_characters
 from regard.errors import CorpusError
 from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
@@ -37,6 +39,8 @@ from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")
 SUBWORDS, TEST = "subwords.model", "test.jsonl"
+SAMPLED = 10_000
+"""Texts whose characters are looked up in subwords that were not learned from them."""
 Tell = Callable[[str], None]
 Follow = Callable[[Iterator[Row], int], Iterator[Row]]
 """Lets so many rows pass, one after another, and shows how far they have come."""
@@ -119,6 +123,16 @@ def prepared_pairs(folder: Path) -> Prepared:
     return Prepared(PairsData(train, valid, bos=bos, eos=eos, subwords=subwords.model), subwords, test)
 
 
+def tell_unseen(subwords: Vocabulary, texts: Iterable[str], tell: Tell) -> None:
+    """Say which characters of texts the subwords of a model that was there before have only as bytes."""
+    characters = set(chain.from_iterable(islice(texts, SAMPLED)))
+    if unseen := unseen_characters(subwords, "".join(sorted(characters))):
+        told = (
+            f"{len(unseen):,} of {len(characters):,} characters are in no subword of the model to start from"
+        )
+        tell(f"{told}, and are read as bytes: {' '.join(unseen[:20])}")
+
+
 def key_of(folder: Path) -> str | None:
     """The key of what was prepared in a folder; None where nothing is finished."""
     file = folder / "key"
@@ -151,6 +165,8 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
             seed=source.seed,
         )
     subwords = read_vocabulary(model)
+    if source.subwords is not None:
+        tell_unseen(subwords, cleaned.texts(), tell)
     (folder / SUBWORDS).write_bytes(model)
     # One is for the token that ends a sequence, or starts it; one for a tag.
     room = source.max_tokens - (2 if tags else 1)

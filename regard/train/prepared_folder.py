@@ -19,7 +19,7 @@ from regard.errors import CorpusError
 from regard.text.subwords import learn_subwords
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
-from regard.train.preparation import SUBWORDS, Tell, key_of
+from regard.train.preparation import SUBWORDS, Tell, key_of, tell_unseen
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +65,12 @@ class PreparedFolder:
             tell("learning subwords")
             coverage = wanted.data.character_coverage
             model = learn_subwords(texts, wanted.vocab_size, coverage=coverage, seed=wanted.seed)
+        subwords = read_vocabulary(model)
+        if wanted.subwords is not None:
+            tell_unseen(subwords, texts, tell)
         (self.path / SUBWORDS).write_bytes(model)
         tell("encoding")
-        return read_vocabulary(model)
+        return subwords
 
     def write(
         self, name: str, examples: Iterable[Example], sides: Sequence[str], key: str, subwords: Vocabulary

@@ -32,6 +32,8 @@ FACTS = "labels.json"
 SETS = ("train", "valid", "test")
 LEAST_WEIGHT = 1e-3
 """What a text counts at least whose label all others have, too."""
+ONE_IN = 10
+"""One text in so many is held out for each set: a text is scored by one label, and not by every word."""
 EMPTY, NO_LABEL, LONG = "empty text", "no label", "longer than the model reads, and cut"
 
 
@@ -134,15 +136,35 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
     train = _without(list(_usable(source.train, source, dropped)), sets, tell)
     asked = {"valid": source.data.valid_lines, "test": source.data.test_lines}
     wanted = [0 if name in sets else asked[name] for name in ("valid", "test")]
-    sizes = Split(validation=wanted[0], test=wanted[1]).sizes(len(train))
-    order = np.random.default_rng(source.seed).permutation(len(train))
-    for name, rows in zip(("valid", "test"), np.split(order, np.cumsum(sizes))[:2], strict=True):
+    sizes = Split(validation=wanted[0], test=wanted[1], one_in=ONE_IN).sizes(len(train))
+    drawn = _drawn(train, sum(sizes), source)
+    for name, rows in zip(("valid", "test"), np.split(drawn, sizes[:1]), strict=True):
         if name not in sets:
             sets[name] = [train[i] for i in rows]
-    sets["train"] = [train[i] for i in np.sort(order[sum(sizes) :])]
+    sets["train"] = [train[i] for i in np.setdiff1d(np.arange(len(train)), drawn)]
+    tell(", ".join(f"{name}: {len(sets[name]):,} texts" for name in SETS))
     for what, count in dropped.counts.items():
         tell(f"{count:,} rows have {_article(what)} and are left out, such as {dropped.examples[what][0]}")
     return sets, _labels(sets, source, tell)
+
+
+def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
+    """Rows to hold out, by seed; the last text of a label stays, or nothing could be learned of it.
+
+    Raises:
+        CorpusError: too many labels have one text only.
+    """
+    left = Counter(label for cell, _ in rows for label in source.labels_in(cell))
+    drawn: list[int] = []
+    for i in np.random.default_rng(source.seed).permutation(len(rows)).tolist():
+        labels = source.labels_in(rows[i][0])
+        if len(drawn) < size and all(left[label] > 1 for label in labels):
+            left.subtract(labels)
+            drawn.append(i)
+    if len(drawn) < size:
+        told = f"{size:,} texts are to be held out, and {len(drawn):,} have labels that others have, too"
+        raise CorpusError(f"{told}; give --valid and --test")
+    return np.array(drawn, dtype=np.int64)
 
 
 def _article(what: str) -> str:

@@ -9,6 +9,7 @@ from regard.cli import main
 from regard.cli.corpora import all_named
 from regard.cli.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
+from tests.serve.lone import save_lone_models
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,13 @@ def test_lines_that_cannot_be_labelled_stay_in_step(run, capsys, monkeypatch):
 def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
     status, _, err = typed(capsys, monkeypatch, "generate", "it", "--model", str(run))
     assert (status, "only a model of the decoder alone continues texts" in err) == (2, True)
+
+
+def test_a_model_that_labels_nothing_is_refused_once_and_not_for_each_line(tmp_path, capsys, monkeypatch):
+    folder = save_lone_models(tmp_path, ["good", "bad"]) / "writer"
+    words = ["classify", "--model", str(folder)]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"one\ntwo\n")
+    assert (status, out, err.count("only a model of the encoder alone labels texts")) == (2, "", 1)
 
 
 def test_texts_to_guess_tokens_of_are_many_words():

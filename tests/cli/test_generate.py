@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -61,6 +62,24 @@ def test_lines_come_from_standard_input_and_spoilt_ones_are_told(run, capsys, mo
     assert (first["prompt"], third["prompt"], third["unseen"]) == ("the", "a 龘", ["龘"])
     assert "standard input:2" in second["error"]
     assert "is not UTF-8" in err
+
+
+def test_a_line_that_is_too_long_does_not_stop_the_others(run, capsys, monkeypatch):
+    lines = b"the\n" + b"cat " * 90 + b"\nthe\n"
+    words = ["generate", "--model", str(run), "--max-tokens", "3"]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=lines)
+    _, alone, _ = typed(capsys, monkeypatch, *words, "the")
+    assert (status, out) == (2, f"{alone}\n{alone}")
+    assert "standard input:2: the model was trained on texts of 31 tokens" in err
+
+
+def test_the_next_command_begins_with_a_line_that_has_words(tmp_path, capsys, monkeypatch):
+    (tmp_path / "play.txt").write_text("\n\nthe cat\n\n\nsat on a mat\n" * 60)
+    words = ["train", "--task", "generate", str(tmp_path / "play.txt"), "--out", str(tmp_path / "run")]
+    status, out, _ = typed(capsys, monkeypatch, *words, *TINY)
+    assert status == 0
+    assert re.search(r"^  regard generate --model \S+ '[^'\n]*\w[^'\n]*'$|\w$", out.rstrip().split("\n")[-1])
+    assert out.rstrip().split("\n")[-1].startswith("  regard generate")
 
 
 def test_too_many_tokens_are_refused_in_words(run, capsys, monkeypatch):

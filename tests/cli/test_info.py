@@ -33,6 +33,11 @@ def folder(tmp_path, model):
     return save_bundle(tmp_path / "zh-en", model, subwords=b"pieces", metrics=metrics)
 
 
+def test_a_run_means_its_best_model(folder):
+    folder.rename(folder.parent / "best")
+    assert run(folder.parent).stdout == run(folder.parent / "best").stdout
+
+
 def test_it_tells_what_the_folder_holds(folder, model):
     done = run(folder)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,10 +8,11 @@ import torch
 
 import regard
 from regard.bundle import weights_hash
-from regard.config import read_config
+from regard.config import DataConfig, read_config
 from regard.data.labelled import labelled, unlabelled
 from regard.errors import CorpusError, RequestError
 from regard.look.probes import probes
+from regard.text.subwords import learn_subwords
 from regard.train.classification import ClassifierRun
 from regard.train.folder import claim
 from regard.train.tables import TableSource, prepare_tables
@@ -183,9 +184,43 @@ def test_labels_of_a_text_are_cleaned_and_counted_one_by_one(tmp_path):
     ]
 
 
-def told_of(tmp_path, rows, *, valid=None, separator=None):
+def test_every_label_that_is_given_to_the_shown_text_is_shown(tagging):
+    events = map(json.loads, (tagging.folder / "journal.jsonl").read_text().splitlines())
+    *_, sample = (event["sample"] for event in events if "sample" in event)
+    given = {label.partition(" (")[0] for label in sample["output"].split(", ")}
+    assert given == set(regard.load(tagging.folder).classify(sample["source"]).labels)
+    assert given == set(sample["reference"].split(", "))
+
+
+def test_speed_is_told_by_the_tokens_that_are_read(whole):
+    events = map(json.loads, (whole.folder / "journal.jsonl").read_text().splitlines())
+    read = [event["tokens"] for event in events if "loss" in event]
+    assert 100 < max(read) <= 150  # training.batch_tokens
+
+
+def test_a_tenth_is_held_out_and_the_last_text_of_a_label_stays(tmp_path):
+    rows = [*ROWS, *((f"odd {i}", f"a strange thing {i}") for i in range(20))]
+    told = told_of(tmp_path, rows)
+    assert "train: 104 texts, valid: 12 texts, test: 12 texts" in told
+    assert told.count("is on one text of the training set only") == 20
+    with pytest.raises(CorpusError, match="5 texts are to be held out, and 0 have labels that others have"):
+        told_of(
+            tmp_path / "strange", [row for row in rows if "odd" in row[0]], valid=[rows[-1]], test_lines=5
+        )
+
+
+def test_characters_that_the_subwords_of_a_start_lack_are_named(tmp_path):
+    subwords = learn_subwords([text for _, text in ROWS], 300)
+    told = told_of(tmp_path, [*ROWS, *(("good", f"龘 猫 {i}") for i in range(9))], subwords=subwords)
+    assert "characters are in no subword of the model to start from, and are read as bytes: 猫 龘" in told
+
+
+def told_of(tmp_path, rows, *, valid=None, separator=None, subwords=None, test_lines=None):
     told = []
+    tmp_path.mkdir(exist_ok=True)
     source = TableSource(
+        subwords=subwords,
+        data=DataConfig(test_lines=test_lines),
         separator=separator,
         train=labelled(write(tmp_path / "rows.tsv", rows)),
         valid=None if valid is None else labelled(write(tmp_path / "valid.tsv", valid)),
