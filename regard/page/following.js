@@ -26,6 +26,7 @@ class Followed {
     /** @type {Entry[]} */
     this.entries = [];
     this.timer = 0;
+    this.going = new AbortController();
     this.begun = new Promise((done, failed) => void this.follow(() => done(null), failed));
   }
 
@@ -40,10 +41,12 @@ class Followed {
       ever = true;
       begun();
     };
+    const { signal } = this.going;
     for (;;) {
       try {
-        await this.read(await ask(this.address), begins);
+        await this.read(await ask(this.address, undefined, signal), begins);
       } catch (problem) {
+        if (signal.aborted) return;
         failed(problem);
         if (!ever) return;
       }
@@ -74,10 +77,14 @@ class Followed {
   }
 }
 
-/** @type {Map<string, Followed>} */
-const followed = new Map();
 /** @type {Map<string, Promise<any>>} */
 const known = new Map();
+
+/**
+ * The one run that is followed: a browser keeps six connections to a server, and one that is followed takes one for good.
+ * @type {{ run: string, journal: Followed } | null}
+ */
+let followed = null;
 
 /**
  * What the journal of a run holds by now; `tell` is called when there is more.
@@ -85,15 +92,26 @@ const known = new Map();
  * @param {() => void} tell
  */
 export async function journal(run, tell) {
-  const it = followed.get(run) ?? new Followed(run, tell);
-  followed.set(run, it);
+  if (followed?.run !== run) {
+    followed?.journal.going.abort();
+    followed = { run, journal: new Followed(run, tell) };
+  }
+  const { journal: it } = followed;
   it.tell = tell;
   await it.begun.catch((problem) => {
-    followed.delete(run);
+    if (followed?.journal === it) followed = null;
     throw problem;
   });
   return it.entries;
 }
+
+/**
+ * What the journal of a run held when it was first asked for.
+ * @param {string} run
+ * @returns {Promise<Entry[]>}
+ */
+export const curveOf = (run) =>
+  once(`/api/v1/runs/${encodeURIComponent(run)}/curve`, asJson).then(({ entries }) => entries);
 
 /**
  * @param {string} address

@@ -73,7 +73,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
       }),
     !isOff &&
       effect !== undefined &&
-      label(fixed(effect, 1), x + CELL / 2, y + CELL / 2, {
+      label(fixed(effect, most < 1 ? 2 : 1), x + CELL / 2, y + CELL / 2, {
         "text-anchor": "middle",
         "font-size": 10.5,
         fill: colour ? on(colour) : palette.ink,
@@ -157,7 +157,7 @@ function results(context, answer) {
   const item = answer.items[0];
   const likely = (/** @type {number} */ value) =>
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(value, 3) }));
-  const same = item?.text === answer.intact.text && h("span", { class: "tag" }, t("off.same"));
+  const same = !item?.labels && item?.text === answer.intact.text && h("span", { class: "tag" }, t("off.same"));
   return h(
     "aside",
     { class: "aside" },

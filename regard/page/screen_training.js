@@ -4,7 +4,7 @@ import { across, chart, legend } from "./chart.js";
 import { segments } from "./controls.js";
 import { h } from "./dom.js";
 import { stacked } from "./figure.js";
-import { journal } from "./following.js";
+import { curveOf, journal } from "./following.js";
 import { short } from "./number.js";
 import { attentionThroughTraining, player } from "./probing.js";
 
@@ -96,12 +96,16 @@ export const training = {
     if (!ids.length) return { body: h("p", { class: "empty" }, t("training.none")) };
     const tell = () => store.state.screen === "training" && store.tell();
     /** @type {Run[]} */
-    const runs = await Promise.all(ids.map(async (run) => ({ run, entries: await journal(run, tell) })));
+    const { model } = live.way(state);
+    const shown = ids.includes(model) ? model : ids[0];
+    const runs = await Promise.all(
+      ids.map(async (run) => ({ run, entries: await (run === shown ? journal(run, tell) : curveOf(run)) })),
+    );
     const measures = Object.entries(MEASURES).filter(([, names]) =>
       runs.some(({ entries }) => names.some((name) => name && points(entries, name).length)),
     );
     const drawn = lines(context, runs);
-    const first = runs.find(({ run }) => run === live.way(state).model) ?? runs[0];
+    const first = runs[ids.indexOf(shown)];
     const title = t(`training.${state.measure in MEASURES ? state.measure : "loss"}`);
     const width = across(860);
     const curves = stacked(

@@ -1,6 +1,7 @@
 """The first screens of a generator and a classifier, in a real browser: they show what the models say."""
 
 import json
+import shutil
 
 import pytest
 
@@ -137,6 +138,21 @@ def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folder
     drawn(tab, lambda: tab.click("#beside"))
     assert found.label in tab.locator(".compare").inner_text()
     assert tab.locator(".apart").count() == 3
+
+
+def test_more_runs_than_a_browser_has_connections(opened, folders, tmp_path):
+    entry = {"step": 9, "loss": 0.5, "tokens": 9, "learning_rate": 0.1, "seconds": 9}
+    runs = [tmp_path / f"run-{i}" for i in range(7)]
+    for run in runs:
+        shutil.copytree(folders / "labeller", run / "best")
+        (run / "journal.jsonl").write_text(json.dumps(entry) + "\n")
+    catalogue = serve_models(runs, Metrics())
+    with running(catalogue) as live:
+        tab = opened(at(live, screen="training", lang="en"))
+        assert "run-0: 9 steps" in tab.locator(".controls").first.inner_text()
+        drawn(tab, lambda: tab.evaluate("location.hash += '&model=run-6'"))
+        until(tab, "document.querySelector('.controls').textContent.includes('run-6: 9 steps')")
+    catalogue.close()
 
 
 def test_how_a_text_goes_on_without_some_heads(opened, server, folders):
