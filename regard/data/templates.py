@@ -47,6 +47,20 @@ def read_of(template: str, row: Mapping[str, Any]) -> str:
     return flat(filled(template, row))
 
 
+def read_of_text(template: str, text: str) -> str:
+    """What a model reads of what somebody wrote: an object of JSON has the fields, all else stands for them.
+
+    It goes on one line, as in training; of a conversation, each line is a turn.
+
+    Raises:
+        RequestError: the object lacks a field, or holds no text in it.
+    """
+    fields = fields_of(template)
+    if (row := _object(text)) and any(_value(row, field) is not None for field in fields):
+        return read_of(template, row)
+    return BETWEEN_TURNS.join(filter(None, map(flat, text.splitlines()))) if TURNS in fields else flat(text)
+
+
 def pairs_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """What is read and what is to be learned, for each row of a JSONL file; see `examples_of`."""
     return ((read, right[0]) for read, right in examples_of(path, templates))
@@ -99,6 +113,16 @@ def _every(template: str, row: Mapping[str, Any]) -> list[str]:
         for i in range(max(1, most))
     )
     return list(dict.fromkeys(found))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The object that a text is; empty where it is none."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        return _row(text)
+    except RequestError:
+        return {}
 
 
 def _row(line: str) -> dict[str, Any]:

@@ -114,8 +114,13 @@ class Model:
         Raises:
             RequestError: the model does not translate into that language, or the text does not tell its own.
         """
+        text = self.as_read(text)
         direction = self.directions.asked(None, to) or self.directions.of(text)
         return (*direction.tag, *self.subwords.encode_one(text).tolist())
+
+    def as_read(self, text: str) -> str:
+        """A text as the model was trained to read it."""
+        return text
 
     @property
     def engines(self) -> Engines:
@@ -143,6 +148,7 @@ class Model:
             decoding=self.decoding,
             directions=self.directions,
             aligner=aligner,
+            as_read=self.as_read,
         )
 
     def aligner(self) -> Aligner:

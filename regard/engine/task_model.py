@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
-from regard.data.templates import read_of
+from regard.data.templates import read_of, read_of_text
 from regard.engine.classification import Classification, Labelling
 from regard.engine.generation import Continuation, Generation
 from regard.engine.loading import load_onto, of_another_task
@@ -37,6 +37,17 @@ class TaskModel(Model):
         if self.task.name != "translate":  # a document's summary is not that of its sentences
             options |= {"whole_lines": True, "too_long": "error"}
         return super().translator(**options)
+
+    def as_read(self, text: str) -> str:
+        """A text as the model was trained to read it: where that was rows with named fields, on one line.
+
+        An object of JSON has the fields, and each line of a conversation is a turn.
+
+        Raises:
+            RequestError: an object lacks a field.
+        """
+        template = self.task.templates[0]
+        return read_of_text(template, text) if template else text
 
     def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
         """What the model writes for named fields, such as a question and its context; or for a whole text.

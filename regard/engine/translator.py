@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -61,13 +61,14 @@ class Translator:
         decoding: DecodingConfig,
         directions: Directions,
         aligner: Aligner | None = None,
+        as_read: Callable[[str], str] = lambda text: text,
     ) -> None:
         given = options.glossary
         self._glossary = Glossary(
             read_glossary(given) if isinstance(given, str | Path) else given, options.keep
         )
         self._engines, self._subwords, self._options = engines, subwords, options
-        self._aligner = aligner
+        self._aligner, self._as_read = aligner, as_read
         self._search = options.search(decoding)
         self._directions, self._direction = directions, directions.asked(options.source, options.to)
         # One place is for the token that begins or ends it, one for a tag.
@@ -128,7 +129,8 @@ class Translator:
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
-        documents = [parts(_readable(text), whole_lines=self._options.whole_lines) for text in texts]
+        texts = [self._as_read(_readable(text)) for text in texts]
+        documents = [parts(text, whole_lines=self._options.whole_lines) for text in texts]
         encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
         return [
             self._passage(document, self.direction(text), encoded)

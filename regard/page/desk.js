@@ -94,15 +94,16 @@ export class Desk {
     this.context = context;
     const { live, state, t } = context;
     const way = live.way(state);
+    const { does } = live.model(state);
     const named = new Intl.DisplayNames([state.lang], { type: "language" });
     const name = (/** @type {string} */ code, /** @type {string} */ usual) => (code ? named.of(code) : usual);
-    this.heads[0].textContent = name(way.from, t("translate.text")) ?? way.from;
-    this.heads[1].textContent = name(way.to, t("translate.output")) ?? way.to;
-    this.text.setAttribute("aria-label", t("translate.text"));
-    this.text.setAttribute("placeholder", t("translate.write"));
+    this.heads[0].textContent = name(way.from, t(`${does}.text`)) ?? way.from;
+    this.heads[1].textContent = name(way.to, t(`${does}.output`)) ?? way.to;
+    this.text.setAttribute("aria-label", t(`${does}.text`));
+    this.text.setAttribute("placeholder", t(`${does}.write`));
     this.text.lang = way.from;
     this.output.lang = way.to;
-    this.output.setAttribute("aria-label", t("translate.output"));
+    this.output.setAttribute("aria-label", t(`${does}.output`));
     this.clear.title = t("translate.clear");
     this.clear.setAttribute("aria-label", t("translate.clear"));
     this.copy.textContent = t("copy");
@@ -180,7 +181,7 @@ export class Desk {
     this.output.replaceChildren(
       ...(answer
         ? this.said.map((piece, i) => this.word(piece, i))
-        : [h("span", { class: "soft" }, t("translate.here"))]),
+        : [h("span", { class: "soft" }, t(`${live.model(store.state).does}.here`))]),
     );
     this.inside.toggleAttribute("disabled", !answer);
     this.copy.toggleAttribute("disabled", !answer);

@@ -32,6 +32,7 @@ import { percent } from "./number.js";
  * @property {boolean} [alone] Whether it needs no trace.
  * @property {boolean} [searches] Whether it shows a search, whatever output was chosen.
  * @property {string} [task] What a model must be for; without it, all have this screen.
+ * @property {(context: Context) => string} [named] The key of its words, where that depends on the model.
  * @property {(context: Context) => Promise<View>} render
  * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.
  */
@@ -57,25 +58,30 @@ export class Tip {
   }
 }
 
+/** The key of a screen's words. @param {Screen} screen @param {Context} context */
+export const wordsOf = (screen, context) => screen.named?.(context) ?? screen.id;
+
 /**
  * @param {Context} context
  * @param {Screen[]} screens
  */
-export function rail({ state, store, t }, screens) {
-  return screens.map((screen, i) =>
-    h(
+export function rail(context, screens) {
+  const { state, store, t } = context;
+  return screens.map((screen, i) => {
+    const name = t(wordsOf(screen, context));
+    return h(
       "button",
       {
         id: `screen-${screen.id}`,
         type: "button",
         "aria-current": screen.id === state.screen && "page",
-        title: `${t(screen.id)} (${i + 1})`,
+        title: `${name} (${i + 1})`,
         onclick: () => store.set({ screen: screen.id }),
       },
       h("span", { class: "sign", "aria-hidden": "true" }, screen.sign),
-      h("span", { class: "name" }, t(screen.id)),
-    ),
-  );
+      h("span", { class: "name" }, name),
+    );
+  });
 }
 
 /**

@@ -12,6 +12,7 @@ import { httpSource } from "./source_http.js";
  * @typedef {object} Model
  * @property {string} id
  * @property {"translate" | "generate" | "classify"} task
+ * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained for.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
  * @property {string} weights_hash

@@ -5,7 +5,7 @@ import { PALETTES } from "./colour.js";
 import { tableOf } from "./controls.js";
 import { h } from "./dom.js";
 import { download, pngBlob, svgText } from "./figure.js";
-import { Tip, bar, rail, sheet, strips } from "./frame.js";
+import { Tip, bar, rail, sheet, strips, wordsOf } from "./frame.js";
 import { languageOf, speaker } from "./i18n.js";
 import { changesOf } from "./keys.js";
 import { SCREENS } from "./screens.js";
@@ -146,7 +146,12 @@ class Page {
     if (this.drawn === screen.id) return;
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
     this.parts.main.replaceChildren(
-      h("div", { class: "head" }, h("h1", {}, t(screen.id)), h("p", { class: "note soft" }, t("loading"))),
+      h(
+        "div",
+        { class: "head" },
+        h("h1", {}, t(wordsOf(screen, this.context()))),
+        h("p", { class: "note soft" }, t("loading")),
+      ),
     );
   }
 
@@ -174,13 +179,14 @@ class Page {
     this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...strips(context, row)));
     this.parts.main.removeAttribute("aria-busy");
     const shown = state.table && view.table ? tableOf(view.table) : view.body;
+    const words = wordsOf(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
         h(
           "div",
           { class: "head" },
-          h("h1", {}, t(this.screen.id)),
-          h("p", { class: "note soft" }, t(`${this.screen.id}.note`)),
+          h("h1", {}, t(words)),
+          h("p", { class: "note soft" }, t(`${words}.note`)),
         ),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),

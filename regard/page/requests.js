@@ -119,15 +119,19 @@ function translation(base, { text, model, from, to }, key) {
   ].join("\n");
   const messages = `[{"role": "user", "content": ${string(text)}}]`;
   const call = `chat.completions.create(model=${string(model)}, messages=${messages})`;
-  return [
-    ["native", "curl", curl(`${base}/api/v1/translate`, native, key)],
-    ["python", "Python", python(`${base}/api/v1/translate`, fields, "text", key)],
+  /** @type {[id: string, language: string, code: string][]} */
+  const asLibre = [
     [
       "libretranslate",
       "curl",
       curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false),
     ],
     ["libretranslatepy", "Python", client],
+  ];
+  return [
+    ["native", "curl", curl(`${base}/api/v1/translate`, native, key)],
+    ["python", "Python", python(`${base}/api/v1/translate`, fields, "text", key)],
+    ...(to ? asLibre : []), // its clients name languages
     ["openai", "curl", curl(`${base}/v1/chat/completions`, chat, key)],
     ["openai-python", "Python", openai(base, call, "message.content", key)],
     ["regard", "Python", offline(`translate(${string(text)}).text`, text)],

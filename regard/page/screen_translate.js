@@ -1,4 +1,4 @@
-// Translation as one types: the best and the next best, where each word comes from, and the way inside.
+// Translation as one types, or a summary, an answer, a reply: the best and the next best, where each word comes from, and the way inside.
 
 import { Desk } from "./desk.js";
 import { picker } from "./picker.js";
@@ -14,6 +14,7 @@ export const translate = {
   sign: "文",
   alone: true,
   task: "translate",
+  named: ({ live, state }) => /** @type {import("./live.js").Live} */ (live).model(state).does,
   keys: { "/": () => desk?.text.focus() },
   render: async (context) => {
     const first = !desk;

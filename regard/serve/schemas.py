@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Text = Annotated[str, StringConstraints(min_length=0)]
 Texts = Text | Annotated[list[Text], Field(min_length=1)]
+Row = dict[str, Any]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Id = Annotated[int, Field(ge=0, lt=2**31)]
@@ -26,7 +28,9 @@ class Asked(BaseModel):
 class TranslateAsked(Asked):
     """Texts to translate, and how."""
 
-    text: Texts
+    text: Text | Row | Annotated[list[Text | Row], Field(min_length=1)] = Field(
+        description="A text or a list; of a model that was trained on named fields, an object may hold them."
+    )
     source: Code | None = Field(None, description="The language of the texts; `auto` finds it out for each.")
     target: Code | None = None
     beam: int | None = Field(None, ge=1, description="Hypotheses kept at each step; 1 is greedy search.")
@@ -52,8 +56,15 @@ class TranslateAsked(Asked):
     )
 
     def texts(self) -> list[str]:
-        """The texts as a list."""
-        return [self.text] if isinstance(self.text, str) else self.text
+        """The texts as a list; objects as JSON."""
+        given = self.text if isinstance(self.text, list) else [self.text]
+        return [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in given]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether an object is among them."""
+        given = self.text if isinstance(self.text, list) else [self.text]
+        return any(isinstance(each, dict) for each in given)
 
     def options(self) -> dict[str, Any]:
         """What the model is asked, in its own words."""

@@ -40,6 +40,10 @@ class Served:
         self.description: Description = describe_bundle(self.folder)
         self.task = TASKS[self.description.config.architecture]
         """What it does."""
+        self.does = self.description.task.name if self.task == TRANSLATE else self.task
+        """The same, told apart by what was trained on: summaries, answers, conversations."""
+        self.template = self.description.task.templates[0]
+        """What it reads, with named fields in braces; empty where that is a text."""
         self.model, self.scheduler = model, scheduler
         self.directions = directions(self.description.task)
         self._aligner: Aligner | None = None

@@ -65,6 +65,6 @@ def serve(
 def _tell(catalogue: Catalogue, address: str) -> None:
     for served in catalogue:
         ways = ", ".join(f"{source} → {target}" for source, target in served.directions)
-        what = served.task if served.task != TRANSLATE else ways or "languages not told"
+        what = served.does if served.does != TRANSLATE else ways or "languages not told"
         print(f"regard: {served.id}: {what}", file=sys.stderr)
     print(f"regard: serving at {address}", file=sys.stderr, flush=True)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.data.templates import examples_of, pairs_of, read_of, write_pairs
+from regard.data.templates import examples_of, pairs_of, read_of, read_of_text, write_pairs
 from regard.errors import CorpusError, RequestError
 
 ANSWER = ("{question} {context}", "{answer}")
@@ -65,3 +65,20 @@ def test_a_conversation_has_two_turns(tmp_path):
         list(pairs_of(rows(tmp_path / "t.jsonl", {"turns": ["Hi."]}), ("{turns}", "{turns}")))
     with pytest.raises(RequestError, match="no text in question"):
         read_of("{question}", {"context": "x"})
+
+
+def test_what_somebody_writes_is_read_as_in_training():
+    template = "{question} {context}"
+    assert read_of_text(template, "who?\n\n the  cat ") == "who? the cat"
+    assert read_of_text(template, '{"question": "who?", "context": "the\\ncat"}') == "who? the cat"
+    assert read_of_text(template, '{"a": 1}') == '{"a": 1}'  # a text about objects
+    assert read_of_text(template, "{who}?\nme") == "{who}? me"
+    with pytest.raises(RequestError, match="no text in context"):
+        read_of_text(template, '{"question": "who?"}')
+
+
+def test_each_line_of_a_conversation_is_a_turn():
+    said = "hello\n\nhello to you\n"
+    assert read_of_text("{turns}", said) == "hello ¶ hello to you"
+    assert read_of_text("{turns}", read_of_text("{turns}", said)) == "hello ¶ hello to you"
+    assert read_of_text("{turns}", '{"turns": ["hello", "hello to\\nyou"]}') == "hello ¶ hello to you"

@@ -80,6 +80,8 @@ async def translate_texts(request: Request, body: TranslateAsked) -> Response:
     texts, options = body.texts(), body.options()
     check_texts(texts, service.limits)
     check_options(options, service.limits)
+    if body.has_rows and not service.catalogue.choose(body.model, body.source, body.target).template:
+        raise bad_value("This model was trained on texts, not on named fields: send a text.", "text")
     asked = Asked(texts=texts, model=body.model, source=body.source, target=body.target, options=options)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         return await _streamed(request, service, asked, body.deadline_ms)
@@ -156,6 +158,8 @@ def _about(served: Served, service: Service) -> dict[str, Any]:
     return {
         "id": served.id,
         "task": served.task,
+        "does": served.does,
+        "template": served.template,
         "labels": list(served.model.labels),
         "directions": [{"source": source, "target": target} for source, target in served.directions],
         "config": asdict(described.config),

@@ -1,4 +1,7 @@
-"""OpenAI's routes, so that its clients work. A translator's source is the prompt, or the last message."""
+"""OpenAI's routes, so that its clients work. A translator's source is the prompt, or the last message.
+
+A model of conversations reads all that was said.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
+from regard.data.templates import TURNS, read_of
 from regard.engine.generation import Continuation, Generation
 from regard.errors import RegardError
 from regard.serve.events import event, event_stream
@@ -117,12 +121,15 @@ class Chat(Wanted):
     messages: list[Message] = Field(min_length=1)
     max_completion_tokens: int | None = Field(None, ge=1)
 
-    def source(self) -> str:
-        """The last thing that the user said."""
-        said = [message for message in self.messages if message.role == "user"]
-        if not said:
+    def source(self, served: Served) -> str:
+        """The last thing that the user said; for a model of conversations, all that both said."""
+        said = [message for message in self.messages if message.role in ("user", "assistant")]
+        by_user = [message for message in said if message.role == "user"]
+        if not by_user:
             raise bad_value("There is no message of the user.", "messages")
-        return said[-1].text()
+        if served.does == "converse":
+            return read_of(served.template, {TURNS: [message.text() for message in said]})
+        return by_user[-1].text()
 
 
 @router.get("/models")
@@ -164,9 +171,9 @@ async def completions(request: Request, body: Completion) -> Response:
 
 @router.post("/chat/completions")
 async def chat(request: Request, body: Chat) -> Response:
-    """Translations of the last message of the user."""
+    """Translations of the last message of the user; or what a model of conversations says next."""
     body.max_tokens = body.max_completion_tokens or body.max_tokens
-    prompts = [body.source()]
+    prompts = [body.source(service_of(request).catalogue.named(body.model))]
     served, asked = _asked(request, body, prompts)
     if served.task != TRANSLATE:
         raise wrong_task(served, "chat")

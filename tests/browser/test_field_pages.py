@@ -1,0 +1,39 @@
+"""The first screen of models that answer and converse, in a real browser: it says what they do."""
+
+import pytest
+
+import regard
+from regard.serve.metrics import Metrics
+from regard.serve.served import serve_models
+from tests.browser.test_served_page import at
+from tests.browser.waiting import drawn, until
+from tests.serve.fields import save_field_models
+from tests.serve.running import running
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return save_field_models(tmp_path_factory.mktemp("fields"))
+
+
+@pytest.fixture(scope="module")
+def server(folders):
+    catalogue = serve_models(folders, Metrics())
+    with running(catalogue) as found:
+        yield found
+    catalogue.close()
+
+
+@pytest.mark.parametrize(("language", "titles"), [("en", ("Answer", "Converse")), ("zh", ("问答", "对话"))])
+def test_the_first_screen_says_what_the_model_does(opened, server, folders, language, titles):
+    tab = opened(at(server, lang=language, text="who sat?\nthe cat sat on the mat"))
+    assert tab.locator("h1").inner_text() == tab.locator("#screen-translate .name").inner_text() == titles[0]
+    wanted = regard.load(folders[0]).translate("who sat? the cat sat on the mat").text
+    until(tab, "document.querySelector('#output').textContent.trim()")
+    assert tab.locator("#output").evaluate("each => each.textContent").strip() == wanted.strip()
+    drawn(tab, lambda: tab.select_option("#way", label="talks"))
+    assert tab.locator("h1").inner_text() == titles[1]
+    drawn(tab, lambda: tab.click("#screen-api"))
+    assert tab.locator("#copy-libretranslate").count() == 0  # whose clients name languages

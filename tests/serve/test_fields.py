@@ -1,0 +1,77 @@
+"""Models of named fields, served: one output for a text of many lines, and fields by their names."""
+
+import pytest
+
+import regard
+from regard.serve.metrics import Metrics
+from regard.serve.served import serve_models
+from tests.serve.fields import save_field_models
+from tests.serve.lone import save_lone_models
+from tests.serve.running import running
+
+ROW = {"question": "who sat?", "context": "the cat\nsat on the mat"}
+FLAT = "who sat? the cat sat on the mat"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fields")
+    return [*save_field_models(folder), save_lone_models(folder, ["good", "bad"]) / "labeller"]
+
+
+@pytest.fixture(scope="module")
+def server(folders):
+    catalogue = serve_models(folders, Metrics())
+    with running(catalogue) as found:
+        yield found
+    catalogue.close()
+
+
+@pytest.fixture(scope="module")
+def answers(folders):
+    return regard.load(folders[0])
+
+
+def test_models_tell_what_they_were_trained_for(server):
+    about = {each["id"]: each for each in server.get("/api/v1/models").json()["models"]}
+    assert {name: each["does"] for name, each in about.items()} == {
+        "answers": "answer",
+        "talks": "converse",
+        "labeller": "classify",
+    }
+    assert about["answers"]["template"] == "{question} {context}"
+
+
+def test_a_text_of_many_lines_has_one_output(server, answers):
+    wanted = answers.translate(FLAT).text
+    assert "\n" not in wanted
+    for text in (ROW, "who sat?\n\nthe cat\nsat on the mat", FLAT):
+        answer = server.post("/api/v1/translate", text=text, model="answers").json()
+        assert answer["items"][0]["text"] == wanted
+    assert answers.respond(ROW).text == wanted
+
+
+def test_what_is_looked_at_is_what_is_read(server, answers):
+    made = server.post("/api/v1/traces", source="who sat?\nthe cat sat on the mat", model="answers").json()
+    assert [token["text"] for token in made["inputs"]["tokens"]] == answers.look(FLAT).inputs.texts
+
+
+def test_a_field_that_is_missing_is_named(server):
+    answer = server.post("/api/v1/translate", text={"questoin": "who?", "context": "a cat"}, model="answers")
+    assert answer.status_code == 422
+    assert "there is no text in question; did you mean questoin?" in answer.json()["error"]["message"]
+
+
+def test_a_chat_with_a_model_of_conversations_reads_all_turns(server, folders):
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "who sat on the mat?"},
+        {"role": "assistant", "content": "the cat"},
+        {"role": "user", "content": "a dog\nsat"},
+    ]
+    answer = server.post("/v1/chat/completions", model="talks", messages=messages).json()
+    turns = [message["content"] for message in messages[1:]]
+    talks = regard.load(folders[1])
+    assert answer["choices"][0]["message"]["content"] == talks.respond({"turns": turns}).text
+    read = talks.subwords.encode_one("who sat on the mat? ¶ the cat ¶ a dog sat")
+    assert answer["usage"]["prompt_tokens"] == len(read)
