@@ -31,6 +31,7 @@ from regard.look.aligning_heads import (
     read_aligning_heads,
     usual_heads,
 )
+from regard.look.contents import INFLUENCE
 from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
@@ -162,6 +163,14 @@ class LoadedModel(TaskModel):
         from regard.look.influence import integrated_gradients
 
         return integrated_gradients(self._watched.model, trace, row)
+
+    def with_influence(self, trace: Trace) -> Trace:
+        """The trace of a classifier, with the influence of each token on its label: tables and pages show it.
+
+        Raises:
+            RequestError: the trace cannot have come from this model.
+        """
+        return replace(trace, arrays={**trace.arrays, INFLUENCE: self.influence(trace)})
 
     def positions(self, length: int) -> np.ndarray | None:
         """What is added to the embeddings at the first places, (length, d_model); None where nothing is.

@@ -24,7 +24,9 @@ def look(
     ] = BUNDLED[0],
     target: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="What the model is to have written; by default, what it finds."),
+        typer.Option(
+            metavar="TEXT", help="What the model is to have written, or its label; by default, what it finds."
+        ),
     ] = None,
     to: Annotated[
         str | None,
@@ -76,6 +78,8 @@ def look(
     if beam is None and searches and shows_search:
         beam = loaded.decoding.beam_size  # named, so that the search is observed
     trace = loaded.look(source, target, to=to, beam_size=beam)
+    if loaded.labels and (view == "steps" or (out is not None and out.suffix.lower() == ".html")):
+        trace = loaded.with_influence(trace)
     where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
     where["aligning"] = loaded.aligning_heads
     if out is None:

@@ -31,6 +31,11 @@ def title_of(trace: Trace) -> str:
     return f"{read} → {trace.outputs.text}" if read else trace.outputs.text
 
 
+def label_of(trace: Trace) -> str:
+    """The label of a classifier that is looked at: the likeliest, or the one that was named."""
+    return trace.pieces[trace.wanted[0]]
+
+
 def place_name(kind: Kind, layer: int, heads: Sequence[int] = ()) -> str:
     """Where one looks: a kind, a layer and its heads."""
     named = f"{KIND_NAMES[kind]}, layer {layer}"

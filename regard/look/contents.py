@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from regard.config import ModelConfig
 from regard.look.blocks import KINDS, address_of, kinds_of, layers_of, stack_of, sublayers_of
 
+INFLUENCE = "influence"
+"""Of each token read on the first that was written, or on the label; where somebody worked that out."""
 SAID = ("ids", "logits", "normaliser", "log_probs")
 """What every layer would say: candidates, their logits, the log of the softmax's sum; and what was wanted."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from regard.look import walk_words as words
 from regard.look.blocks import layers_of
+from regard.look.contents import INFLUENCE
 from regard.look.document import DTYPES
 from regard.look.trace import Trace
 from regard.look.walk import GAPS, Step, walk
@@ -25,7 +26,8 @@ def embedded(trace: Trace, budget: int) -> dict[str, Any]:
     With `top` there are, for each kind, layer and head, of every query its largest weights, the largest
     first: pairs of a key and a weight in units of 1/65535, two bytes each.
     """
-    kept = {name: array for name, array in trace.arrays.items() if not name.startswith("said.")}
+    told = ("said.", INFLUENCE)
+    kept = {name: array for name, array in trace.arrays.items() if not name.startswith(told)}
     numbers = sum(array.size for array in kept.values())
     for precision, width in (("f32", 4), ("f16", 2)):
         if numbers * width <= budget:

@@ -15,7 +15,7 @@ from typing import Any
 
 from regard import page
 from regard.errors import RequestError
-from regard.look.document import Tree, alignment, beam, describe, steps
+from regard.look.document import Tree, alignment, beam, describe, plain, steps
 from regard.look.embedded import embedded
 from regard.look.trace import Trace
 from regard.look.visible import visible
@@ -42,6 +42,7 @@ def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | No
         "about": describe(trace),
         "steps": steps(trace),
         "alignment": aligned if aligned is not None else _alignment(trace),
+        "influence": None if trace.influence is None else plain(trace.influence),
         "beam": None if (tree := tree or trace.beam) is None else beam(tree),
     }
     room = LIMIT - len(modules) - len(style) - len(json.dumps(told).encode())

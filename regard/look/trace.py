@@ -19,7 +19,7 @@ from regard.look.aligning_heads import AligningHeads
 from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
 from regard.look.choice import choose
-from regard.look.contents import contents_of
+from regard.look.contents import INFLUENCE, contents_of
 from regard.look.interventions import (
     Intervention,
     change_scores,
@@ -186,6 +186,11 @@ class Trace:
     def log_probs(self) -> np.ndarray:
         """Log-probability of each token in `wanted`."""
         return self.arrays["said.log_probs"][-1]
+
+    @property
+    def influence(self) -> np.ndarray | None:
+        """How much likelier each token made the label of a classifier; None where nobody worked it out."""
+        return self.arrays.get(INFLUENCE)
 
     def candidates(self, row: int, layer: int = -1) -> list[Candidate]:
         """The likeliest tokens after a token of the outputs, the likeliest first.

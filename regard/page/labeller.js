@@ -1,8 +1,7 @@
 // What labels a text as one types, and shows which tokens made it so.
 
-import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
-import { fixed } from "./number.js";
+import { influence } from "./influence.js";
 import { Paper } from "./paper.js";
 import { Question } from "./question.js";
 import { ranked, shares } from "./shares.js";
@@ -63,9 +62,8 @@ export class Labeller {
         this.output.removeAttribute("aria-busy");
         this.show();
         const opened = answer && (await live.trace(state));
-        if (!opened?.source.influence) return;
-        const values = await opened.source.influence(0);
-        if (signal.aborted) return;
+        const values = await opened?.source.influence(0);
+        if (signal.aborted || !values) return;
         this.influence = { tokens: opened.about.inputs.tokens, values };
         this.show();
       },
@@ -95,31 +93,10 @@ export class Labeller {
 
   /** Every token that was read, shaded by how much likelier it made the label. */
   explain() {
-    const { t, theme, tip } = /** @type {Context} */ (this.context);
-    const { answer, influence } = this;
-    this.why.hidden = !answer || !influence;
-    if (!answer || !influence) return;
-    const most = Math.max(...influence.values.map(Math.abs));
-    const words = influence.tokens.map((token, i) => {
-      const value = influence.values[i];
-      const colour = shade(value, most, theme);
-      const told = `${token.text} · ${value > 0 ? "+" : ""}${fixed(value, 3)}`;
-      return h(
-        "span",
-        {
-          class: "read",
-          title: told,
-          style: { "background-color": css(colour), color: on(colour) },
-          onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
-          onmouseleave: () => tip.hide(),
-        },
-        token.text,
-      );
-    });
-    this.why.replaceChildren(
-      h("h2", {}, t("classify.why", { label: answer.label })),
-      h("p", { class: "soft" }, t("classify.why.note")),
-      h("p", { class: "reading" }, words),
-    );
+    const { answer, influence: found } = this;
+    this.why.hidden = !answer || !found;
+    if (!answer || !found) return;
+    const context = /** @type {Context} */ (this.context);
+    this.why.replaceChildren(...influence(context, answer.label, found.tokens, found.values));
   }
 }

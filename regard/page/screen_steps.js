@@ -4,6 +4,7 @@ import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
 import { stacked } from "./figure.js";
 import { force, forced } from "./forcing.js";
+import { influence } from "./influence.js";
 import { fixed, percent } from "./number.js";
 import { Player } from "./player.js";
 import { scalars } from "./scalars.js";
@@ -140,6 +141,13 @@ function candidates(context, { candidates: found, chosen }, number) {
   return stacked([part], told);
 }
 
+/** Which tokens made the label, where that is known. @param {Context} context @param {import("./source.js").Said} step */
+async function why(context, step) {
+  const values = await context.source.influence(0);
+  const { tokens } = context.about.inputs;
+  return values ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, values)) : null;
+}
+
 /** What came, and how sure that was. @param {Context} context @param {import("./source.js").Said} step */
 function verdict({ t }, { after, chosen, entropy, rest }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
@@ -186,6 +194,7 @@ export const steps = {
         { class: "steps" },
         all.length > 1 && skyline(context, all, number),
         h("div", { class: "split even" }, said, inside),
+        step.after === null && (await why(context, step)),
       ),
       figure,
       table: {

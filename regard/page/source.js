@@ -93,7 +93,8 @@
  * @property {() => Promise<Said[]>} steps
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
- * @property {(row: number) => Promise<number[]>} [influence] Of each token read on one written; a file does not tell.
+ * @property {(row: number) => Promise<number[] | null>} influence Of each token read on one written, or on the label;
+ *   a file tells it of labels, and not always.
  * @property {() => { precision: string, kept?: number }} precision How exact what it tells is.
  */
 
@@ -117,7 +118,8 @@ export function remembered(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const asked = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence"].map((name) => [name, ask(name)]);
+  const names = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence"];
+  const asked = names.map((name) => [name, ask(name)]);
   return { ...source, ...Object.fromEntries(asked) };
 }
 

@@ -46,6 +46,7 @@ export function fileSource(held) {
     steps: async () => steps,
     alignment: async () => alignment,
     beam: async () => beam,
+    influence: async () => held.influence ?? null,
     precision: () => ({ precision, kept: held.kept }),
     matrix: async (kind, layer, head, form) => headMatrix(kind, layer, head, form),
     heads: async (kind, layer) => {

@@ -60,6 +60,22 @@ def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folde
     until(tab, "document.querySelector('.why').hidden && document.querySelector('#look').disabled")
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_tokens_that_made_a_label_beside_it_at_a_server_and_in_a_file(
+    opened, server, folders, tmp_path, language
+):
+    model = regard.load(folders / "labeller")
+    trace = model.with_influence(model.look(TEXT))
+    trace.save(tmp_path / "label.html")
+    for address in (at(server, model="labeller", text=TEXT), (tmp_path / "label.html").as_uri() + "#"):
+        tab = opened(f"{address}&screen=steps&lang={language}")
+        tokens = tab.locator(".why .read")
+        assert tokens.all_inner_texts() == trace.inputs.texts
+        told = tokens.evaluate_all("all => all.map(each => each.title)")
+        values = [float(each.rpartition(" · ")[2].replace("−", "-")) for each in told]
+        assert values == pytest.approx(trace.influence.tolist(), abs=6e-4)
+
+
 def test_a_text_goes_on_as_it_is_drawn_and_can_be_kept(opened, server, folders):
     state = {"model": "writer", "heat": 0.7, "most": 9, "lang": "en"}
     tab = opened(at(server, **state, text=TEXT))

@@ -1,5 +1,7 @@
 """`regard look`: every view on the terminal, every kind of file and of model, and mistakes in plain words."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -80,6 +82,24 @@ def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
     found = look("the cat sat", "--view", view, model=alone[architecture])
     assert (found.status, found.err) == (0, "")
     assert ("sinusoidal" if view == "positions" else "the cat sat") in found.out
+
+
+def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
+    model = regard.load(alone["encoder"])
+    label = model.labels[0]
+    values = model.influence(model.look("the cat sat", label))
+    words = ("--view", "steps", "--target", label)
+    out = look("the cat sat", *words, model=alone["encoder"]).out
+    assert f"made “{label}” likelier by" in out
+    assert all(f"{value:+.3f}" in out for value in values)
+    look("the cat sat", *words, "-o", "a.svg", model=alone["encoder"])
+    picture = texts((tmp_path / "a.svg").read_text(encoding="utf-8"))
+    assert {f"{value:+.3f}".replace("-", "−") for value in values} <= set(picture)
+    look("the cat sat", *words, "-o", "a.html", model=alone["encoder"])
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert re.search(r'"influence": \[-?\d', page)
+    refused = look("the cat sat", "--view", "beam", model=alone["encoder"])
+    assert "only an encoder-decoder model searches" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from regard.look.captions import changes_of, title_of
+import numpy as np
+
+from regard.look.captions import changes_of, label_of, title_of
 from regard.look.said import Said, said_steps
-from regard.look.sheet import LINE, MARGIN, SMALL, TEXT, clipped, heading, words
+from regard.look.sheet import LINE, MARGIN, SMALL, TEXT, Box, clipped, heading, words
 from regard.look.svg import Markup, document, element, text_width
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ def steps_svg(trace: Trace) -> str:
     """Draw the candidates of every step; what came stands at the end where it is not among the likeliest."""
     steps = said_steps(trace, SHOWN)
     after = ["after", *(clipped(step.after, LONGEST_WORD) for step in steps)]
-    beside = max(text_width(word, TEXT) for word in after) + 14
+    read = [] if trace.influence is None or trace.inputs is None else trace.inputs.texts
+    beside = max(text_width(clipped(word, LONGEST_WORD), TEXT) for word in (*after, *read)) + 14
     slots = max(len(step.candidates) for step in steps)
     width = beside + slots * SLOT
     drawn, top = heading(title_of(trace), NOTE + changes_of(trace), width)
@@ -35,7 +38,27 @@ def steps_svg(trace: Trace) -> str:
         line = top + row * ROW
         drawn.append(words(after[row + 1], MARGIN + beside - 14, line + 18, "soft", text_anchor="end"))
         drawn += _candidates(step, MARGIN + beside, line)
-    return document(width + 2 * MARGIN, top + len(steps) * ROW + MARGIN, drawn, title=title_of(trace))
+    top += len(steps) * ROW
+    if trace.influence is not None:
+        note = f"how much likelier each token made “{label_of(trace)}”, by integrated gradients"
+        drawn.append(words(note, MARGIN, top + LINE + 8, "soft"))
+        drawn += _influence(read, trace.influence, Box(MARGIN + beside, top, width - beside, 0))
+        top += 2 * LINE + len(read) * LINE
+    return document(width + 2 * MARGIN, top + MARGIN, drawn, title=title_of(trace))
+
+
+def _influence(tokens: Sequence[str], values: np.ndarray, box: Box) -> Iterator[Markup]:
+    """How much likelier each token made the label: to the right; or less likely, to the left."""
+    most, middle = float(np.abs(values).max()) or 1.0, box.left + box.width / 2
+    for i, (token, value) in enumerate(zip(tokens, values.tolist(), strict=True), start=2):
+        line, long = box.top + i * LINE, abs(value) / most * (box.width / 2 - 60)
+        yield words(clipped(token, LONGEST_WORD), box.left - 14, line + 12, text_anchor="end")
+        left = middle if value > 0 else middle - long
+        colour = "blue" if value > 0 else "orange"
+        yield element("rect", x=left, y=line + 2, width=long, height=LINE - 4, class_=colour)
+        beside, anchor = (middle + long + 6, "start") if value > 0 else (middle - long - 6, "end")
+        written = f"{value:+.3f}".replace("-", "−")
+        yield words(written, beside, line + 12, "soft", SMALL, text_anchor=anchor)
 
 
 def _candidates(step: Said, left: float, top: float) -> Iterator[Markup]:

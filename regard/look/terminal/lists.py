@@ -69,6 +69,16 @@ def looks(weights_LM: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -
     return table
 
 
+def influence(label: str, tokens: Sequence[str], values: np.ndarray) -> Table:
+    """A line for each token read: how much likelier it made a label, as a number and as a bar."""
+    table = _table("read", f"made “{cut(label)}” likelier by")
+    most = float(np.abs(values).max()) or 1.0
+    for token, value in zip(tokens, values.tolist(), strict=True):
+        bar = ("█" if value > 0 else "░") * round(BAR * abs(value) / most)
+        table.add_row(_word(token), f"{value:+.3f} {bar}")
+    return table
+
+
 def walk(steps: Sequence[Step]) -> Table:
     """A line for each step of the formula, with its first numbers, or those of the first rows."""
     table = _table("step", "formula", "numbers")

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.look.captions import KIND_NAMES, LOOKS, changes_of, place_name, title_of
+from regard.look.captions import KIND_NAMES, LOOKS, changes_of, label_of, place_name, title_of
 from regard.look.choice import Choice, aligned
 from regard.look.positions import encoding_of
 from regard.look.said import said_steps
@@ -72,7 +72,12 @@ def _view(trace: Trace, choice: Choice) -> tuple[str, str, RenderableType]:
             walk = trace.walk(*walked(choice))
             return walk_title(trace, choice), title, lists.walk(walk)
         case "steps":
-            return title, "▸ what came, of the likeliest", lists.candidates(said_steps(trace, CANDIDATES))
+            said: RenderableType = lists.candidates(said_steps(trace, CANDIDATES))
+            if trace.influence is not None and trace.inputs is not None:
+                said = Group(
+                    said, Text(), lists.influence(label_of(trace), trace.inputs.texts, trace.influence)
+                )
+            return title, "▸ what came, of the likeliest", said
         case other:
             assert_never(other)
 
