@@ -133,6 +133,7 @@ class LoadedModel(TaskModel):
             prefix=prefix,
             search=search,
             interventions=interventions,
+            several=self.task.label_separator is not None,
         )
         if self.labels:
             trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})

@@ -29,7 +29,7 @@ GRAPHS: dict[Architecture, str] = {
 """,
     "encoder": """\
 - `classifier.onnx` reads texts, each between `cls_id` and `closing_ids` and with gaps at its end alone, and
-  gives the logits of the labels.
+  gives the logits of the labels; where `several_labels` says so, each has a probability by itself.
 """,
 }
 

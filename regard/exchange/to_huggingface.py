@@ -81,6 +81,8 @@ def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, 
     weights = {name: each.detach().float() for name, each in bundle.model.named_parameters()}
     labels = read_labels(bundle.folder, bundle.config.n_labels) if bundle.config.n_labels else ()
     settings = family.settings(bundle.config, vocabulary, labels)
+    if labels and bundle.task.label_separator is not None:
+        settings["problem_type"] = "multi_label_classification"
     return {
         SETTINGS: json.dumps(settings | {"dtype": "float32"}, indent=2).encode(),
         SAFE: save(family.theirs(weights, bundle.config), metadata={"format": "pt"}),

@@ -98,6 +98,7 @@ def _settings(bundle: Bundle, vocabulary: Vocabulary) -> dict[str, Any]:
     if config.architecture == "encoder":
         labels = read_labels(bundle.folder, config.n_labels)
         found |= {"cls_id": vocabulary.cls_id, "closing_ids": vocabulary.closing, "labels": labels}
+        found["several_labels"] = bundle.task.label_separator is not None
     else:
         found |= {"bos_id": vocabulary.bos_id, "eos_id": vocabulary.eos_id}
     if config.architecture == "decoder":

@@ -26,7 +26,9 @@ def title_of(trace: Trace) -> str:
     """What was read, and what was written or decided."""
     read = trace.inputs.text if trace.inputs is not None else ""
     if trace.config.architecture == "encoder":
-        return f"{read} → {trace.candidates(0)[0].text}"
+        best, *others = trace.candidates(0)
+        given = [best, *(each for each in others if trace.several and each.probability >= 0.5)]
+        return f"{read} → {', '.join(each.text for each in given)}"
     assert trace.outputs is not None, "a decoder without outputs"
     return f"{read} → {trace.outputs.text}" if read else trace.outputs.text
 

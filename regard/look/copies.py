@@ -72,7 +72,8 @@ def log_probs_of_copies(
             states_ND = predicting_states(model, inputs, outputs)
     wanted = trace.wanted[rows]
     rows_ND = states_ND.unflatten(0, (copies, -1))[:, rows].flatten(0, 1)
-    return log_probs_of(model, rows_ND, wanted * copies).view(copies, len(wanted)).sum(-1)
+    log_probs = log_probs_of(model, rows_ND, wanted * copies, several=trace.several)
+    return log_probs.view(copies, len(wanted)).sum(-1)
 
 
 def each_copy(value: Tensor, copies: int) -> Tensor:

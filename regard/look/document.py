@@ -84,7 +84,7 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
     """What the model said after each token of the outputs; of a classifier, one step.
 
     A trace keeps the likeliest tokens, not the whole vocabulary. The entropy, in bits, takes all the others
-    for one, and so is a lower bound.
+    for one, and so is a lower bound. Where labels are decided on one by one, there is neither.
     """
     texts = _wanted_texts(trace)
     shares = plain(np.exp(trace.arrays["said.log_probs"]))
@@ -92,7 +92,8 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
     found = []
     for row, normaliser in enumerate(normalisers):
         candidates = trace.candidates(row)
-        rest = max(0.0, 1.0 - sum(each.probability for each in candidates))
+        shares_told = [each.probability for each in candidates]
+        rest = None if trace.several else max(0.0, 1.0 - sum(shares_told))
         logits = plain(trace.arrays["said.logits"][-1, row])
         chosen = None
         if row < len(texts):
@@ -102,13 +103,13 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
                 "row": row,
                 "after": None if trace.outputs is None else trace.outputs[row].text,
                 "chosen": chosen,
-                "entropy": _entropy([*(each.probability for each in candidates), rest]),
+                "entropy": None if rest is None else _entropy([*shares_told, rest]),
                 "normaliser": normaliser,
                 "candidates": [
                     {**_candidate(each), "logit": logit}
                     for each, logit in zip(candidates, logits, strict=True)
                 ],
-                "rest": _short(rest),
+                "rest": None if rest is None else _short(rest),
                 "lens": [
                     {
                         "candidates": [_candidate(each) for each in said[:LENS]],

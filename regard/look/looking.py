@@ -56,6 +56,7 @@ def look(
     interventions: Sequence[Intervention] = (),
     bos: int | None = None,
     eos: int | None = None,
+    several: bool = False,
 ) -> Trace:
     """Trace what a model does with a text.
 
@@ -71,6 +72,7 @@ def look(
         interventions: what to change inside of the model, in the search too.
         bos: the token that starts an output; by default the vocabulary's.
         eos: the token that ends a text; by default the vocabulary's.
+        several: whether a classifier may give a text several labels, each decided on by itself.
 
     Raises:
         RequestError: model, vocabulary, texts and interventions do not fit each other.
@@ -88,7 +90,7 @@ def look(
         answer = answer[:-1]
     read = _read(model, subwords, ids, answer or (), bos, eos)
     check(interventions, model.config, len(read.inputs), len(read.outputs))
-    trace = _traced(model, subwords, read, interventions)
+    trace = _traced(model, subwords, read, interventions, several=several)
     return replace(trace, beam=tree, engine=TorchEngine.name) if (tree := observer.tree()) else trace
 
 
@@ -165,7 +167,9 @@ def _read(
             assert_never(other)
 
 
-def _traced(model: Model, subwords: Vocabulary, read: Read, interventions: tuple[Intervention, ...]) -> Trace:
+def _traced(
+    model: Model, subwords: Vocabulary, read: Read, interventions: tuple[Intervention, ...], *, several: bool
+) -> Trace:
     """One pass over what was read, recorded."""
     model = intervened(model, interventions)
     device, config = _device(model), model.config
@@ -177,7 +181,7 @@ def _traced(model: Model, subwords: Vocabulary, read: Read, interventions: tuple
     arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
     # Copied: the model may learn on.
     arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
-    candidates = said(model, seen, states_ND, read.wanted)
+    candidates = said(model, seen, states_ND, read.wanted, several=several)
     arrays |= {f"said.{name}": _array(value) for name, value in candidates.items()}
     is_label = isinstance(model, Classifier)
     wanted = read.wanted or ((int(arrays["said.ids"][-1, 0, 0]),) if is_label else ())
@@ -191,6 +195,7 @@ def _traced(model: Model, subwords: Vocabulary, read: Read, interventions: tuple
         pieces=dict(zip(mentioned, names, strict=True)),
         interventions=interventions,
         arrays=arrays,
+        several=several,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from regard.look.blocks import sublayers_of
 from regard.model.classifier import Classifier
@@ -21,13 +22,18 @@ LOGITS = 4 * 1024 * 1024
 
 
 def said(
-    model: Model, seen: Mapping[str, Tensor], states_ND: Tensor, wanted: Sequence[int]
+    model: Model,
+    seen: Mapping[str, Tensor],
+    states_ND: Tensor,
+    wanted: Sequence[int],
+    *,
+    several: bool = False,
 ) -> dict[str, Tensor]:
     """Candidates of every layer in every row, with their logits and what makes probabilities of them.
 
     A layer's stream goes through the last norm, a label head and the output layer, as if no layer came after
     it; the last layer's is what the model says. A classifier of which nothing is wanted is taken to want its
-    best label.
+    best label. Of `several` labels each has a probability of its own: that a softmax would share out.
     """
     states = torch.stack([*_streams(model, seen), states_ND])
     n_layers, n_rows, _ = states.shape
@@ -37,17 +43,19 @@ def said(
     )
     if isinstance(model, Classifier):
         wanted = wanted or [int(ids[-1, 0, 0])]
-    log_probs = _log_probs(model, states[:, : len(wanted)], wanted, normaliser[:, : len(wanted)])
+    wanted_logits = _logits(model, states[:, : len(wanted)], wanted).to(normaliser.dtype)
+    log_probs = logsigmoid(wanted_logits) if several else wanted_logits - normaliser[:, : len(wanted)]
     return {"ids": ids, "logits": logits, "normaliser": normaliser, "log_probs": log_probs}
 
 
-def log_probs_of(model: Model, states_ND: Tensor, ids: Sequence[int]) -> Tensor:
-    """Of each state the log-probability of one token, (N,)."""
+def log_probs_of(model: Model, states_ND: Tensor, ids: Sequence[int], *, several: bool = False) -> Tensor:
+    """Of each state the log-probability of one token or label, (N,)."""
     wanted = torch.tensor(ids, dtype=torch.int64, device=states_ND.device)
     found, start = [states_ND.new_empty(0)], 0
     for logits_NV in _slices_of_logits(model, states_ND):
         ids_N = wanted[start : start + len(logits_NV)]
-        found.append(logits_NV.log_softmax(-1).gather(1, ids_N[:, None])[:, 0])
+        log_probs_NV = logsigmoid(logits_NV) if several else logits_NV.log_softmax(-1)
+        found.append(log_probs_NV.gather(1, ids_N[:, None])[:, 0])
         start += len(ids_N)
     return torch.cat(found)
 
@@ -76,11 +84,11 @@ def _likeliest(logits_NV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return best.indices, best.values, logits_NV.logsumexp(dim=-1)
 
 
-def _log_probs(model: Model, states: Tensor, wanted: Sequence[int], normaliser: Tensor) -> Tensor:
+def _logits(model: Model, states: Tensor, wanted: Sequence[int]) -> Tensor:
     """(layers, wanted): a dot product for each, where a softmax of everything was taken already."""
     output = model.output_probabilities
     ids = torch.tensor(wanted, dtype=torch.int64, device=states.device)
     logits = (states * output.weight[ids].to(states.dtype)).sum(-1)
     if output.bias is not None:
         logits = logits + output.bias[ids].to(states.dtype)
-    return logits.to(normaliser.dtype) - normaliser
+    return logits

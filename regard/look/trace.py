@@ -73,6 +73,8 @@ class Trace:
     """What found the outputs; none where they were given."""
     weights_hash: str = ""
     """Of the weights that were looked at, as the model folder names it; none where there is no folder."""
+    several: bool = False
+    """Whether a classifier decides on each label by itself; else they share one probability."""
 
     def __repr__(self) -> str:
         sides = [str(len(side)) for side in (self.inputs, self.outputs) if side is not None]
@@ -203,9 +205,14 @@ class Trace:
         if not -n_rows <= row < n_rows or not -n_layers <= layer < n_layers:
             there = f"rows from 0 to {n_rows - 1} and layers from 0 to {n_layers - 1}"
             raise RequestError(f"no candidates of row {row}, layer {layer}; there are {there}")
-        shares = np.exp(logits[layer, row] - self.arrays["said.normaliser"][layer, row])
+        likely = logits[layer, row]
+        shares = 1 / (1 + np.exp(-likely)) if self.several else np.exp(likely - self._normaliser(row, layer))
         found = zip(ids[layer, row].tolist(), shares.tolist(), strict=True)
         return [Candidate(i, self.pieces[i], share) for i, share in found]
+
+    def _normaliser(self, row: int, layer: int) -> np.floating[Any]:
+        found: np.floating[Any] = self.arrays["said.normaliser"][layer, row]
+        return found
 
     def lens(self, row: int) -> list[list[Candidate]]:
         """What each layer would have said after a token of the outputs; the last is what the model says."""
@@ -299,6 +306,7 @@ class Trace:
                 beam=None if (beam := header.get("beam")) is None else BeamTree.from_json(beam),
                 engine=header.get("engine", ""),
                 weights_hash=header.get("weights_hash", ""),
+                several=header.get("several", False),
             )
         except (KeyError, TypeError, ConfigError, RequestError) as error:
             raise RequestError(f"{name} is damaged, or was written by a later version: {error}") from error
@@ -317,6 +325,7 @@ class Trace:
             "beam": None if self.beam is None else self.beam.to_json(),
             "engine": self.engine,
             "weights_hash": self.weights_hash,
+            "several": self.several,
         }
 
     def _projected(self, which: str, kind: Kind, layer: int, head: int) -> np.ndarray:

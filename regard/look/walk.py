@@ -192,9 +192,14 @@ class _Walker:
             trace.arrays[f"said.{name}"][-1, self.query] for name in ("logits", "normaliser")
         )
         yield self.step("logits", words.logits(len(rows), trace.config), logits, rows)
+        shares = np.array([each.probability for each in candidates])
+        if trace.several:
+            decided = words.decisions(self.called.best, self.called.chance)
+            yield self.step("probabilities", decided, shares, rows)
+            return
         yield self.step("normaliser", words.NORMALISER, normaliser)
         said = words.probabilities(self.called.best, self.called.chance, is_label=is_label)
-        yield self.step("probabilities", said, np.exp(logits - normaliser), rows)
+        yield self.step("probabilities", said, shares, rows)
 
     def add_and_norm_at(self, block: BlockName) -> str:
         stack = stack_of(block)

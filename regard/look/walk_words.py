@@ -308,6 +308,16 @@ def probabilities(best: str, share: str, *, is_label: bool) -> Words:
     )
 
 
+def decisions(best: str, share: str) -> Words:
+    """What a model says that decides on each label by itself."""
+    return Words(
+        "1 / (1 + exp(−logit))",
+        r"\frac{1}{1 + \exp(-\mathrm{logit})}",
+        f"The sigmoid makes a probability of each by itself: “{best}” is a label with {share}.",
+        f"sigmoid 把每个 logit 单独变成概率：“{best}”是标签的概率为 {share}。",
+    )
+
+
 def _norm(config: ModelConfig) -> tuple[str, str, str, str]:
     if config.norm == "rms":
         return (

@@ -154,7 +154,10 @@ function verdict({ t }, { after, chosen, entropy, rest }) {
   const came = chosen
     ? t(words, { token: chosen.text, share: percent(chosen.probability) })
     : t("steps.open");
-  const doubt = [t("steps.entropy", { bits: fixed(entropy, 2) }), t("steps.rest", { rest: percent(rest) })];
+  const doubt =
+    entropy === null || rest === null
+      ? []
+      : [t("steps.entropy", { bits: fixed(entropy, 2) }), t("steps.rest", { rest: percent(rest) })];
   return h("p", {}, came, " ", h("span", { class: "soft" }, doubt.join(" ")));
 }
 

@@ -52,10 +52,10 @@
  * @typedef {object} Said What the model said after a token.
  * @property {string | null} after Null: a label, which comes after nothing.
  * @property {{ id: number, text: string, probability: number } | null} chosen
- * @property {number} entropy
+ * @property {number | null} entropy Null where labels are decided on one by one, and so is the rest.
  * @property {number} normaliser
  * @property {(Candidate & { logit: number })[]} candidates
- * @property {number} rest
+ * @property {number | null} rest
  * @property {{ candidates: Candidate[], chosen: number | null }[]} lens
  *
  * @typedef {object} BeamNode

@@ -157,6 +157,7 @@ const LINES = {
   normaliser: (_, values) => [`z = ${short(values)}`],
   probabilities: (at, values) => {
     const z = before(at.steps, at.index, "normaliser")?.values;
+    if (z === undefined) return [`1 / (1 + exp(−${bracketed(last(at, "logits")[0])})) = ${short(values[0])}`];
     return [`exp(${short(last(at, "logits")[0])} − ${bracketed(z)}) = ${short(values[0])}`];
   },
 };

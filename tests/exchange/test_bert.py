@@ -6,7 +6,8 @@ import torch
 from transformers import BertForSequenceClassification, BertTokenizer
 
 import regard
-from regard.bundle import load_bundle
+from regard.bundle import load_bundle, save_bundle
+from regard.config import TaskConfig
 from regard.errors import ConfigError
 from regard.exchange.huggingface import import_model
 from regard.exchange.to_huggingface import write_huggingface
@@ -110,6 +111,15 @@ def test_tokens_are_those_of_the_tokenizer(tmp_path, old):
         assert [subwords.cls_id, *ids.tolist(), *subwords.closing] == tokenizer(text)["input_ids"]
     assert subwords.decode(subwords.encode_one("the dogs")) == "the dogs"
     assert "".join(subwords.pieces(subwords.encode_one("the dogs"))) == "▁the▁dogs"
+
+
+def test_that_a_text_may_have_several_labels_goes_along(taken, tmp_path):
+    bundle = load_bundle(taken[1])
+    task, labels = TaskConfig(name="classify", label_separator="|"), ["bad", "fine", "good"]
+    save_bundle(tmp_path / "tags", bundle.model, subwords=bundle.subwords, labels=labels, task=task)
+    write_huggingface(tmp_path / "tags", tmp_path / "theirs")
+    theirs = BertForSequenceClassification.from_pretrained(tmp_path / "theirs")
+    assert theirs.config.problem_type == "multi_label_classification"
 
 
 def test_what_was_taken_in_goes_out_as_it_came(taken, tmp_path):

@@ -19,7 +19,7 @@ from tokenizers.models import WordPiece
 import regard
 from regard.bundle import load_bundle, save_bundle
 from regard.cli import main
-from regard.config import DecodingConfig
+from regard.config import DecodingConfig, TaskConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange import to_onnx
 from regard.exchange.onnx_graphs import ClassifierGraph
@@ -57,12 +57,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 pytestmark = pytest.mark.slow
 
 
-def written(folder, architecture, subwords, **changes):
+def written(folder, architecture, subwords, *, task=None, **changes):
     """A model folder, and the ONNX folder that `regard export` makes of it."""
     sizes = {"vocab_size": subwords.vocab_size, "max_length": 61, "encoder_layers": 1, "decoder_layers": 1}
     torch.manual_seed(1)
     model = stirred(build(small_config(architecture=architecture, **sizes | changes)))
-    about: dict[str, Any] = {"labels": LABELS} if architecture == "encoder" else {}
+    about: dict[str, Any] = {"task": task} | ({"labels": LABELS} if architecture == "encoder" else {})
     decoding = DecodingConfig(extra_length=9)
     save_bundle(folder / "model", model, subwords=subwords.model, decoding=decoding, **about)
     with redirect_stdout(StringIO()) as out, pytest.raises(SystemExit) as ended:
@@ -137,6 +137,12 @@ def assert_example_agrees(folder, onnx, subwords):
             found = ast.literal_eval(run_example(onnx, "the mat"))
             assert [*found] == [*expected]
             assert [*found.values()] == pytest.approx([*expected.values()], abs=1e-5)
+
+
+def test_labels_that_do_not_shut_each_other_out_have_probabilities_of_their_own(tmp_path):
+    subwords = Subwords(learn_subwords([TEXT] * 4, vocab_size=300))
+    folder, onnx = written(tmp_path, "encoder", subwords, task=TaskConfig(label_separator="|"))
+    assert_example_agrees(folder, onnx, subwords)
 
 
 def test_a_vocabulary_from_elsewhere_goes_along_without_an_example(tmp_path):

@@ -1,6 +1,7 @@
 """A classifier from tables: it learns, goes on as if never stopped, and says what is wrong with its data."""
 
 import json
+import math
 from contextlib import nullcontext
 
 import pytest
@@ -11,7 +12,11 @@ from regard.bundle import weights_hash
 from regard.config import DataConfig, read_config
 from regard.data.labelled import labelled, unlabelled
 from regard.errors import CorpusError, RequestError
+from regard.look.captions import title_of
+from regard.look.document import steps
+from regard.look.interventions import HeadOff
 from regard.look.probes import probes
+from regard.look.trace import Trace
 from regard.text.subwords import learn_subwords
 from regard.train.classification import ClassifierRun
 from regard.train.folder import claim
@@ -169,6 +174,24 @@ def test_a_text_may_have_several_labels(tagging):
     assert poor.labels == (poor.label,) == ("dog",)
     assert sum(fine.probabilities.values()) > 1.5  # they do not shut each other out
     assert regard.load(tagging.folder).classify("the cat is fine 2", threshold=0.999999).labels == ()
+
+
+def test_what_is_looked_at_are_the_probabilities_that_are_given(tagging):
+    model, text = regard.load(tagging.folder), "the cat is fine 2"
+    found, trace = model.classify(text), model.look(text)
+    looked = {each.text: each.probability for each in trace.candidates(0)}
+    assert looked == pytest.approx(found.probabilities, abs=1e-5)
+    assert title_of(trace).endswith(", ".join(found.labels))
+    for label in found.labels:  # a label that is sure takes nothing from another
+        named = model.look(text, label)
+        assert math.exp(named.log_probs[0]) == pytest.approx(found.probabilities[label], abs=1e-5)
+    off = HeadOff(kind="encoder", layer=0, head=1)
+    change = model.look(text, found.label, interventions=[off]).log_probs[0] - trace.log_probs[0]
+    assert model.head_effects(trace)["encoder"][0, 1] == pytest.approx(change, abs=1e-5)
+    (step,) = steps(trace)
+    assert (step["entropy"], step["rest"]) == (None, None)
+    assert [each.name for each in trace.walk("encoder", 0, 0, 0)][-2:] == ["logits", "probabilities"]
+    assert Trace.from_bytes(trace.to_bytes()) == trace
 
 
 def test_labels_of_a_text_are_cleaned_and_counted_one_by_one(tmp_path):

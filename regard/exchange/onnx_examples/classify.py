@@ -19,7 +19,8 @@ def classify(folder: Path, text: str) -> dict[str, float]:
     read = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), np.int64)}
     (logits,) = classifier.run(None, read)
     weights = np.exp(logits[0] - logits[0].max())
-    probabilities = zip(config["labels"], (weights / weights.sum()).tolist(), strict=True)
+    shares = 1 / (1 + np.exp(-logits[0])) if config["several_labels"] else weights / weights.sum()
+    probabilities = zip(config["labels"], shares.tolist(), strict=True)
     return dict(sorted(probabilities, key=lambda each: -each[1]))
 
 
