@@ -241,9 +241,11 @@ def _side(side: Tokens | None) -> dict[str, Any] | None:
 def _wanted_texts(trace: Trace) -> list[str]:
     """What came next, as one shows it: the tokens of the outputs but the first, then the end of the text."""
     known = {i: Candidate(i, piece, 0.0).text for i, piece in trace.pieces.items()}
+    if trace.outputs is None:  # labels, whose numbers are not those of tokens
+        return [known[i] for i in trace.wanted]
     for side in (trace.inputs, trace.outputs):
         known |= {} if side is None else {token.id: token.text for token in side.tokens if token.special}
-    shown = [] if trace.outputs is None else trace.outputs.texts[1:]
+    shown = trace.outputs.texts[1:]
     return [shown[row] if row < len(shown) else known.get(i, f"#{i}") for row, i in enumerate(trace.wanted)]
 
 

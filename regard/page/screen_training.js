@@ -19,6 +19,8 @@ const MEASURES = {
   loss: ["loss", "valid_loss"],
   accuracy: ["accuracy", "valid_accuracy"],
   bleu: ["", "valid_bleu"],
+  f1: ["", "valid_macro_f1"],
+  bits: ["", "valid_bits_per_byte"],
   rate: ["learning_rate", ""],
   speed: ["speed", ""],
 };
@@ -92,20 +94,21 @@ export const training = {
   keys: { " ": ({ store }) => player.toggle(store) },
   render: async (context) => {
     const { live, state, store, t } = context;
-    const ids = live.models.filter((each) => each.run).map((each) => each.id);
-    if (!ids.length) return { body: h("p", { class: "empty" }, t("training.none")) };
+    const all = live.models.filter((each) => each.run);
+    if (!all.length) return { body: h("p", { class: "empty" }, t("training.none")) };
+    const chosen = all.find((each) => each.id === live.way(state).model) ?? all[0];
+    // What one task loses is nothing beside what another does.
+    const ids = all.filter((each) => each.does === chosen.does).map((each) => each.id);
     const tell = () => store.state.screen === "training" && store.tell();
     /** @type {Run[]} */
-    const { model } = live.way(state);
-    const shown = ids.includes(model) ? model : ids[0];
     const runs = await Promise.all(
-      ids.map(async (run) => ({ run, entries: await (run === shown ? journal(run, tell) : curveOf(run)) })),
+      ids.map(async (run) => ({ run, entries: await (run === chosen.id ? journal(run, tell) : curveOf(run)) })),
     );
     const measures = Object.entries(MEASURES).filter(([, names]) =>
       runs.some(({ entries }) => names.some((name) => name && points(entries, name).length)),
     );
     const drawn = lines(context, runs);
-    const first = runs[ids.indexOf(shown)];
+    const first = runs[ids.indexOf(chosen.id)];
     const title = t(`training.${state.measure in MEASURES ? state.measure : "loss"}`);
     const width = across(860);
     const curves = stacked(

@@ -71,7 +71,12 @@ class Served:
         return self._aligner
 
     def translates(self, source: str | None, target: str | None) -> bool:
-        """Whether it goes from one language into the other; where nobody says which, it does."""
+        """Whether it goes from one language into the other; where nobody says which, it does.
+
+        What writes summaries, answers or replies goes from none into any.
+        """
+        if self.does != TRANSLATE and (source or target):
+            return False
         fits = not self.directions or self.direction(source, target) != (None, None)
         return self.task == TRANSLATE and fits
 
@@ -114,7 +119,8 @@ class Catalogue:
                 return each
         asked = f"from {source or 'any language'} into {target or 'any'}"
         who = f"Model {name!r} does not translate" if name else "No model here translates"
-        raise bad_value(f"{who} {asked}; there is {self._ways(models)}.", "target" if target else "source")
+        there = f"; there is {ways}" if (ways := self._ways(models)) else ""
+        raise bad_value(f"{who} {asked}{there}.", "target" if target else "source")
 
     def for_task(self, task: str, name: str | None = None) -> Served:
         """The model that is named, or the first that does this.
@@ -198,7 +204,7 @@ def model_id(path: Path) -> str:
 
 def wrong_task(model: Served, wanted: str) -> Refusal:
     """What a model is asked that it is not for."""
-    message = f"Model {model.id!r} is for the task {model.task!r}, and cannot {wanted}."
+    message = f"Model {model.id!r} is for the task {model.does!r}, and cannot {wanted}."
     return Refusal(409, "wrong_task", message, param="model")
 
 

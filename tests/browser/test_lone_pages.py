@@ -158,14 +158,19 @@ def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folder
 
 def test_more_runs_than_a_browser_has_connections(opened, folders, tmp_path):
     entry = {"step": 9, "loss": 0.5, "tokens": 9, "learning_rate": 0.1, "seconds": 9}
+    valid = {"step": 9, "valid_loss": 0.5, "valid_macro_f1": 0.5}
     runs = [tmp_path / f"run-{i}" for i in range(7)]
-    for run in runs:
-        shutil.copytree(folders / "labeller", run / "best")
-        (run / "journal.jsonl").write_text(json.dumps(entry) + "\n")
-    catalogue = serve_models(runs, Metrics())
+    for run in (*runs, tmp_path / "other"):
+        shutil.copytree(folders / ("writer" if run.name == "other" else "labeller"), run / "best")
+        (run / "journal.jsonl").write_text(f"{json.dumps(entry)}\n{json.dumps(valid)}\n")
+    catalogue = serve_models([*runs, tmp_path / "other"], Metrics())
     with running(catalogue) as live:
         tab = opened(at(live, screen="training", lang="en"))
-        assert "run-0: 9 steps" in tab.locator(".controls").first.inner_text()
+        controls = tab.locator(".controls").first.inner_text()
+        assert "run-0: 9 steps" in controls
+        assert "Macro-F1" in controls
+        legend = tab.locator(".training svg").first.text_content()
+        assert ("run-6" in legend, "other" in legend) == (True, False)  # which does something else
         drawn(tab, lambda: tab.evaluate("location.hash += '&model=run-6'"))
         until(tab, "document.querySelector('.controls').textContent.includes('run-6: 9 steps')")
     catalogue.close()

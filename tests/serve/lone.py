@@ -17,7 +17,9 @@ def save_lone_models(folder: Path, labels: Sequence[str]) -> Path:
     subwords = Subwords(learn_subwords(["the cat sat on the mat", "a dog sat"] * 20, 300))
     torch.manual_seed(7)
     writer = ModelConfig(architecture="decoder", vocab_size=subwords.vocab_size, **SHAPE)
-    labeller = ModelConfig(architecture="encoder", vocab_size=subwords.vocab_size, n_labels=2, **SHAPE)
+    labeller = ModelConfig(
+        architecture="encoder", vocab_size=subwords.vocab_size, n_labels=len(labels), **SHAPE
+    )
     regard.save_bundle(folder / "writer", regard.LanguageModel(writer), subwords=subwords.model)
     regard.save_bundle(
         folder / "labeller", regard.Classifier(labeller), subwords=subwords.model, labels=labels

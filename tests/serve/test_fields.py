@@ -56,6 +56,17 @@ def test_what_is_looked_at_is_what_is_read(server, answers):
     assert [token["text"] for token in made["inputs"]["tokens"]] == answers.look(FLAT).inputs.texts
 
 
+def test_an_answer_is_no_translation_into_a_language(server):
+    libre = server.post("/translate", q="who sat?", source="auto", target="de")
+    assert (libre.status_code, "No model here translates" in libre.json()["error"]) == (400, True)
+    named = server.post("/api/v1/translate", text="who sat?", target="de", model="answers")
+    assert named.json()["error"]["message"] == (
+        "Model 'answers' does not translate from any language into de."
+    )
+    wrong = server.post("/api/v1/generate", prompt="who", model="answers").json()["error"]["message"]
+    assert wrong == "Model 'answers' is for the task 'answer', and cannot generate."
+
+
 def test_a_field_that_is_missing_is_named(server):
     answer = server.post("/api/v1/translate", text={"questoin": "who?", "context": "a cat"}, model="answers")
     assert answer.status_code == 422

@@ -6,6 +6,7 @@ import math
 import pytest
 
 import regard
+from regard.look.document import describe, steps
 from regard.look.interventions import HeadOff, to_json
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
@@ -128,6 +129,15 @@ def test_the_label_to_look_at_can_be_named(server, folders):
     assert [each["text"] for each in made["wanted"]] == [other]
     answer = server.post("/api/v1/traces", source="the cat sat", target="goof", model="labeller")
     assert "did you mean good?" in answer.json()["error"]["message"]
+
+
+def test_a_label_whose_number_is_that_of_a_token_keeps_its_name(tmp_path):
+    labels = ["a", "b", "c", "d", "e"]
+    model = regard.load(save_lone_models(tmp_path, labels) / "labeller")
+    (special,) = {token.id for token in model.look("the cat").inputs.tokens if token.special} & set(range(5))
+    trace = model.look("the cat", labels[special])
+    assert [each["text"] for each in describe(trace)["wanted"]] == [labels[special]]
+    assert steps(trace)[0]["chosen"]["text"] == labels[special]
 
 
 def test_a_label_without_some_heads(server, folders):
