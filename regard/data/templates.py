@@ -142,8 +142,8 @@ def _value(row: Mapping[str, Any], field: str) -> Any:
 def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
     """The text of a field; of a list, the one of this number, or else the last."""
     value = _value(row, field)
-    if isinstance(value, list) and value:
-        value = value[min(number, len(value) - 1)]
+    if isinstance(value, list):  # a question may have no answer: an empty text, which cleaning counts
+        value = value[min(number, len(value) - 1)] if value else ""
     if isinstance(value, str):
         return value
     if value is not None and not isinstance(value, list | dict):

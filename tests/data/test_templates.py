@@ -67,6 +67,11 @@ def test_a_conversation_has_two_turns(tmp_path):
         read_of("{question}", {"context": "x"})
 
 
+def test_a_question_without_an_answer_is_an_empty_text(tmp_path):
+    file = rows(tmp_path / "qa.jsonl", {"context": "Cats nap.", "question": "Who?", "answers": []})
+    assert list(pairs_of(file, ANSWER)) == [("Who? Cats nap.", "")]
+
+
 def test_what_somebody_writes_is_read_as_in_training():
     template = "{question} {context}"
     assert read_of_text(template, "who?\n\n the  cat ") == "who? the cat"
