@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from regard.config import DecodingConfig, TaskConfig
+from regard.config.task import TEMPLATES
 from regard.engine.aligner import Aligner
 from regard.engine.direction import Directions
 from regard.engine.engines import Engines
@@ -148,7 +149,7 @@ class Model:
             decoding=self.decoding,
             directions=self.directions,
             aligner=aligner,
-            as_read=self.as_read,
+            as_read=self.as_read if self.task.name in TEMPLATES else None,
         )
 
     def aligner(self) -> Aligner:

@@ -16,6 +16,7 @@ from regard.engine.model import Model
 from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
+from regard.text.subwords import Subwords
 
 if TYPE_CHECKING:  # torch is not imported before somebody asks for its models
     from regard.bundle import Bundle
@@ -41,13 +42,14 @@ class TaskModel(Model):
     def as_read(self, text: str) -> str:
         """A text as the model was trained to read it: where that was rows with named fields, on one line.
 
-        An object of JSON has the fields, and each line of a conversation is a turn.
+        An object of JSON has the fields, and each line of a conversation is a turn. A model that was trained
+        elsewhere, and brought its own vocabulary, reads texts as they stand.
 
         Raises:
             RequestError: an object lacks a field.
         """
         template = self.task.templates[0]
-        return read_of_text(template, text) if template else text
+        return read_of_text(template, text) if template and isinstance(self.subwords, Subwords) else text
 
     def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
         """What the model writes for named fields, such as a question and its context; or for a whole text.

@@ -61,7 +61,7 @@ class Translator:
         decoding: DecodingConfig,
         directions: Directions,
         aligner: Aligner | None = None,
-        as_read: Callable[[str], str] = lambda text: text,
+        as_read: Callable[[str], str] | None = None,
     ) -> None:
         given = options.glossary
         self._glossary = Glossary(
@@ -129,13 +129,17 @@ class Translator:
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
-        texts = [self._as_read(_readable(text)) for text in texts]
-        documents = [parts(text, whole_lines=self._options.whole_lines) for text in texts]
+        documents = [self._parts(_readable(text)) for text in texts]
         encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
         return [
             self._passage(document, self.direction(text), encoded)
             for document, text in zip(documents, texts, strict=True)
         ]
+
+    def _parts(self, text: str) -> list[Part]:
+        if self._as_read is not None:  # a document's summary is not that of its lines
+            return list(trimmed(self._as_read(text)))
+        return parts(text, whole_lines=self._options.whole_lines)
 
     def _passage(
         self, document: list[Part], direction: Direction, encoded: Iterator[tuple[int, ...]]

@@ -37,11 +37,11 @@ def write_huggingface(model: Path, out: Path) -> Verified:
     transformers = _transformers()
     bundle = load_bundle(model)
     family = _family(bundle.config)
-    if problems := family.inexpressible(bundle.config):
+    vocabulary = None if bundle.subwords is None else read_vocabulary(bundle.subwords)
+    if problems := [*family.inexpressible(bundle.config), *_unreadable(family, vocabulary, bundle)]:
         raise ConfigError(problems, f"{model}, for {family.classes[0]}")
-    if bundle.subwords is None:
+    if vocabulary is None:
         raise BundleError(f"has no {SUBWORDS}, without which nothing can be read", str(model))
-    vocabulary = read_vocabulary(bundle.subwords)
     out = out.resolve()
     write_folder(out, _files(bundle, family, vocabulary), overwrite=False)
     given = probe(bundle.config)
@@ -49,6 +49,16 @@ def write_huggingface(model: Path, out: Path) -> Verified:
     ours = log_probs(bundle.model, given, bos=bos, eos=eos)
     theirs = [*_theirs(getattr(transformers, family.classes[0]), out, given, bos=bos, eos=eos)]
     return compared(f"transformers ({family.classes[0]})", given, ours, theirs, exact=True)
+
+
+def _unreadable(family: Family, vocabulary: Vocabulary | None, bundle: Bundle) -> list[str]:
+    """Why the family's tokenizer cannot read the vocabulary: no settings would help."""
+    try:
+        if vocabulary is not None:
+            family.files(vocabulary, bundle.config, bundle.task)
+    except ConfigError as error:
+        return list(error.problems)
+    return []
 
 
 def _family(config: ModelConfig) -> Family:

@@ -13,6 +13,7 @@ from regard.errors import BundleError
 from regard.exchange.verification import compared, probe
 from tests.cli.conftest import Answer
 from tests.exchange.folders import small_folder
+from tests.serve.lone import save_lone_models
 
 
 @pytest.fixture
@@ -48,6 +49,14 @@ def test_formats_and_quantisations_that_do_not_exist_are_refused_with_those_that
     assert found.status == 2
     assert "int8" in found.err
     assert not (tmp_path / "out").exists()
+
+
+def test_all_that_is_in_the_way_is_told_at_once(run, tmp_path):
+    labeller = save_lone_models(tmp_path, ["good", "bad"]) / "labeller"
+    found = run(labeller, tmp_path / "out", "--to", "huggingface")
+    assert found.status == 2
+    assert "model.positions = 'sinusoidal' has no place there" in found.err
+    assert "the vocabulary is one of SentencePiece, which BertTokenizer cannot read" in found.err
 
 
 def test_what_computes_something_else_is_not_passed_off_as_the_same():

@@ -76,3 +76,13 @@ def test_texts_are_read_and_written_as_transformers_does(tmp_path, monkeypatch):
             assert found == (written[:-1] if written[-1] == model.subwords.eos_id else written)
     assert "summary" in model.task.templates[1]
     assert isinstance(model.respond({"document": TEXTS[0]}).text, str)
+
+
+def test_a_text_of_many_lines_is_read_as_it_stands_and_has_one_output(tmp_path):
+    bart(tmp_path / "theirs")
+    model = regard.load(import_model(tmp_path / "theirs", tmp_path / "ours"), engine="torch", threads=1)
+    text = "the cat  sat\n\non the mat"
+    request = Request(ids=model.read(text))
+    assert "".join(model.stream(text)) == model.subwords.outputs.decode(
+        list(model.engines.first.stream(request, Search(beam_size=1)))
+    )
