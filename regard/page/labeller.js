@@ -25,10 +25,11 @@ export class Labeller {
       this.why,
     );
     this.question = new Question();
+    this.weighing = new Question();
     this.asked = "";
     /** @type {any} */
     this.answer = null;
-    /** @type {{ tokens: import("./source.js").Token[], values: number[] } | null} */
+    /** @type {{ label: string, tokens: import("./source.js").Token[], values: number[] } | null} */
     this.influence = null;
     /** @type {Context | null} */
     this.context = null;
@@ -46,7 +47,7 @@ export class Labeller {
     void this.label();
   }
 
-  /** Ask for the label of what is written; then for the part that each token has in it. */
+  /** Ask for the label of what is written. */
   async label() {
     const { live, store, t } = /** @type {Context} */ (this.context);
     const { state } = store;
@@ -61,11 +62,7 @@ export class Labeller {
         [this.answer, this.influence] = [answer, null];
         this.output.removeAttribute("aria-busy");
         this.show();
-        const opened = answer && (await live.trace(state));
-        const values = await opened?.source.influence(0);
-        if (signal.aborted || !values) return;
-        this.influence = { tokens: opened.about.inputs.tokens, values };
-        this.show();
+        void this.weigh();
       },
       (problem) => {
         this.asked = "";
@@ -77,12 +74,38 @@ export class Labeller {
     );
   }
 
+  /** Ask for the part that each token has in the label, or in another that the reader chose. */
+  async weigh() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    await this.weighing.ask(
+      async (signal) => {
+        const opened = this.answer && (await live.trace(store.state));
+        const values = await opened?.source.influence(0);
+        if (signal.aborted || !values) return;
+        const { inputs, wanted } = opened.about;
+        this.influence = { label: wanted[0].text, tokens: inputs.tokens, values };
+        this.explain();
+      },
+      () => {}, // too long to look at, perhaps: it is labelled all the same
+      t,
+    );
+  }
+
+  /** @param {string} name */
+  choose(name) {
+    /** @type {Context} */ (this.context).store.note({ target: name === this.answer.label ? "" : name });
+    void this.weigh();
+  }
+
   show() {
     const { t } = /** @type {Context} */ (this.context);
     const { answer } = this;
     this.output.replaceChildren(
       answer
-        ? shares(ranked(answer.probabilities), t("classify.labels"))
+        ? shares(
+            ranked(answer.probabilities).map((each) => ({ ...each, pick: () => this.choose(each.name) })),
+            t("classify.labels"),
+          )
         : h("span", { class: "soft" }, t("classify.here")),
     );
     this.inside.toggleAttribute("disabled", !answer);
@@ -97,6 +120,6 @@ export class Labeller {
     this.why.hidden = !answer || !found;
     if (!answer || !found) return;
     const context = /** @type {Context} */ (this.context);
-    this.why.replaceChildren(...influence(context, answer.label, found.tokens, found.values));
+    this.why.replaceChildren(...influence(context, found.label, found.tokens, found.values));
   }
 }

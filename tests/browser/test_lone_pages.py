@@ -56,6 +56,15 @@ def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folde
     ):
         assert float(told.rpartition(" · ")[2].replace("−", "-")) == pytest.approx(value, abs=6e-4)
     assert found.label in tab.locator(".why h2").inner_text()
+    other = next(label for label in model.labels if label != found.label)
+    tab.click(f"#output button >> text={other}")
+    until(tab, f"document.querySelector('.why h2').textContent.includes('{other}')")
+    value = model.influence(model.look(TEXT, other))[0]
+    told = tokens.first.get_attribute("title").rpartition(" · ")[2].replace("−", "-")
+    assert float(told) == pytest.approx(value, abs=6e-4)
+    drawn(tab, lambda: tab.click("#screen-steps"))
+    assert other in tab.locator(".why h2").inner_text()
+    drawn(tab, lambda: tab.click("#screen-classify"))
     tab.fill("#text", "")
     until(tab, "document.querySelector('.why').hidden && document.querySelector('#look').disabled")
 
