@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, chain, groupby
 from typing import Any
 
+from regard.look.visible import visible
 from regard.text.vocabulary import Vocabulary
 
 SPACE = "▁"
@@ -126,7 +127,9 @@ def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
 
 
 def shown(piece: str) -> str:
-    """A piece by itself as one shows it: without its space."""
+    """A piece by itself as one shows it: without its space; a byte that is a character by itself, as that."""
+    if (byte := _BYTE.fullmatch(piece)) and (code := int(byte[1], 16)) < 0x80:
+        return visible(chr(code)).strip() or piece
     return piece.replace(SPACE, " ").strip() or piece
 
 

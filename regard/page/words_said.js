@@ -1,6 +1,16 @@
 // A translation cut into words: where each comes from, and how sure the model was of it.
 
 /**
+ * What a piece of a vocabulary adds to a text; null for an end, which is not written, and for a byte that is no letter yet.
+ * @param {string} piece
+ */
+export function addition(piece) {
+  const byte = /^<0x([0-7][0-9A-F])>$/.exec(piece);
+  if (byte) return String.fromCharCode(Number.parseInt(byte[1], 16));
+  return /^<.*>$/.test(piece) ? null : piece.replaceAll("▁", " ");
+}
+
+/**
  * @typedef {object} Link Places count whole characters, as Python does.
  * @property {string} source
  * @property {string} target

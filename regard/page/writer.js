@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 import { Paper } from "./paper.js";
 import { Question } from "./question.js";
 import { shares } from "./shares.js";
+import { addition } from "./words_said.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 
@@ -145,14 +146,11 @@ export class Writer {
     this.coming.hidden = !this.candidates.length;
     this.next.replaceChildren(
       shares(
-        this.candidates.map(({ piece, text, probability }) => ({
-          name: text,
-          share: probability,
-          // A byte is no letter yet, and an end is not written.
-          pick: /^<.*>$/.test(piece)
-            ? undefined
-            : () => this.paper.write(this.paper.text.value + piece.replaceAll("▁", " ")),
-        })),
+        this.candidates.map(({ piece, text, probability }) => {
+          const added = addition(piece);
+          const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
+          return { name: text, share: probability, pick };
+        }),
         t("generate.next"),
       ),
     );

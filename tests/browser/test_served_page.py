@@ -283,7 +283,7 @@ def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
     catalogue = serve_models([run], Metrics(), threads=1)
     with running(catalogue) as live:
         tab = opened(at(live, screen="training", kind="cross", layer=0, head=2, lang="en"))
-        assert "300 steps" in tab.locator(".controls").first.inner_text()
+        until(tab, "document.querySelector('.controls').textContent.includes('300 steps')")
         with (run / "journal.jsonl").open("a") as file:
             file.write('{"step": 301, "loss": 0.5, "tokens": 9, "learning_rate": 0.1, "seconds": 99}\n')
         until(tab, "document.querySelector('.controls').textContent.includes('301 steps')")

@@ -313,3 +313,5 @@ def test_the_sentences_name_the_token_and_where_it_looks():
     own = {step.name: step for step in trace.walk("decoder", 1, 1, 2)}
     assert (own["k"].formula, own["v"].formula) == ("k = x W_K", "v = x W_V")
     assert [Candidate(9, piece, 0.5).text for piece in ("▁the", "▁", "<0xE7>")] == ["the", "▁", "<0xE7>"]
+    bytes_alone = ("<0x0A>", "<0x41>", "<0x20>", "<0x1B>")
+    assert [Candidate(9, piece, 0.5).text for piece in bytes_alone] == ["␊", "A", "<0x20>", "␛"]

@@ -11,7 +11,7 @@ import { examples, shellWord } from "../../regard/page/requests.js";
 import { told } from "../../regard/page/screen_experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screen_positions.js";
 import { DEFAULTS } from "../../regard/page/store.js";
-import { cut, pieces, sureness } from "../../regard/page/words_said.js";
+import { addition, cut, pieces, sureness } from "../../regard/page/words_said.js";
 
 const link = (source, target, start, end) => ({
   source,
@@ -166,4 +166,8 @@ test("a cell of an experiment tells its seeds, where they differ", () => {
   assert.equal(told(seeds(3, 3, 3)), "3");
   assert.equal(told(seeds(null, null, null)), "–");
   assert.equal(told(seeds(1e-6, 1e-6, 1e-6)), "1.0e-6");
+});
+
+test("a piece adds what it spells, and an end or half a character nothing", () => {
+  assert.deepEqual(["▁the", "<0x0A>", "<0x41>", "<0xE7>", "</s>"].map(addition), [" the", "\n", "A", null, null]);
 });
