@@ -52,6 +52,13 @@ def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
     assert (status, "only a model of the decoder alone continues texts" in err) == (2, True)
 
 
+def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monkeypatch):
+    words = ["classify", "--model", str(talker)]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"fine\n" * 3)
+    assert (status, out) == (2, "")
+    assert err.count("only a model of the encoder alone labels texts") == 1
+
+
 def test_texts_to_guess_tokens_of_are_many_words():
     words = ["t.tsv", "--pretrain", "a", "b", "--out", "run", "c"]
     assert all_named(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
