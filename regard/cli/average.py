@@ -16,7 +16,10 @@ def average(
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The model folder to write; it must be new.")],
 ) -> None:
-    """Average the weights of several models that began as one (6.1), and write the mean as a model folder."""
+    """Average the weights of models that began as one (6.1).
+
+    The mean is written as a model folder.
+    """
     from regard.engine.loading import model_folder
     from regard.train.averaging import average_models
 

@@ -39,9 +39,10 @@ def classify(
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Label texts: for each, its label, a tab and how probable that is; of several, those of each.
+    """Label texts, and say how probable each label is.
 
-    A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
+    A line of output is a label, a tab and its probability; where a text may have several labels, those of
+    each. A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
     """
     from regard.cli.arriving import given_or_arriving
     from regard.engine.classification import Labelling

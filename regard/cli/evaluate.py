@@ -55,9 +55,10 @@ def evaluate(
     engine: EngineOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Score translations of SRC against REF: BLEU, chrF and chrF++ with signatures and 95% intervals.
+    """Score models, or translations that are there, on a test set.
 
-    Where there are several, all others are compared with the first: might the difference be chance? Models
+    Translations of SRC are compared with REF: BLEU, chrF and chrF++ with signatures and 95% intervals. Where
+    there are several, all others are compared with the first: might the difference be chance? Models
     for other tasks are scored on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE,
     answers by exact match and F1.
     """

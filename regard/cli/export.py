@@ -48,7 +48,10 @@ def export(
         typer.Option(metavar="NAME", help="How weights are kept, where the format has a choice: int8, …"),
     ] = None,
 ) -> None:
-    """Write a model in another format, run what was written, and say how far it differs."""
+    """Write a model in another format, and verify it.
+
+    What was written is run, and how far it differs is told.
+    """
     from regard.engine.loading import model_folder
 
     if to not in FORMATS:

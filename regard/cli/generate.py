@@ -64,7 +64,7 @@ def generate(
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Continue texts, and print each with its prompt as it is written.
+    """Continue texts, each printed as it is written.
 
     A prompt that cannot be continued becomes an empty line, is told on stderr, and makes the exit status 2.
     """

@@ -73,7 +73,10 @@ def train(
         str | None, typer.Option(metavar="NAME", help="A built-in corpus instead of files: numerals.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the run; the same one goes on with it.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the run, else one in runs/; the same one goes on with it."
+        ),
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
     max_epochs: Annotated[int | None, typer.Option(help="Stop after so many times through the data.")] = None,
@@ -90,9 +93,10 @@ def train(
     file: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Train a model and score it: a translator of pairs of texts, or for another task.
+    """Train a model on texts, and score it.
 
-    Run the same command again to go on with it.
+    It is a translator of pairs of texts, or a model for another task. Run the same command again to go on
+    with it.
     """
     name = task_of(task, file)
     start_from, source = _start_or_language(source)

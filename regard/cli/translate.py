@@ -82,9 +82,10 @@ def translate(
         typer.Option(metavar="DIR", help="With --ray: keep what is done, and go on from what is there."),
     ] = None,
 ) -> None:
-    """Translate texts, or each line of standard input: line i of the output belongs to line i of the input.
+    """Translate texts, or each line of standard input.
 
-    A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
+    Line i of the output belongs to line i of the input. A line that cannot be read becomes an empty one, is
+    told on stderr, and makes the exit status 2.
     """
     if alignment and not as_json:
         raise ConfigError("--alignment is told as JSON: add --json")

@@ -1,13 +1,17 @@
 """The program as a user meets it: a process with arguments, output and an exit status."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
 
 import pytest
+import typer
 
 import regard
+from regard.cli.examples import EXAMPLES
+from regard.cli.program import app
 from regard.config import PRESETS, settings
 
 
@@ -34,6 +38,23 @@ def test_torch_is_not_imported_to_answer(words):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
+def test_help_tells_every_verb_in_a_whole_sentence():
+    _, _, listed = run("--help").stdout.partition("Commands:\n")
+    verbs = [line.split()[0] for line in listed.splitlines()]
+    assert verbs == [*EXAMPLES]
+    assert all(line.endswith((".", "?")) and not line.endswith("...") for line in listed.splitlines())
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_examples_in_the_help_are_understood(verb):
+    program = typer.main.get_command(app)
+    for example in EXAMPLES[verb]:
+        name, *words = shlex.split(example.partition(" < ")[0])
+        assert (name, words[0]) == ("regard", verb)
+        command = program.get_command(None, verb)
+        command.make_context(verb, words[1:])  # raises what a wrong option or argument raises
 
 
 def test_version():
