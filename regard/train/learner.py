@@ -62,6 +62,7 @@ class Learner:
         if sharded:
             shard(self.objective, self.model, world)
         self.optimizer = Optimizer(self.model, training)
+        # Departure 13, where there is a decay.
         self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
         set_generators({}, world, training.seed)
 
