@@ -10,6 +10,7 @@ is installed for this.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -163,7 +164,9 @@ class Site:
         """Files that are no pages, but that pages link to or show."""
 
     def build(self, out: Path) -> None:
-        """Write all pages, then what they link to."""
+        """Write all pages, then what they link to; an older site is replaced, and nothing else is."""
+        if out.exists() and not (out / STYLE.name).is_file():
+            sys.exit(f"{out} is there, and no site of ours: name a folder that is new")
         shutil.rmtree(out, ignore_errors=True)
         for page in self.pages.values():
             self._write(out, page.path, page.title, self._render(page), page.language)
@@ -269,7 +272,9 @@ def style() -> str:
 
 def main() -> None:
     """Build it, and say where."""
-    out = Path(sys.argv[1] if sys.argv[1:] else ROOT / OUT)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", nargs="?", type=Path, default=ROOT / OUT, help="the folder to write")
+    out = parser.parse_args().out
     Site(ROOT).build(out)
     print(f"{sum(1 for _ in out.rglob('*.html'))} pages: open {out / 'index.html'}")
 
