@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -83,9 +84,15 @@ def regard(
         typer.echo(context.get_help())
 
 
+def _warning(message: Warning | str, *_: object, **__: object) -> str:
+    """What a warning looks like to who types commands: its words, without the line of code it comes from."""
+    return f"regard: {message}\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 if all went well, 2 and a message on stderr if the user can mend it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.formatwarning = _warning
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a letter gets its number: an arrow must not cost the score behind it.
         sys.stdout.reconfigure(errors="backslashreplace")
