@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path, PurePosixPath
@@ -124,7 +124,7 @@ def read_pages(root: Path) -> dict[PurePosixPath, Page]:
 
 
 def parser() -> MarkdownIt:
-    """CommonMark and tables; HTML is shown as text."""
+    """CommonMark and tables; HTML is shown as text, but for `<br>`."""
     return MarkdownIt("commonmark", {"html": False, "highlight": coloured}).enable("table")
 
 
@@ -135,6 +135,17 @@ def coloured(code: str, language: str, _attributes: str) -> str:
     except ClassNotFound:
         lexer = TextLexer()
     return highlight(code, lexer, HtmlFormatter(nowrap=True))
+
+
+def with_breaks(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens of a paragraph, where `<br>` breaks the line: the one piece of HTML that pages use."""
+    for token in tokens:
+        before, *others = token.content.split("<br>") if token.type == "text" else [token.content]
+        token.content = before
+        yield token
+        for words in others:
+            yield Token("hardbreak", "br", 0)
+            yield Token("text", "", 0, content=words)
 
 
 def words_of(inline: Token) -> str:
@@ -188,7 +199,8 @@ class Site:
                 again = taken[name] = taken.get(name, -1) + 1
                 heading.attrSet("id", f"{name}-{again}" if again else name)
         for inline in page.tokens:
-            for token in inline.children or []:
+            inline.children = [*with_breaks(inline.children or [])]
+            for token in inline.children:
                 for attribute in {"link_open": ["href"], "image": ["src"]}.get(token.type, []):
                     token.attrSet(attribute, self._moved(page.path, str(token.attrGet(attribute))))
         markdown = parser()

@@ -18,6 +18,8 @@ x = "<b>"
 | a | b |
 |---|---|
 | `1` | 2 |
+
+one<br>**two** `<br>` <i>
 """
 
 
@@ -65,6 +67,7 @@ def test_a_small_site(small, tmp_path):
     assert "<title>Words &amp; marks</title>" in first
     assert "&lt;b&gt;" in first
     assert "<td><code>1</code></td>" in first
+    assert "<p>one<br />\n<strong>two</strong> <code>&lt;br&gt;</code> &lt;i&gt;</p>" in first
     assert 'href="https://example.com/x.md"' in first
     assert (out / "docs" / "p.svg").read_text() == "<svg/>"
     assert Reader(out / "docs" / "a.html").names == {"a", "two-words", "two-words-1"}
