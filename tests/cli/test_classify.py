@@ -52,13 +52,6 @@ def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
     assert (status, "only a model of the decoder alone continues texts" in err) == (2, True)
 
 
-def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monkeypatch):
-    words = ["classify", "--model", str(talker)]
-    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"fine\n" * 3)
-    assert (status, out) == (2, "")
-    assert err.count("only a model of the encoder alone labels texts") == 1
-
-
 def test_texts_to_guess_tokens_of_are_many_words():
     words = ["t.tsv", "--pretrain", "a", "b", "--out", "run", "c"]
     assert all_named(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
@@ -75,3 +68,10 @@ def test_what_is_started_from_is_a_folder_and_not_a_language(tmp_path, monkeypat
     (tmp_path / "model").mkdir()
     assert _start_or_language("model") == (Path("model"), None)
     assert _start_or_language(None) == (None, None)
+
+
+def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monkeypatch):
+    words = ["classify", "--model", str(talker)]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"fine\n" * 3)
+    assert (status, out) == (2, "")
+    assert err.count("only a model of the encoder alone labels texts") == 1
