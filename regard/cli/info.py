@@ -8,15 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from regard.bundle import Description, describe_bundle
+from regard.engine.loading import model_folder
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, or a run's.")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Say what a model folder holds: architecture, sizes, files, metrics and the hash of its weights."""
-    description = describe_bundle(model)
+    """Say what a model folder holds.
+
+    Architecture, sizes, files, metrics and the hash of its weights.
+    """
+    description = describe_bundle(model_folder(model))
     if as_json:
         typer.echo(json.dumps(asdict(description), default=str))
     else:
