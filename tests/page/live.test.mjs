@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logTicks, thinned, ticks } from "../../regard/page/chart.js";
+import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/chart.js";
 import { distance, meanDistance } from "../../regard/page/comparing.js";
 import { difference } from "../../regard/page/difference.js";
 import { parsed } from "../../regard/page/events.js";
@@ -156,6 +156,12 @@ test("ticks of a logarithm are round, within, and few", () => {
   assert.deepEqual(logTicks(0.9, 200), [1, 3, 10, 30, 100]);
   assert.deepEqual(logTicks(2, 9), [2, 3, 5, 7]);
   assert.deepEqual(logTicks(0.001, 1e6).length, 10);
+});
+
+test("a number at an axis loses only what says nothing", () => {
+  assert.deepEqual([0, 0.25, 2, 10, 300, 1000, 20000, -0.5].map(tickLabel), [
+    "0", "0.25", "2", "10", "300", "1000", "20000", "−0.5",
+  ]);
 });
 
 test("a cell of an experiment tells its seeds, where they differ", () => {
