@@ -7,15 +7,15 @@ EXAMPLES = {
         "regard train --task classify labelled.tsv --out runs/mood",
     ),
     "translate": (
-        "regard translate --model runs/zh-en 猫坐在垫子上。",
+        "regard translate 猫坐在垫子上。",
         "regard translate --model runs/zh-en < corpus.zh > corpus.en",
     ),
     "look": (
-        "regard look --model runs/zh-en 猫坐在垫子上。 --view alignment",
+        "regard look 猫坐在垫子上。 --view alignment",
         "regard look --model runs/zh-en 猫坐在垫子上。 -o cat.html",
     ),
     "serve": (
-        "regard serve runs/zh-en",
+        "regard serve",
         "regard serve runs/zh-en --host 0.0.0.0 --keys keys.jsonl",
     ),
     "evaluate": (
