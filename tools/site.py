@@ -10,11 +10,12 @@ is installed for this.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path, PurePosixPath
@@ -123,7 +124,7 @@ def read_pages(root: Path) -> dict[PurePosixPath, Page]:
 
 
 def parser() -> MarkdownIt:
-    """CommonMark and tables; HTML is shown as text."""
+    """CommonMark and tables; HTML is shown as text, but for `<br>`."""
     return MarkdownIt("commonmark", {"html": False, "highlight": coloured}).enable("table")
 
 
@@ -134,6 +135,17 @@ def coloured(code: str, language: str, _attributes: str) -> str:
     except ClassNotFound:
         lexer = TextLexer()
     return highlight(code, lexer, HtmlFormatter(nowrap=True))
+
+
+def with_breaks(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens of a paragraph, where `<br>` breaks the line: the one piece of HTML that pages use."""
+    for token in tokens:
+        before, *others = token.content.split("<br>") if token.type == "text" else [token.content]
+        token.content = before
+        yield token
+        for words in others:
+            yield Token("hardbreak", "br", 0)
+            yield Token("text", "", 0, content=words)
 
 
 def words_of(inline: Token) -> str:
@@ -163,7 +175,9 @@ class Site:
         """Files that are no pages, but that pages link to or show."""
 
     def build(self, out: Path) -> None:
-        """Write all pages, then what they link to."""
+        """Write all pages, then what they link to; an older site is replaced, and nothing else is."""
+        if out.exists() and not (out / STYLE.name).is_file():
+            sys.exit(f"{out} is there, and no site of ours: name a folder that is new")
         shutil.rmtree(out, ignore_errors=True)
         for page in self.pages.values():
             self._write(out, page.path, page.title, self._render(page), page.language)
@@ -185,7 +199,8 @@ class Site:
                 again = taken[name] = taken.get(name, -1) + 1
                 heading.attrSet("id", f"{name}-{again}" if again else name)
         for inline in page.tokens:
-            for token in inline.children or []:
+            inline.children = [*with_breaks(inline.children or [])]
+            for token in inline.children:
                 for attribute in {"link_open": ["href"], "image": ["src"]}.get(token.type, []):
                     token.attrSet(attribute, self._moved(page.path, str(token.attrGet(attribute))))
         markdown = parser()
@@ -269,7 +284,9 @@ def style() -> str:
 
 def main() -> None:
     """Build it, and say where."""
-    out = Path(sys.argv[1] if sys.argv[1:] else ROOT / OUT)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", nargs="?", type=Path, default=ROOT / OUT, help="the folder to write")
+    out = parser.parse_args().out
     Site(ROOT).build(out)
     print(f"{sum(1 for _ in out.rglob('*.html'))} pages: open {out / 'index.html'}")
 

@@ -55,6 +55,13 @@ def pretrain(
 ) -> Scores:
     """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
     config = _config("classifier", *PLAIN, "training.patience=0", *settings)
+    plain = prepare_pretrain(data, out, language, more, settings)
+    return _run(out, _limited(config, steps, until), plain)
+
+
+def prepare_pretrain(data: Path, out: Path, language: str, more: bool, settings: Sequence[str]) -> Lesson:
+    """The texts of `pretrain` in tokens, which takes no GPU."""
+    config = _config("classifier", *settings)
     folders = [data / "classification" / name for name in SETS[language]]
     texts = [folder / "train.tsv.xz" for folder in folders]
     texts += [data / f"text.{language}.xz"] if more else []
@@ -69,7 +76,7 @@ def pretrain(
     prepare_tables(_beside(out, "data"), source, print)
     plain = prepared_tables(_beside(out, "data")).plain
     assert plain is not None
-    return _run(out, _limited(config, steps, until), plain)
+    return plain
 
 
 def classify(
@@ -132,41 +139,45 @@ def generate(
     return {**_trained(run.run), **run.test().measures()}
 
 
+def copy(data: Path, out: Path, until: float, steps: int, settings: Sequence[str]) -> Scores:
+    """Learn to copy any sentence of a document."""
+    config = _config("small", *PLAIN, *FIELDS, *settings)
+    return _run(out, _limited(config, steps, until), prepare_copy(data, out, settings))
+
+
+def prepare_copy(data: Path, out: Path, settings: Sequence[str]) -> Lesson:
+    """The documents of `copy` in tokens, which takes no GPU."""
+    config = _config("small", *PLAIN, *FIELDS, *settings)
+    sets, texts, folder = _scitldr(data), _beside(out, "pairs"), _beside(out, "data")
+    sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
+    sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
+    prepare_pairs(
+        folder, fields_source(folder, sets, config, vocab_size=4000, subwords=_learned(data, "copies")), print
+    )
+    return prepared_pairs(folder).data
+
+
 def summarise(
-    data: Path,
-    out: Path,
-    until: float,
-    pairs: str,
-    steps: int,
-    start: Path | None,
-    settings: Sequence[str],
+    data: Path, out: Path, until: float, pairs: str, steps: int, start: Path, settings: Sequence[str]
 ) -> Scores:
-    """Learn to write the summaries of SciTLDR; or to copy a sentence, any (`copies`) or the right one."""
-    folder = data / "summarisation" / "scitldr"
-    sets = {name: [folder / f"{name}.jsonl.xz"] for name in ("train", "valid", "test")}
-    texts = _beside(out, "pairs")
-    if pairs != "summaries":
-        sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
+    """Learn to write the summaries of SciTLDR; or first (`extracts`), to copy the sentence that says most."""
+    sets, texts, begun = _scitldr(data), _beside(out, "pairs"), Start.of(start)
     if pairs == "extracts":
         sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 5, seed=1))]
-    elif pairs == "copies":
-        sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
-    begun = None if start is None else Start.of(start)
+        sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
     config = _config("small", *PLAIN, *FIELDS, *settings)
-    if begun is not None:
-        config = replace(config, model=begun.shape(config.model))
-    subwords = _learned(data, pairs) if begun is None else begun.subwords
-    folder = _beside(out, "data") if pairs == "copies" else out
-    source = partial(fields_source, folder, sets, config, vocab_size=4000, subwords=subwords)
-    if pairs == "copies":
-        prepare_pairs(folder, source(), print)
-        return _run(out, _limited(config, steps, until), prepared_pairs(folder).data)
-    config = _limited(config, steps, until)
+    config = _limited(replace(config, model=begun.shape(config.model)), steps, until)
+    source = partial(fields_source, out, sets, config, vocab_size=4000, subwords=begun.subwords)
     claim(out, config)
     run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
     run.train(lambda _: nullcontext(()))
     score, examples = run.score()
     return {**_trained(run.run), **asdict(score), "outputs": [output for _, output in examples[:20]]}
+
+
+def _scitldr(data: Path) -> dict[str, list[Path]]:
+    folder = data / "summarisation" / "scitldr"
+    return {name: [folder / f"{name}.jsonl.xz"] for name in ("train", "valid", "test")}
 
 
 def to_copy(data: Path) -> list[str]:

@@ -2,12 +2,14 @@
 
     python -m benchmarks.gpu.tasks DATA OUT [--runs DIR] [--seconds 300] [--workers 3] [--seeds 3]
     python -m benchmarks.gpu.tasks DATA --subwords
+    python -m benchmarks.gpu.tasks DATA --runs DIR --prepare
 
 DATA has `classification`, `generation` and `summarisation` as their publishers lay them out, and text.zh.xz
 and text.en.xz, plain lines, for encoders that read more than the labelled sets. OUT/results.json and
-OUT/results.txt are written anew after every job; the runs are in a temporary folder unless told. `--subwords`
-learns the vocabularies beforehand, into DATA/subwords, where CPU time costs nothing. More than three
-workers take each other's time: with fourteen, a step of some 20 ms took 360.
+OUT/results.txt are written anew after every job; the runs are in a temporary folder unless told. Where time
+costs nothing, `--subwords` learns the vocabularies beforehand, into DATA/subwords, and `--prepare` puts the
+largest texts into tokens. More than three workers take each other's time: with fourteen, a step of some 20 ms
+took 360.
 """
 
 from __future__ import annotations
@@ -79,17 +81,16 @@ def jobs(seeds: int) -> list[Job]:
     """All that is measured, what matters most first."""
     found = [_guessing(language, more=True) for language in ("zh", "en")]
     found += [
-        _summaries("copies", None, 135, COPYING, 7000),
+        Job("scitldr-copies", "copy", 135, {"steps": 7000, "settings": COPYING}),
         _summaries("extracts", "scitldr-copies", 60, EXTRACTING, 400),
         _summaries("summaries", "scitldr-extracts", 30, EXTRACTING, 100),
     ]
-    found += [_labels(name, "pretrained-more", 1) for name in LABELLED]
+    found += [_labels(name, kind, 1) for kind in ("pretrained-more", "scratch") for name in LABELLED]
     found += [_guessing(language, more=False) for language in ("zh", "en")]
     found += [_labels(name, "pretrained", 1) for name in LABELLED]
     found += [_plays("plays-1000-subwords", 1000, 256, 700), _plays("plays-characters", 350, 512, 2400)]
     poems = {"name": "tang_poems", "steps": 3500, "columns": (1, 3), "settings": ["model.vocab_size=8000"]}
     found += [Job("poems", "generate", 150, poems)]
-    found += [_labels(name, "scratch", 1) for name in LABELLED]
     for seed in range(2, seeds + 1):
         found += [
             _labels(name, kind, seed)
@@ -104,7 +105,7 @@ def _guessing(language: str, *, more: bool) -> Job:
     return Job(f"pretrain-{language}{'-more' * more}", "pretrain", 135 if more else 80, arguments)
 
 
-def _summaries(pairs: str, after: str | None, seconds: float, settings: list[str], steps: int) -> Job:
+def _summaries(pairs: str, after: str, seconds: float, settings: list[str], steps: int) -> Job:
     arguments = {"pairs": pairs, "steps": steps, "settings": settings}
     return Job(f"scitldr-{pairs}", "summarise", seconds, arguments, after)
 
@@ -193,6 +194,17 @@ def _line(result: dict[str, Any]) -> str:
     return f"{result['name']:32}" + ", ".join(f"{name} {value}" for name, value in told.items())
 
 
+def prepare(data: Path, runs: Path) -> None:
+    """What the jobs that others start from read, in tokens."""
+    from benchmarks.gpu import task_jobs
+
+    for job in jobs(1):
+        ready = getattr(task_jobs, f"prepare_{job.does}", None)
+        if ready is not None:
+            own = {name: value for name, value in job.arguments.items() if name != "steps"}
+            ready(data=data, out=runs / job.name, **own)
+
+
 def learn_vocabularies(data: Path) -> None:
     """The subwords of all that is trained first, from its texts."""
     from benchmarks.gpu.task_jobs import SETS, to_copy
@@ -219,9 +231,13 @@ def main() -> None:
     parser.add_argument("--runs", type=Path)
     parser.add_argument("--set", action="append", default=[], help="a setting of every job, to try it small")
     parser.add_argument("--subwords", action="store_true")
+    parser.add_argument("--prepare", action="store_true")
     asked = parser.parse_args()
     if asked.subwords:
         learn_vocabularies(asked.data)
+        return
+    if asked.prepare:
+        prepare(asked.data, asked.runs)
         return
     os.environ["OMP_NUM_THREADS"] = "1"  # the workers share the cores
     asked.out.mkdir(parents=True, exist_ok=True)

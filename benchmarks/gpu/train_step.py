@@ -1,8 +1,10 @@
 """Training step on one GPU: the paper's base model, 32,768 subwords, bf16, real sentence lengths.
 
     python benchmarks/gpu/train_step.py DATA.npz [--tokens 51200] [--rounds 4] [--log FILE]
+    python benchmarks/gpu/train_step.py DATA.npz --config models/zh-en/small.toml --only regard
 
-DATA.npz comes from `prepare.py`. Contenders alternate, round by round, in one process:
+DATA.npz comes from `prepare.py`. With --config it is the model of that file, all contenders having its shape.
+Contenders alternate, round by round, in one process:
 
 * regard: packed, one compiled shape, FlexAttention over the sequences' blocks;
 * regard with the variable-length flash kernel in place of FlexAttention;
@@ -36,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.result import Result, write_results  # noqa: E402
-from regard.config import ModelConfig, preset  # noqa: E402
+from regard.config import ModelConfig, read_config  # noqa: E402
 from regard.loss import label_smoothed_cross_entropy  # noqa: E402
 from regard.model import multi_head_attention  # noqa: E402
 from regard.model.masks import BLOCK, SameSequence  # noqa: E402
@@ -137,9 +139,9 @@ def varlen_attention(q: Tensor, k: Tensor, v: Tensor, may_attend: SameSequence, 
 class Regard:
     """The packed, compiled step."""
 
-    def __init__(self, batches: list[PackedBatch]) -> None:
+    def __init__(self, shape: ModelConfig, batches: list[PackedBatch]) -> None:
         torch.manual_seed(1)
-        self.model = Transformer(base_config()).cuda().train()
+        self.model = Transformer(shape).cuda().train()
         self.model.compute_dtype = torch.bfloat16
         self.loss = torch.compile(packed_loss, dynamic=False, fullgraph=True, options=COMPILER)
         self.optimizer = new_optimizer(self.model)
@@ -167,13 +169,6 @@ class RegardVarlen(Regard):
 
 
 original_attention = multi_head_attention.packed_attention
-
-
-def base_config() -> ModelConfig:
-    """The paper's base model with this benchmark's vocabulary."""
-    from dataclasses import replace
-
-    return replace(preset("paper-base").model, vocab_size=VOCABULARY)
 
 
 def new_optimizer(model: nn.Module) -> torch.optim.Optimizer:
@@ -245,6 +240,7 @@ class Marian:
 
     def __init__(
         self,
+        shape: ModelConfig,
         batches: list[PaddedBatch],
         *,
         compiled: bool,
@@ -255,9 +251,11 @@ class Marian:
 
         torch.manual_seed(1)
         config = MarianConfig(
-            vocab_size=VOCABULARY, d_model=512, encoder_layers=6, decoder_layers=6,
-            encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048,
-            dropout=0.1, attention_dropout=0.0, activation_dropout=0.0, activation_function="relu",
+            vocab_size=shape.vocab_size, d_model=shape.d_model,
+            encoder_layers=shape.encoder_layers, decoder_layers=shape.decoder_layers,
+            encoder_attention_heads=shape.n_heads, decoder_attention_heads=shape.n_heads,
+            encoder_ffn_dim=shape.d_ff, decoder_ffn_dim=shape.d_ff, dropout=shape.dropout,
+            attention_dropout=0.0, activation_dropout=0.0, activation_function="relu",
             scale_embedding=True, share_encoder_decoder_embeddings=True, max_position_embeddings=512,
             pad_token_id=0, eos_token_id=EOS, decoder_start_token_id=BOS, use_cache=False,
             attn_implementation="sdpa",
@@ -328,9 +326,8 @@ def check_against_cpu() -> dict[str, float]:
     return {"loss_cpu": expected_loss, "loss_cuda": got.item(), "worst_relative_gradient_error": worst}
 
 
-def flops(source_tokens: int, target_tokens: int) -> float:
+def flops(c: ModelConfig, source_tokens: int, target_tokens: int) -> float:
     """Multiplications and additions of forward and backward in the matrices; attention's own are left out."""
-    c = base_config()
     square, ffn = c.d_model * c.d_model, 2 * c.d_model * c.d_ff
     on_source = c.encoder_layers * (4 * square + ffn) + c.decoder_layers * 2 * square
     on_target = c.decoder_layers * (6 * square + ffn) + c.vocab_size * c.d_model
@@ -350,19 +347,21 @@ def timed(contender: Regard | Marian, start: int, n_steps: int) -> dict[str, flo
     return {"seconds": seconds, "source": source, "target": target, "loss": float(loss)}
 
 
-def build_all(args: argparse.Namespace, log: Callable[[str, object], None]) -> dict[str, Regard | Marian]:
+def build_all(
+    args: argparse.Namespace, shape: ModelConfig, log: Callable[[str, object], None]
+) -> dict[str, Regard | Marian]:
     """Every contender that starts, warmed up on all of its shapes."""
     pairs = read_pairs(args.data)
     packed = packed_batches(pairs, args.tokens, "cuda")[:16]
     padded, epoch = padded_batches(pairs, args.tokens, 2), padded_batches(pairs, args.tokens, 24)
     random.Random(1).shuffle(epoch)
     makers: dict[str, Callable[[], Regard | Marian]] = {
-        "regard": lambda: Regard(packed),
-        "regard-varlen": lambda: RegardVarlen(packed),
-        "marian-compiled-epoch": lambda: Marian(epoch, compiled=True, dynamic=None),
-        "marian-compiled-autocast": lambda: Marian(padded, compiled=True),
-        "marian-compiled-bf16-weights": lambda: Marian(padded, compiled=True, weights_in_bf16=True),
-        "marian-eager-bf16-weights": lambda: Marian(padded, compiled=False, weights_in_bf16=True),
+        "regard": lambda: Regard(shape, packed),
+        "regard-varlen": lambda: RegardVarlen(shape, packed),
+        "marian-compiled-epoch": lambda: Marian(shape, epoch, compiled=True, dynamic=None),
+        "marian-compiled-autocast": lambda: Marian(shape, padded, compiled=True),
+        "marian-compiled-bf16-weights": lambda: Marian(shape, padded, compiled=True, weights_in_bf16=True),
+        "marian-eager-bf16-weights": lambda: Marian(shape, padded, compiled=False, weights_in_bf16=True),
     }
     chosen = args.only.split(",") if args.only else list(makers)
     built = {}
@@ -382,6 +381,13 @@ def build_all(args: argparse.Namespace, log: Callable[[str, object], None]) -> d
     return built
 
 
+def _shape(config: Path | None) -> ModelConfig:
+    """The model of a file of settings; else the paper's base model."""
+    if config is None:
+        return read_config(preset="paper-base", settings=[f"model.vocab_size={VOCABULARY}"]).model
+    return read_config(file=config).model
+
+
 def main() -> None:
     """Check, build, alternate, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -389,7 +395,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=400 * BLOCK)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--steps", type=int, default=16)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="some of the contenders; no check then")
+    parser.add_argument("--config", type=Path, help="a file of settings with another shape")
     parser.add_argument("--log", type=Path, default=Path("gpu_train_step.jsonl"))
     parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     args = parser.parse_args()
@@ -400,15 +407,17 @@ def main() -> None:
             lines.write(json.dumps({what: value}) + "\n")
 
     log("device", f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    log("CUDA against CPU", check_against_cpu())
-    torch._dynamo.reset()
-    contenders = build_all(args, log)
+    if not args.only:
+        log("CUDA against CPU", check_against_cpu())
+        torch._dynamo.reset()
+    shape = _shape(args.config)
+    contenders = build_all(args, shape, log)
     rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contenders}
     losses: dict[str, float] = {}
     for round_ in range(args.rounds):
         for name, contender in contenders.items():
             run = timed(contender, round_ * args.steps, args.steps)
-            share = flops(int(run["source"]), int(run["target"])) / run["seconds"] / PEAK
+            share = flops(shape, int(run["source"]), int(run["target"])) / run["seconds"] / PEAK
             both = (run["source"] + run["target"]) / run["seconds"]
             rates[name].append((run["target"] / run["seconds"], both, share))
             losses[name] = run["loss"]

@@ -46,7 +46,7 @@ def translate_share(teacher: Path, inputs: list[np.ndarray], until: float, out: 
     engine, search = load(teacher, engine="torch").engines.first, Search(beam_size=1)
     done: list[np.ndarray] = []
     for first in range(0, len(inputs), AT_ONCE):
-        if time.time() > until:
+        if done and time.time() > until:
             break
         requests = [Request(ids=tuple(ids.tolist())) for ids in inputs[first : first + AT_ONCE]]
         for best, *_ in engine.decode(requests, search):

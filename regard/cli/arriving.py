@@ -1,17 +1,18 @@
-"""Lines of standard input as they arrive: all that are there, and never a wait for more."""
+"""Lines to work on: those of a command line, or of standard input as they arrive, never waiting for more."""
 
 from __future__ import annotations
 
 import queue
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from regard.errors import CorpusError
 from regard.text.numbered import Line, numbered
 from regard.text.opening import STDIN, name_of
 
-__all__ = ["NAME", "Line", "arriving"]
+__all__ = ["NAME", "Line", "arriving", "given", "given_or_arriving"]
 
 NAME = name_of(STDIN)
 _CHUNK = 1 << 16
@@ -19,6 +20,16 @@ _BLOCK = 1 << 18
 """Bytes from which on a block is not made larger: some thousands of lines."""
 _WAITING = 16
 """Chunks that are read ahead."""
+
+
+def given(texts: Sequence[str]) -> Iterator[list[Line]]:
+    """The texts of a command line, in one block."""
+    return iter([[Line(0, text) for text in texts]])
+
+
+def given_or_arriving(texts: Sequence[str] | None) -> Iterator[list[Line]]:
+    """The texts of a command line; where it names none, the lines of standard input."""
+    return arriving(sys.stdin.buffer) if texts is None else given(texts)
 
 
 def arriving(stream: BinaryIO) -> Iterator[list[Line]]:

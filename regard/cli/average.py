@@ -10,14 +10,18 @@ def average(
     places: Annotated[
         list[Path],
         typer.Argument(
-            metavar="CHECKPOINT…", help="Checkpoints of runs (RUN/checkpoints/…) or model folders."
+            metavar="CHECKPOINT…", help="Checkpoints of runs (RUN/checkpoints/…), model folders, or runs'."
         ),
     ],
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The model folder to write; it must be new.")],
 ) -> None:
-    """Average the weights of several models that began as one (6.1), and write the mean as a model folder."""
+    """Average the weights of models that began as one (6.1).
+
+    The mean is written as a model folder.
+    """
+    from regard.engine.loading import model_folder
     from regard.train.averaging import average_models
 
-    model = average_models(places, out)
+    model = average_models([model_folder(place) for place in places], out)
     typer.echo(f"the mean of {len(places)} models is in {model}")

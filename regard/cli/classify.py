@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.options import DeviceOption, JsonOption
-from regard.cli.telling import SPOILT
+from regard.cli.telling import SPOILT, Telling, read_as_bytes
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
+    from collections.abc import Iterator
+
     from regard.engine.classification import Classification
+    from regard.text.numbered import Line
 
 
 def classify(
@@ -36,46 +39,46 @@ def classify(
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Label texts: for each, its label, a tab and how probable that is; of several, those of each.
+    """Label texts, and say how probable each label is.
 
-    A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
+    A line of output is a label, a tab and its probability; where a text may have several labels, those of
+    each. A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
     """
-    from regard.cli.arriving import Line, arriving
+    from regard.cli.arriving import given_or_arriving
     from regard.engine.classification import Labelling
+    from regard.engine.line_by_line import Written
     from regard.loaded import load
 
-    Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
-    loaded, spoilt = load(model, device=device), 0
-    _ = loaded.classifier  # which refuses a model for another task, before any line does
+    asked = Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
+    loaded, telling = load(model, device=device), Telling(progress=texts is None, engines=False)
+    classifier = loaded.classifier  # a model for another task says so before a line is read
     between = loaded.task.label_separator or ""
-    blocks = arriving(sys.stdin.buffer) if texts is None else iter([[Line(0, text) for text in texts]])
-    for block in blocks:
+    for block in given_or_arriving(texts):
         for line in block:
             found, problem = None, line.problem
             if problem is None:
                 try:
-                    found = loaded.classify(line.text, too_long=too_long, threshold=threshold)
+                    (found,) = classifier.classify([line.text], asked)
                 except RequestError as error:
-                    where = f"standard input:{line.number}: " if line.number else ""
-                    problem = f"{where}{error}".replace("text 1 ", "the text ")
-            spoilt += found is None
-            _tell(line.number, found, problem)
-            print(_as_json(found, problem) if as_json else _as_columns(found, between))
+                    problem = line.where + str(error).replace("text 1 ", "the text ")
+            text = _as_json(found, problem) if as_json else _as_columns(found, between)
+            telling.hear(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
+            print(text)
         sys.stdout.flush()
-    if spoilt:
+        telling.progressed(len(block))
+    telling.end()
+    if telling.n_spoilt:
         raise typer.Exit(SPOILT)
 
 
-def _tell(number: int, found: Classification | None, problem: str | None) -> None:
+def _notes(line: Line, found: Classification | None, problem: str | None) -> Iterator[str]:
     """What people should know of a text."""
-    where = f"standard input:{number}: " if number else ""
     if problem is not None:
-        print(f"regard: {problem}", file=sys.stderr)
-    elif found is not None and found.cut:
-        print(f"regard: {where}the last {found.cut:,} tokens were not read", file=sys.stderr)
+        yield problem
+    if found is not None and found.cut:
+        yield f"{line.where}the last {found.cut:,} tokens were not read"
     if found is not None and found.unseen:
-        told = f"{len(found.unseen):,} characters are in no subword, and were read as bytes"
-        print(f"regard: {where}{told}: {' '.join(found.unseen[:20])}", file=sys.stderr)
+        yield line.where + read_as_bytes(found.unseen)
 
 
 def _as_columns(found: Classification | None, between: str) -> str:

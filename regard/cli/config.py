@@ -18,7 +18,10 @@ def config(
     ] = False,
     list_presets: Annotated[bool, typer.Option("--list", help="List the presets instead.")] = False,
 ) -> None:
-    """Print a configuration as TOML, with everything that a preset, a file and --set decide."""
+    """Print a configuration as TOML.
+
+    It has everything that a preset, a file and --set decide.
+    """
     if list_presets:
         width = max(map(len, PRESETS))
         typer.echo("\n".join(f"{name:{width}}  {summary(name)}" for name in PRESETS))

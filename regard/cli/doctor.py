@@ -20,7 +20,10 @@ def doctor(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Say what this machine has for regard, and what to do about what it lacks; 1 if something is broken."""
+    """Say what this machine has for regard, and what it lacks.
+
+    And what to do about it. The exit status is 1 if something is broken.
+    """
     from regard.doctor.examination import examine
     from regard.doctor.findings import findings
 

@@ -6,22 +6,19 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated
 
 import typer
 
 from regard.bundle import describe_bundle
 from regard.cli.evaluate_tasks import evaluate_tasks
+from regard.cli.options import EngineOption
 from regard.config import TaskConfig
-from regard.config.checking import did_you_mean
-from regard.engine.loading import model_folder
+from regard.engine.loading import engine_name, model_folder
 from regard.errors import ConfigError, CorpusError
 from regard.text.in_step import read_in_step
 from regard.text.languages import known_code, language_name, language_of
 from regard.text.opening import name_of
-
-if TYPE_CHECKING:  # the verb's help must not wait for engines and metrics
-    from regard.engine.loading import EngineName
 
 
 def evaluate(
@@ -55,12 +52,13 @@ def evaluate(
     beam: Annotated[
         int | None, typer.Option(min=1, help="Hypotheses kept at each step; else as each model says.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="What runs the models: auto, torch or ctranslate2.")] = "auto",
+    engine: EngineOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Score translations of SRC against REF: BLEU, chrF and chrF++ with signatures and 95% intervals.
+    """Score models, or translations that are there, on a test set.
 
-    Where there are several, all others are compared with the first: might the difference be chance? Models
+    Translations of SRC are compared with REF: BLEU, chrF and chrF++ with signatures and 95% intervals. Where
+    there are several, all others are compared with the first: might the difference be chance? Models
     for other tasks are scored on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE,
     answers by exact match and F1.
     """
@@ -72,7 +70,7 @@ def evaluate(
         return
     if columns is not None:
         raise ConfigError("--columns is for a table that another task is scored on, and not for SRC and REF")
-    engine_name = _engine_name(engine)
+    named = engine_name(engine)
     tasks = {model: describe_bundle(model_folder(model)).task for model in models}
     language = (known_code(target) or target) if target else language_of(reference)
     if language is None and any(task.both_directions for task in tasks.values()):
@@ -87,7 +85,7 @@ def evaluate(
     for model in models:
         if sys.stderr.isatty():
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
-        made = translations(model, sources, to=language, beam_size=beam, engine=engine_name)
+        made = translations(model, sources, to=language, beam_size=beam, engine=named)
         systems[f"{model} ({made.how})"] = made.lines
     systems |= dict(zip(map(name_of, outputs), given, strict=True))
     comparison, notes = compare(systems, references, language), _notes(language, tasks)
@@ -103,17 +101,6 @@ def _check_names(models: list[Path], outputs: list[Path]) -> None:
         raise ConfigError("what is to be scored? Name a model with --model, or translations with --outputs")
     if twice := {str(name) for name in named if named.count(name) > 1}:
         raise ConfigError(f"{', '.join(sorted(twice))}: named twice, and would be compared with itself")
-
-
-def _engine_name(word: str) -> EngineName:
-    from regard.engine.loading import EngineName
-
-    for name in get_args(EngineName):
-        if word == name:
-            return name
-    names = list(get_args(EngineName))
-    advice = did_you_mean(word, names) or f"; there are {', '.join(names)}"
-    raise ConfigError(f"there is no engine {word}{advice}")
 
 
 def _columns(files: list[Path]) -> list[list[str]]:

@@ -37,7 +37,10 @@ def experiment(
         ),
     ] = None,
 ) -> None:
-    """Run a claim about the Transformer: its numbers, its picture, and whether it holds, in two languages."""
+    """Run a claim about the Transformer: does it hold?
+
+    Its numbers, its picture, and a verdict in English and Chinese.
+    """
     if long and short:
         raise ConfigError("--long and --short contradict each other; leave one out")
     if name is None:

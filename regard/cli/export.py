@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from regard.errors import RequestError
+from regard.exchange.ctranslate2_file import Quantisation
 
 Writer = Callable[[Path, Path, str | None], str]
 """Writes a model folder to a new place, with its weights kept as asked for; gives back what was verified."""
@@ -45,10 +46,15 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")],
     quantisation: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="How weights are kept, where the format has a choice: int8, …"),
+        typer.Option(
+            metavar="NAME", help=f"How ctranslate2 keeps weights: {', '.join(get_args(Quantisation))}."
+        ),
     ] = None,
 ) -> None:
-    """Write a model in another format, run what was written, and say how far it differs."""
+    """Write a model in another format, and verify it.
+
+    What was written is run, and how far it differs is told.
+    """
     from regard.engine.loading import model_folder
 
     if to not in FORMATS:

@@ -12,7 +12,10 @@ def import_(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write; it must be new.")],
 ) -> None:
-    """Take in a model as Hugging Face keeps it: OPUS-MT, BERT, GPT-2 or BART. Nothing is downloaded."""
+    """Take in a model as Hugging Face keeps it.
+
+    It may be of OPUS-MT, BERT, GPT-2 or BART. Nothing is downloaded.
+    """
     from regard.bundle import describe_bundle
     from regard.exchange.huggingface import import_model
 

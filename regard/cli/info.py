@@ -16,7 +16,10 @@ def info(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Say what a model folder holds: architecture, sizes, files, metrics and the hash of its weights."""
+    """Say what a model folder holds.
+
+    Architecture, sizes, files, metrics and the hash of its weights.
+    """
     description = describe_bundle(model_folder(model))
     if as_json:
         typer.echo(json.dumps(asdict(description), default=str))

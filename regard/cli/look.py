@@ -40,12 +40,16 @@ def look(
         str | None,
         typer.Option(metavar="NAME", help="Of attention: encoder, decoder, or cross, where there is one."),
     ] = None,
-    layer: Annotated[int | None, typer.Option(help="Counts from 0; by default the last.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(metavar="N", help="Counts from 0; by default the last.")
+    ] = None,
     head: Annotated[
-        list[int] | None, typer.Option(help="Counts from 0; may be repeated; by default all of the layer.")
+        list[int] | None,
+        typer.Option(metavar="N", help="Counts from 0; may be repeated; by default all of the layer."),
     ] = None,
     query: Annotated[
-        int | None, typer.Option(help="The token of a walk, from 0; by default the first word.")
+        int | None,
+        typer.Option(metavar="N", help="The token of a walk, from 0; by default the first word."),
     ] = None,
     beam: Annotated[
         int | None, typer.Option(help="Hypotheses that the search keeps at each step; 1 is greedy.")
@@ -62,9 +66,10 @@ def look(
     ] = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Show what a model did with a text: where each head looked, what was said, how the search went.
+    """Show what a model did with a text.
 
-    Of a translator the text is translated; a language model reads it, and a classifier labels it.
+    Where each head looked, what was said, how the search went. Of a translator the text is translated; a
+    language model reads it, and a classifier labels it.
     """
     from regard.loaded import load
     from regard.look.choice import choose

@@ -4,8 +4,9 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +16,7 @@ from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
 from regard.cli.doctor import doctor
 from regard.cli.evaluate import evaluate
+from regard.cli.examples import examples_help
 from regard.cli.experiment import experiment
 from regard.cli.export import export
 from regard.cli.generate import generate
@@ -37,21 +39,29 @@ PIPE_CLOSED = 1
 
 # Plain help text: it is quicker to make than panels, and reads the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.command("average")(average)
-app.command("classify")(classify)
-app.command("config", epilog=settings_help())(config)
-app.command("doctor")(doctor)
-app.command("evaluate")(evaluate)
-app.command("export")(export)
-app.command("experiment")(experiment)
-app.command("generate")(generate)
-app.command("import")(import_)
-app.command("info")(info)
-app.command("look")(look)
-app.command("score")(score)
-app.command("serve")(serve)
-app.command("translate")(translate)
-app.command("train", cls=SetsCommand, epilog=settings_help())(train)
+
+
+def _add(verb: str, function: Callable[..., None], *, settings: bool = False, **others: Any) -> None:
+    told = [examples_help(verb), *([settings_help()] if settings else ())]
+    app.command(verb, epilog="\n\n".join(told), **others)(function)
+
+
+# In the order in which somebody meets them, which is that of the list in the help.
+_add("train", train, settings=True, cls=SetsCommand)
+_add("translate", translate)
+_add("look", look)
+_add("serve", serve)
+_add("evaluate", evaluate)
+_add("score", score)
+_add("generate", generate)
+_add("classify", classify)
+_add("experiment", experiment)
+_add("export", export)
+_add("import", import_)
+_add("average", average)
+_add("info", info)
+_add("config", config, settings=True)
+_add("doctor", doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,9 +84,15 @@ def regard(
         typer.echo(context.get_help())
 
 
+def _warning(message: Warning | str, *_: object, **__: object) -> str:
+    """What a warning looks like to who types commands: its words, without the line of code it comes from."""
+    return f"regard: {message}\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 if all went well, 2 and a message on stderr if the user can mend it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.formatwarning = _warning
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a letter gets its number: an arrow must not cost the score behind it.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -40,9 +40,10 @@ def score(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the log-probability of each translation, its end counted.
+    """Print the log-probability of given translations.
 
-    A pair that is too long for the model gets an empty line, is told on stderr, and makes the exit status 2.
+    The end of each counts, too. A pair that is too long for the model gets an empty line, is told on stderr,
+    and makes the exit status 2.
     """
     from regard.engine.loading import load
     from regard.text.in_step import read_in_step

@@ -29,10 +29,12 @@ def serve(
         bool, typer.Option("--open", help="Let everybody in who can reach the address, without keys.")
     ] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name of this server, as behind a proxy.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name of this server, as behind a proxy; may be repeated."),
     ] = None,
     cors_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="An origin whose pages may read answers.")
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="An origin whose pages may read answers; may be repeated."),
     ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
@@ -44,7 +46,10 @@ def serve(
         typer.Option(min=1, help="With --ray: servers, of --threads cores each; by default, all cores."),
     ] = None,
 ) -> None:
-    """Serve models: a page, an API, LibreTranslate's and OpenAI's routes. On SIGTERM it finishes first."""
+    """Serve models over HTTP, with a page to try them.
+
+    It has an API of its own, and the routes of LibreTranslate and OpenAI. On SIGTERM it finishes first.
+    """
     if new_key is not None:
         _make_key(keys, new_key)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,9 +13,15 @@ if TYPE_CHECKING:
 SPOILT = 2
 """Exit status when a line could not be read: a mistake in what was given, as elsewhere."""
 MOST = 20
-"""Lines that something is told of; of the others, how many they are."""
+"""Lines that something is told of, and characters of one; of the other lines, how many they are."""
 _OFTEN = 0.2
 """Seconds between two looks at the progress."""
+
+
+def read_as_bytes(characters: Sequence[str]) -> str:
+    """That a vocabulary lacks some characters of a text."""
+    told = f"{len(characters):,} characters are in no subword, and were read as bytes"
+    return f"{told}: {' '.join(characters[:MOST])}"
 
 
 class Telling:

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from regard.cli.asked import Asked, configured, task_of
-from regard.cli.options import ConfigOption, PresetOption, SetOption
+from regard.cli.options import ConfigOption, DeviceOption, PresetOption, SetOption
 from regard.cli.train_fields import train_fields
 from regard.cli.train_pairs import train_pairs
 from regard.cli.train_tables import train_tables
 from regard.cli.train_texts import train_texts
 from regard.errors import ConfigError
-from regard.text.languages import known_code
+from regard.text.languages import is_code
 
 
 def train(
@@ -73,12 +73,15 @@ def train(
         str | None, typer.Option(metavar="NAME", help="A built-in corpus instead of files: numerals.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the run; the same one goes on with it.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the run, else one in runs/; the same one goes on with it."
+        ),
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
     max_epochs: Annotated[int | None, typer.Option(help="Stop after so many times through the data.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes.")] = None,
-    device: Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")] = "auto",
+    device: DeviceOption = "auto",
     shard: Annotated[
         bool, typer.Option("--shard", help="Share the weights among the processes of torchrun, too.")
     ] = False,
@@ -90,9 +93,10 @@ def train(
     file: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Train a model and score it: a translator of pairs of texts, or for another task.
+    """Train a model on texts, and score it.
 
-    Run the same command again to go on with it.
+    It is a translator of pairs of texts, or a model for another task. Run the same command again to go on
+    with it.
     """
     name = task_of(task, file)
     start_from, source = _start_or_language(source)
@@ -118,6 +122,10 @@ def train(
         _refuse(name, only_pairs | {"--builtin": builtin})
     if name != "classify":
         _refuse(name, {"--pretrain": pretrain})
+    if log_to:
+        from regard.train.trackers import check_trackers
+
+        check_trackers(log_to)
     if name == "translate":
         train_pairs(asked, source, target, builtin)
     elif name == "generate":
@@ -130,11 +138,9 @@ def train(
 
 def _start_or_language(words: str | None) -> tuple[Path | None, str | None]:
     """What --from means: the folder of a model, or a language."""
-    if words is None or (known_code(words) is not None and not Path(words).is_dir()):
+    if words is None or (is_code(words) and not Path(words).is_dir()):
         return None, words
-    if "/" in words or Path(words).is_dir():
-        return Path(words), None
-    return None, words
+    return Path(words), None
 
 
 def _refuse(task: str, given: Mapping[str, object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,7 +24,6 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
     from regard.engine.line_by_line import Written
-    from regard.text.numbered import Line
 
 
 def translate(
@@ -83,9 +82,10 @@ def translate(
         typer.Option(metavar="DIR", help="With --ray: keep what is done, and go on from what is there."),
     ] = None,
 ) -> None:
-    """Translate texts, or each line of standard input: line i of the output belongs to line i of the input.
+    """Translate texts, or each line of standard input.
 
-    A line that cannot be read becomes an empty one, is told on stderr, and makes the exit status 2.
+    Line i of the output belongs to line i of the input. A line that cannot be read becomes an empty one, is
+    told on stderr, and makes the exit status 2.
     """
     if alignment and not as_json:
         raise ConfigError("--alignment is told as JSON: add --json")
@@ -133,7 +133,7 @@ class Asked(NamedTuple):
 
 def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
     """By this process, as the lines arrive."""
-    from regard.cli.arriving import arriving
+    from regard.cli.arriving import given_or_arriving
     from regard.engine.line_by_line import LineByLine
     from regard.loaded import load
 
@@ -141,13 +141,14 @@ def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
     strictly = asked.options["too_long"] == "error"
     translator = loaded.translator(**asked.options)
     write = LineByLine(translator, strictly=strictly, scores=asked.scores, as_json=asked.as_json)
-    yield from map(write, arriving(sys.stdin.buffer) if texts is None else _given(texts))
+    yield from map(write, given_or_arriving(texts))
 
 
 def _on_a_cluster(
     asked: Asked, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
 ) -> Generator[list[Written]]:
     """By the workers of a Ray cluster, shard by shard."""
+    from regard.cli.arriving import given
     from regard.scale.corpus import CorpusRun
     from regard.scale.order import Order
     from regard.scale.shards import lines_of
@@ -163,13 +164,7 @@ def _on_a_cluster(
     )
     run = CorpusRun(asked.model, order, address=address, workers=workers, shards=shards)
     try:
-        yield from run.written(lines_of([STDIN]) if texts is None else _given(texts))
+        yield from run.written(lines_of([STDIN]) if texts is None else given(texts))
     except (KeyboardInterrupt, GeneratorExit):  # here, or where it was printed
         print(f"regard: what is done is kept: --shards {run.shards} goes on from there", file=sys.stderr)
         raise
-
-
-def _given(texts: list[str]) -> Iterator[list[Line]]:
-    from regard.text.numbered import Line
-
-    return iter([[Line(0, text) for text in texts]])

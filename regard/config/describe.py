@@ -83,8 +83,9 @@ This page is made from the settings themselves by `make docs`; a test holds the 
 
 A run is configured once, from three places, each stronger than the one before: a preset (`--preset`, or a
 line `preset = "small"` at the top of the file), a TOML file (`--config`), and single settings
-(`--set model.d_model=256`). Without any, it is the paper's base model. All the unknown settings, wrong
-types and contradictions are reported together. Numbers in parentheses are sections of the paper.
+(`--set model.d_model=256`). Without any, it is the paper's base model; `regard train`, where no preset is
+named, starts from one that suits the task: `small`, `generator` or `classifier`. All the unknown settings,
+wrong types and contradictions are reported together. Numbers in parentheses are sections of the paper.
 
 `regard config` prints the outcome; `regard config --describe` adds these descriptions as comments.
 """

@@ -1,8 +1,9 @@
 """Presets: named functions that return a whole configuration, each a base and a difference.
 
-`paper-*` are what was published, and nothing else. The others are ours, and
-depart from the paper in one thing: they normalise before each sub-layer, which trains stably without a long
-warm-up and at any depth. The other departures are a `--set` away.
+`paper-*` are what was published, and nothing else. The others are ours, and depart from the paper in one
+thing: they normalise before each sub-layer, which trains stably without a long warm-up and at any depth.
+Those for one task or corpus (`numerals`, `generator`, `classifier`) change what suits that, too. The other
+departures are a `--set` away.
 """
 
 from collections.abc import Callable

@@ -142,7 +142,8 @@ def unknown_setting(name: str) -> str:
     if name in SECTIONS:
         return f"{name} is a section and takes no value; its settings are written {name}.NAME"
     near = _nearest_setting(name)
-    return f"{name} is not a setting" + (f"; did you mean {near}?" if near else "")
+    hint = f"did you mean {near}?" if near else "`regard config` prints all that there are"
+    return f"{name} is not a setting; {hint}"
 
 
 def _nearest_setting(name: str) -> str | None:

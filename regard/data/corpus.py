@@ -146,17 +146,6 @@ def table(
     )
 
 
-def read_pairs(
-    inputs: Path | str, outputs: Path | str, repairs: Tally | None = None, *, on_invalid: OnInvalid = "refuse"
-) -> Iterator[Block]:
-    """The pairs of two files, in blocks of two columns: `parallel`, read once.
-
-    Raises:
-        CorpusError: see `parallel` and `Corpus.blocks`.
-    """
-    return parallel(inputs, outputs, on_invalid=on_invalid).blocks(repairs)
-
-
 def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:
     """Raise if two corpora, such as training and validation, have a file in common.
 

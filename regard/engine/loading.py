@@ -10,6 +10,7 @@ from typing import Literal, TypeVar, get_args
 from regard import bundled
 from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
+from regard.config.checking import did_you_mean
 from regard.engine.engine import Engine
 from regard.engine.engines import Engines
 from regard.engine.model import Model
@@ -86,10 +87,22 @@ def model_folder(path: Path | str) -> Path:
     return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
 
 
+def engine_name(word: str) -> EngineName:
+    """The engine that a word names.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    names: tuple[EngineName, ...] = get_args(EngineName)
+    for name in names:
+        if word == name:
+            return name
+    raise ConfigError(f"there is no engine {word!r}; there are {', '.join(names)}{did_you_mean(word, names)}")
+
+
 def _names(described: list[Description], engine: str, device: str) -> list[str]:
     """The engines that may run, the most wanted first."""
-    if engine not in get_args(EngineName):
-        raise ConfigError(f"there is no engine {engine!r}; there are {', '.join(get_args(EngineName))}")
+    engine = engine_name(engine)
     obstacles = inexpressible(described[0].config)
     if len(described) > 1:
         obstacles.append("CTranslate2 runs one model, and not several together")
@@ -187,4 +200,5 @@ def load_onto(folder: Path, device: str) -> Bundle:
     try:
         return load_bundle(folder, device)
     except (RuntimeError, AssertionError) as error:  # torch's own words for a device that it lacks
-        raise ConfigError(f"device = {device!r} cannot be used: {error}") from error
+        way = "cpu always can, and auto chooses"
+        raise ConfigError(f"device = {device!r} cannot be used; {way} (torch: {error})") from error

@@ -22,7 +22,7 @@ from regard.bundled import folder
 from regard.engine.loading import model_folder
 from regard.errors import RequestError
 from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
 from regard.experiments.training import log
 from regard.loaded import load
 from regard.look.influence import agreement, deletion_curve, gradient_times_input, value_zeroing
@@ -52,15 +52,16 @@ TEXTS = (
     "会议将于下周五上午九点在北京举行。",
     "He opened the window, and cold air came into the room.",
 )
+CHANGE = Both("change of log-probability, nats", "对数概率的变化，奈特")
 POINTS = np.linspace(0.0, 1.0, 11)
 """Shares of the input that are taken away; curves of texts of any length are read off here."""
 RANDOM, ATTENTION, ROLLOUT, NORMS, GRADIENTS, ZEROING = MEASURES = (
-    "random",
-    "attention",
+    Both("random", "随机"),
+    Both("attention", "注意力"),
     "rollout",
-    "norms",
-    "gradients",
-    "value zeroing",
+    Both("norms", "范数"),
+    Both("gradients", "梯度"),
+    Both("value zeroing", "值置零"),
 )
 
 
@@ -80,7 +81,7 @@ SETUP: dict[Size, _Setup] = {
 
 def measures(
     model: Model, trace: Trace, random: np.random.Generator
-) -> dict[str, Callable[[int], np.ndarray]]:
+) -> dict[Label, Callable[[int], np.ndarray]]:
     """For each measure, the influence of all input tokens on the output token of a row."""
     by_attention, by_norms = mean_attention(trace), norm_weighted(model, trace)
     layers = range(trace.config.decoder_layers)
@@ -91,7 +92,7 @@ def measures(
     looked, carried = mean(by_attention), mean(by_norms)
     rolled = rollout(trace).of_inputs
     assert rolled is not None, "a translator has inputs"
-    n = rolled.shape[-1]
+    n: int = rolled.shape[-1]
     return {
         RANDOM: lambda _: random.random(n),
         ATTENTION: looked.__getitem__,
@@ -104,14 +105,14 @@ def measures(
 
 def explained(
     model: Model, traces: Sequence[Trace], rows: int, seed: int
-) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+) -> tuple[dict[Label, np.ndarray], dict[Label, float]]:
     """For each measure, its mean deletion curve at `POINTS`, in nats below the start; and its agreement.
 
     That is how far it puts tokens in the same order as taking each one's values away does.
     """
     random = np.random.default_rng(seed)
-    curves: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
-    agreements: dict[str, list[float]] = {name: [] for name in MEASURES}
+    curves: dict[Label, list[np.ndarray]] = {name: [] for name in MEASURES}
+    agreements: dict[Label, list[float]] = {name: [] for name in MEASURES}
     for trace in traces:
         influence = measures(model, trace, random)
         for row in random.permutation(len(trace.wanted) - 1)[:rows].tolist():  # the end hangs on no word
@@ -141,18 +142,27 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     }
     means = {name: PerSeed.of(of_seed[name].mean() for of_seed, _ in found) for name in MEASURES}
     agreements = {name: PerSeed.of(of_seed[name] for _, of_seed in found) for name in MEASURES}
-    columns = ("measure", "mean of the curve", "after a tenth", "after a half", "agrees with value zeroing")
+    columns = (
+        Both("measure", "度量"),
+        Both("mean of the curve", "曲线均值"),
+        Both("after a tenth", "去掉一成后"),
+        Both("after a half", "去掉一半后"),
+        Both("agrees with value zeroing", "与值置零的一致程度"),
+    )
     rows = [(name, means[name], curves[name][1], curves[name][5], agreements[name]) for name in MEASURES]
-    title = (
-        f"change of log-probability, nats, as inputs are no longer attended to; {setup.rows} tokens of each "
-        f"of {setup.texts} texts, weights {loaded.description.weights_hash[:8]}"
+    weights = loaded.description.weights_hash[:8]
+    title = Both(
+        f"{CHANGE.en}, as inputs are no longer attended to; {setup.rows} tokens of each of {setup.texts} "
+        f"texts, weights {weights}",
+        f"不再注意输入词元时的{CHANGE.zh}；{setup.texts} 个文本各取 {setup.rows} 个词元，权重 {weights}",
     )
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
-    chart = Chart("change of log-probability, nats", "share taken away, of all tokens but one", lines)
+    taken = Both("share taken away, of all tokens but one", "去掉的比例（只留一个词元时为 1）")
+    chart = Chart(CHANGE, taken, lines)
     return Findings((Table(title, columns, tuple(rows)),), (chart,), _verdict(means))
 
 
-def _verdict(means: dict[str, PerSeed]) -> tuple[Judgement, ...]:
+def _verdict(means: dict[Label, PerSeed]) -> tuple[Judgement, ...]:
     chance, looked = means[RANDOM], means[ATTENTION]
     rolled, norms, gradients = (means[name] for name in (ROLLOUT, NORMS, GRADIENTS))
     return (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import nan
 from typing import Any
 
-from regard.experiments.findings import Cell, PerSeed
+from regard.experiments.findings import Both, Cell, PerSeed
 from regard.experiments.report import FAILS, HOLDS, shown
 from regard.experiments.shelf import seen
 
@@ -43,21 +43,24 @@ def _section(document: dict[str, Any]) -> Iterator[str]:
     if document["charts"]:
         yield f"\n![{claim['en']}](../regard/experiments/seen/{name}.svg)"
     for table in document["tables"]:
-        yield f"\n{table['name'][0].upper()}{table['name'][1:]}:\n"
+        title = shown(_cell(table["name"]))
+        yield f"\n{title[0].upper()}{title[1:]}:\n"
         yield _row(table["columns"])
         yield _row("---" for _ in table["columns"])
         for row in table["rows"]:
-            yield _row(shown(_cell(cell)) for cell in row)
+            yield _row(row)
     yield ""
 
 
-def _row(cells: Any) -> str:
-    return f"| {' | '.join(cells)} |"
+def _row(cells: Iterable[Any]) -> str:
+    return f"| {' | '.join(shown(_cell(cell)) for cell in cells)} |"
 
 
 def _cell(cell: Any) -> Cell:
     """What JSON made of a cell, undone."""
     match cell:
+        case {"en": en, "zh": zh}:
+            return Both(en, zh)
         case {"values": values}:
             return PerSeed.of(nan if value is None else value for value in values)
         case None:

@@ -10,6 +10,7 @@ from typing import get_args
 from regard.config import NormPosition
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.labels import LOSS, reversing_for
 from regard.experiments.tasks import reversing
 from regard.experiments.training import Learner, make_batch, plan, score, small_model, train
 
@@ -20,6 +21,12 @@ CLAIM = Both(
 )
 
 NORMS: tuple[NormPosition, ...] = get_args(NormPosition)
+NAMES: dict[NormPosition, Both] = {
+    "post": Both("post-norm", "后归一化"),
+    "pre": Both("pre-norm", "前归一化"),
+}
+LAYERS = Both("layers of encoder and of decoder", "编码器和解码器各有的层数")
+GRADIENT = Both("untrained: gradient of the decoder's last layer", "未训练：解码器最后一层的梯度")
 RATE = 2e-3
 
 
@@ -61,21 +68,32 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         for layers in setup.layers
     }
     cold = {norm: PerSeed.of(_learned(norm, deepest, setup, 1, seed) for seed in seeds) for norm in NORMS}
+    learned = reversing_for(setup.steps)
     tables = (
         Table(
-            "untrained: gradient of the decoder's last feed-forward block",
-            ("norm", *(f"{layers} layers" for layers in setup.untrained)),
-            tuple((norm, *(gradients[norm, layers] for layers in setup.untrained)) for norm in NORMS),
+            GRADIENT,
+            (LAYERS, *map(str, setup.untrained)),
+            tuple((NAMES[norm], *(gradients[norm, n] for n in setup.untrained)) for norm in NORMS),
         ),
         Table(
-            f"reversing, {setup.steps} steps, {setup.warmup} of them warm-up: loss, nats a token",
-            ("norm", *(f"{n} + {n} layers" for n in setup.layers), f"{deepest} + {deepest}, no warm-up"),
-            tuple((norm, *(losses[norm, layers] for layers in setup.layers), cold[norm]) for norm in NORMS),
+            Both(
+                f"{learned.en}, {setup.warmup} of them warm-up: {LOSS.en}",
+                f"{learned.zh}，其中预热 {setup.warmup} 步：{LOSS.zh}",
+            ),
+            (LAYERS, *map(str, setup.layers), Both(f"{deepest}, no warm-up", f"{deepest}，无预热")),
+            tuple((NAMES[norm], *(losses[norm, n] for n in setup.layers), cold[norm]) for norm in NORMS),
         ),
     )
     charts = (
-        _chart("loss, nats a token", losses, setup.layers),
-        _chart("untrained: gradient of the last layer", gradients, setup.untrained),
+        _chart(LOSS, losses, setup.layers),
+        _chart(GRADIENT, gradients, setup.untrained),
+        Chart(
+            Both(f"{deepest} layers: {LOSS.en}", f"{deepest} 层：{LOSS.zh}"),
+            Both("steps of warm-up", "预热步数"),
+            tuple(
+                Line(NAMES[norm], (1, setup.warmup), (cold[norm], losses[norm, deepest])) for norm in NORMS
+            ),
+        ),
     )
     return Findings(tables, charts, _verdict(setup, gradients, losses, cold))
 
@@ -99,9 +117,9 @@ def _learned(norm: NormPosition, layers: int, setup: _Setup, warmup: int, seed: 
     return score(model, task.held_out(setup.pairs)).loss
 
 
-def _chart(name: str, numbers: Losses, layers: Sequence[int]) -> Chart:
-    lines = tuple(Line(f"{norm}-norm", layers, [numbers[norm, n] for n in layers]) for norm in NORMS)
-    return Chart(name, "layers of encoder and of decoder", lines, log_x=True)
+def _chart(name: Both, numbers: Losses, layers: Sequence[int]) -> Chart:
+    lines = tuple(Line(NAMES[norm], layers, [numbers[norm, n] for n in layers]) for norm in NORMS)
+    return Chart(name, LAYERS, lines, log_x=True)
 
 
 def _verdict(

@@ -24,6 +24,8 @@ class Experiment:
     """Of a size, once for each seed where something is trained or drawn."""
     on_model: Callable[[Path], Experiment] | None = None
     """The same on a model folder, of an experiment that looks at a model which others trained."""
+    seeded: bool = True
+    """Whether something is trained or drawn; if not, there are no seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,6 @@ class Run:
 
 
 def run(experiment: Experiment, size: Size, n_seeds: int) -> Run:
-    """Run an experiment with the seeds 1, 2, 3, …"""
-    seeds = tuple(range(1, n_seeds + 1))
+    """Run an experiment with the seeds 1, 2, 3, …, where it has any."""
+    seeds = tuple(range(1, n_seeds + 1)) if experiment.seeded else ()
     return Run(experiment, size, seeds, experiment.run(size, seeds))

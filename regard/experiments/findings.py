@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,20 @@ class Both:
 
     en: str
     zh: str
+
+
+Label = str | Both
+"""What names a number. A sign, such as d_k, is the same in both languages."""
+
+
+def label_in(language: Literal["en", "zh"], label: Label) -> str:
+    """A label as one language has it."""
+    return label if isinstance(label, str) else label.en if language == "en" else label.zh
+
+
+def in_both(label: Label, between: str = " · ") -> str:
+    """A label as both languages have it, once where they agree."""
+    return label if isinstance(label, str) else f"{label.en}{between}{label.zh}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +62,15 @@ class PerSeed:
         return all(mine < others for mine, others in zip(self.values, other.values, strict=True))
 
 
-Cell = str | int | float | PerSeed
+Cell = Label | int | float | PerSeed
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Numbers with names."""
 
-    name: str
-    columns: tuple[str, ...]
+    name: Label
+    columns: tuple[Label, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
     def __post_init__(self) -> None:
@@ -70,7 +84,7 @@ class Table:
 class Line:
     """One line of a chart: a name, and a number for each seed at each place."""
 
-    name: str
+    name: Label
     x: Sequence[float]
     y: Sequence[PerSeed]
 
@@ -82,8 +96,8 @@ class Line:
 class Chart:
     """Lines that share their axes."""
 
-    name: str
-    x_name: str
+    name: Label
+    x_name: Label
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False

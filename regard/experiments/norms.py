@@ -9,8 +9,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from regard.experiments import labels
 from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
 from regard.experiments.tasks import Pair, Task, reversing
 from regard.experiments.training import exact, make_batch, plan, score, small_model, train
 from regard.model.add_and_norm import AddAndNorm
@@ -71,9 +72,20 @@ class BatchNorm(nn.Module):
 
 
 LOSS, TOGETHER, ALONE, COMPANY = range(4)
-COLUMNS = ("loss", "decoded right together", "decoded right alone", "company changes a logit by")
-NAMES = ("layer", "batch, means of training", "batch, statistics of the batch", "none")
+COLUMNS = (
+    labels.LOSS,
+    Both("decoded right together", "一起解码的正确率"),
+    Both("decoded right alone", "单独解码的正确率"),
+    Both("company changes a logit by", "同批句子使 logit 改变"),
+)
+LAYER, MEANS, BY_BATCH, NONE = NAMES = (
+    "LayerNorm",
+    Both("BatchNorm, means of training", "BatchNorm，训练均值"),
+    Both("BatchNorm, statistics of the batch", "BatchNorm，批统计"),
+    Both("none", "不归一化"),
+)
 """What is scored: a model with BatchNorm twice."""
+LEARNING: dict[Kind, Label] = {"layer": LAYER, "batch": "BatchNorm", "none": NONE}
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
@@ -85,33 +97,42 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         for name in NAMES
     }
     table = Table(
-        f"reversing {setup.lengths[0]} to {setup.lengths[1]} symbols, {setup.steps} steps",
-        ("norm", *COLUMNS),
+        Both(
+            f"reversing {setup.lengths[0]} to {setup.lengths[1]} symbols, {setup.steps} steps",
+            f"倒序 {setup.lengths[0]} 到 {setup.lengths[1]} 个符号，{setup.steps} 步",
+        ),
+        (Both("norm", "归一化"), *COLUMNS),
         tuple((name, *columns[name]) for name in NAMES),
     )
     steps = range(1, setup.steps + 1, max(1, setup.steps // 50))
     curves = tuple(
-        Line(kind, steps, [PerSeed.of(losses[kind][step - 1] for _, losses in found) for step in steps])
+        Line(
+            LEARNING[kind],
+            steps,
+            [PerSeed.of(losses[kind][step - 1] for _, losses in found) for step in steps],
+        )
         for kind in KINDS
     )
-    chart = Chart("loss while learning, nats a token", "step", curves, log_y=True)
+    title = Both(f"while learning: {labels.LOSS.en}", f"训练中：{labels.LOSS.zh}")
+    chart = Chart(title, Both("step", "步"), curves, log_y=True)
     return Findings((table,), (chart,), _verdict(columns))
 
 
-def _of_seed(setup: _Setup, seed: int) -> tuple[dict[str, tuple[float, ...]], dict[Kind, list[float]]]:
+def _of_seed(setup: _Setup, seed: int) -> tuple[dict[Label, tuple[float, ...]], dict[Kind, list[float]]]:
     """Outcomes by name, and losses by step."""
     task = reversing(setup.lengths)
     test_set = task.held_out(setup.pairs)
-    outcomes, losses = {}, {}
+    outcomes: dict[Label, tuple[float, ...]] = {}
+    losses: dict[Kind, list[float]] = {}
     for kind in KINDS:
         model = _model(kind, task, seed)
         losses[kind] = train(model, task, plan(setup.steps, 3e-3), seed, batch=16)
         if kind == "batch":
-            outcomes[NAMES[1]] = _outcome(model, test_set)
+            outcomes[MEANS] = _outcome(model, test_set)
             for module in model.modules():
                 if isinstance(module, BatchNorm):
                     module.by_batch = True
-        outcomes[NAMES[2] if kind == "batch" else kind] = _outcome(model, test_set)
+        outcomes[BY_BATCH if kind == "batch" else LEARNING[kind]] = _outcome(model, test_set)
     return outcomes, losses
 
 
@@ -137,7 +158,7 @@ def _outcome(model: Transformer, pairs: Sequence[Pair]) -> tuple[float, ...]:
     return score(model, pairs).loss, exact(model, some), right_alone, company
 
 
-def _verdict(columns: dict[str, list[PerSeed]]) -> tuple[Judgement, ...]:
+def _verdict(columns: dict[Label, list[PerSeed]]) -> tuple[Judgement, ...]:
     layer, means, by_batch, none = (columns[name] for name in NAMES)
     return (
         Judgement(

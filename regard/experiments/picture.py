@@ -1,21 +1,28 @@
-"""The picture of a run: its claim, and its charts two to a row, as one SVG."""
+"""The picture of a run: its claim, and its charts two to a row, as one SVG that speaks both languages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import ceil
 
 import numpy as np
 
 from regard.experiments.experiment import Run
-from regard.experiments.findings import Chart, Line
+from regard.experiments.findings import Both, Chart, Label, Line, in_both, label_in
 from regard.look.axes import Scale, covering, line_path, spread, tick_label
 from regard.look.sheet import GAP, LINE, MARGIN, SMALL, TEXT, Box, heading, words
-from regard.look.svg import Markup, document, element, number, text_width
+from regard.look.svg import Markup, document, element, folded, number, text_width
 
 WIDTH, ALONE, HEIGHT = 460.0, 640.0, 230.0
 """Of one chart, its names and labels included in the width; of one that stands alone."""
+ABOVE, BELOW = 40.0, 52.0
+"""Room of a chart for its name, and for what goes across."""
+SMALL_LINE = 13.0
+CROWD = 5
+"""Lines whose labels have no room for two rows each."""
+APART = 34.0
+"""Between the numbers of two places."""
 STROKES = (
     ("blue", ""),
     ("orange", "7 3"),
@@ -32,15 +39,41 @@ def picture(run: Run) -> str:
     charts = run.findings.charts
     across, one = (2, WIDTH) if len(charts) > 1 else (1, ALONE)
     width = across * one + (across - 1) * GAP
-    claim, seeds = run.experiment.claim, len(run.seeds)
-    notes = f"{claim.en} · {claim.zh} · {seeds} seed{'s' if seeds > 1 else ''}"
-    drawn, top = heading(run.experiment.name, notes, width)
+    drawn, top = _heading(run, width)
+    row_height = ABOVE + HEIGHT + BELOW
     for place, chart in enumerate(charts):
         row, column = divmod(place, across)
         left = MARGIN + column * (one + GAP)
-        drawn += _chart(chart, Box(left, top + 24 + row * (HEIGHT + 76), one, HEIGHT))
-    bottom = top + ceil(len(charts) / across) * (HEIGHT + 76)
+        drawn += _chart(chart, Box(left, top + ABOVE + row * row_height, one, HEIGHT))
+    bottom = top + ceil(len(charts) / across) * row_height
     return document(width + 2 * MARGIN, bottom + MARGIN, drawn, title=run.experiment.name)
+
+
+def _heading(run: Run, width: float) -> tuple[list[Markup], float]:
+    """The claim in English, then in Chinese; how often it was run; and where that ends."""
+    claim, seeds = run.experiment.claim, len(run.seeds)
+    drawn, top = heading(run.experiment.name, claim.en, width)
+    # Chinese has no spaces to break a line at, but no line may begin with a stop.
+    pieces = re.findall(r"[!-~]+ ?|.[，。；：、）]*", claim.zh)
+    below = [line.strip() for line in folded(pieces, width, TEXT, between="")]
+    if seeds > 1:
+        below.append(f"{seeds} seeds: mean, least and greatest · {seeds} 个种子：均值、最小和最大")
+    elif seeds == 1:
+        below.append("1 seed · 1 个种子")
+    drawn += [words(line, MARGIN, top - 10 + LINE * row, "soft") for row, line in enumerate(below, 1)]
+    return drawn, top + LINE * len(below)
+
+
+def _stacked(label: Label, x: float, y: float, colour: str = "ink") -> Iterator[Markup]:
+    """A label, its Chinese small below its English."""
+    yield words(label_in("en", label), x, y, colour)
+    if isinstance(label, Both):
+        yield words(label.zh, x, y + SMALL_LINE, colour, SMALL)
+
+
+def _names(lines: Sequence[Line]) -> list[Label]:
+    """What lines are called; in one row, where two of each would lead far from the ends of their lines."""
+    return [in_both(line.name, " ") if len(lines) >= CROWD else line.name for line in lines]
 
 
 def _chart(chart: Chart, outer: Box) -> Iterator[Markup]:
@@ -49,12 +82,13 @@ def _chart(chart: Chart, outer: Box) -> Iterator[Markup]:
     y = covering(heights, outer.bottom, outer.top, log=chart.log_y)
     ticks = y.ticks(6)
     left = outer.left + max(text_width(tick_label(tick), SMALL) for tick in ticks) + 8
-    beside = max(text_width(line.name, TEXT) for line in chart.lines) + 12
+    rows = [label_in(language, name) for name in _names(chart.lines) for language in ("en", "zh")]
+    beside = max(text_width(row, TEXT) for row in rows) + 12
     box = Box(left, outer.top, outer.right - beside - left, outer.height)
     places = np.array([x for line in chart.lines for x in line.x])
     x = _across(places, box, log=chart.log_x)
-    yield words(chart.name, outer.left, outer.top - 10)
-    yield from _axes(box, x, y, (_ticks(x, places), ticks), chart.x_name)
+    yield from _stacked(chart.name, outer.left, outer.top - 10 - SMALL_LINE)
+    yield from _axes(box, x, y, (_ticks(x, places), ticks), in_both(chart.x_name))
     for line, stroke in zip(chart.lines, STROKES, strict=False):
         yield from _line(line, x, y, *stroke)
     yield from _labels(chart.lines, y, box)
@@ -69,10 +103,13 @@ def _across(places: np.ndarray, box: Box, *, log: bool) -> Scale:
 
 
 def _ticks(x: Scale, places: np.ndarray) -> Sequence[float]:
-    """The places themselves, where there is room for their numbers; else round ones."""
+    """The places themselves, where there is room for the numbers of most; else round ones."""
     own = sorted({*places.tolist()})
-    crowded = any(x.at(after) - x.at(before) < 34 for before, after in pairwise(own))
-    return x.ticks(6) if crowded else own
+    roomy = own[:1]
+    for place in own[1:]:
+        if x.at(place) - x.at(roomy[-1]) >= APART:
+            roomy.append(place)
+    return roomy if 2 * len(roomy) > len(own) else x.ticks(6)
 
 
 def _axes(
@@ -125,7 +162,8 @@ def _labels(lines: Sequence[Line], y: Scale, box: Box) -> Iterator[Markup]:
     for line in lines:
         finite = [value.mean for value in line.y if np.isfinite(value.mean)]
         ends.append(y.at(finite[-1]) if finite else box.top)
-    for line, (colour, _), place in zip(
-        lines, STROKES, spread(ends, LINE, box.top, box.bottom), strict=False
-    ):
-        yield words(line.name, box.right + 10, place + 4, colour)
+    names = _names(lines)
+    second = SMALL_LINE if any(isinstance(name, Both) for name in names) else 0.0
+    places = spread(ends, LINE + second, box.top, box.bottom - second)
+    for name, (colour, _), place in zip(names, STROKES, places, strict=False):
+        yield from _stacked(name, box.right + 10, place + 4, colour)

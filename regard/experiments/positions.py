@@ -25,6 +25,13 @@ CLAIM = Both(
 
 TRAINED = (4, 12)
 KINDS: tuple[PositionsName, ...] = get_args(PositionsName)
+NAMES: dict[PositionsName, Both] = {
+    "sinusoidal": Both("sinusoidal", "正弦"),
+    "learned": Both("learned", "可学习"),
+    "rotary": Both("rotary", "旋转"),
+    "none": Both("none", "无"),
+}
+POSITIONS = Both("positions", "位置")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +64,35 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     }
     tables = (
         Table(
-            "an encoder reads shuffled tokens: largest difference from its shuffled output",
-            ("positions", "difference"),
-            tuple(shuffled.items()),
+            Both(
+                "an encoder reads shuffled tokens: largest difference from its shuffled output",
+                "编码器读入打乱的词元：与打乱后的原输出的最大差别",
+            ),
+            (POSITIONS, Both("difference", "差别")),
+            tuple((NAMES[kind], found) for kind, found in shuffled.items()),
         ),
         Table(
-            f"reversing, {setup.steps} steps on {TRAINED[0]} to {TRAINED[1]} symbols: share of right tokens",
-            ("positions", *(f"{length} symbols" for length in setup.lengths)),
-            tuple((kind, *(accuracy[kind, length] for length in setup.lengths)) for kind in setup.kinds),
+            Both(
+                f"reversing, {setup.steps} steps on {TRAINED[0]} to {TRAINED[1]} symbols: share of right "
+                f"tokens",
+                f"倒序，{setup.steps} 步，{TRAINED[0]} 到 {TRAINED[1]} 个符号：正确词元的比例",
+            ),
+            (POSITIONS, *(Both(f"{length} symbols", f"{length} 个符号") for length in setup.lengths)),
+            tuple(
+                (NAMES[kind], *(accuracy[kind, length] for length in setup.lengths)) for kind in setup.kinds
+            ),
         ),
     )
     lines = tuple(
-        Line(kind, setup.lengths, [accuracy[kind, length] for length in setup.lengths])
+        Line(NAMES[kind], setup.lengths, [accuracy[kind, length] for length in setup.lengths])
         for kind in setup.kinds
     )
-    charts = (Chart(f"share of right tokens, trained up to {TRAINED[1]} symbols", "symbols", lines),)
-    return Findings(tables, charts, _verdict(setup, shuffled, accuracy))
+    title = Both(
+        f"share of right tokens, trained up to {TRAINED[1]} symbols",
+        f"正确词元的比例，训练时至多 {TRAINED[1]} 个符号",
+    )
+    chart = Chart(title, Both("symbols", "符号"), lines)
+    return Findings(tables, (chart,), _verdict(setup, shuffled, accuracy))
 
 
 @torch.no_grad()
@@ -101,11 +121,9 @@ def _verdict(
     within, beyond = TRAINED[1], setup.lengths[-1]
     told = [kind for kind in setup.kinds if kind != "none"]
     rounding, others = shuffled["none"].high, min(shuffled[kind].low for kind in told)
-    inside = {kind: accuracy[kind, within] for kind in setup.kinds}
-    outside = {kind: accuracy[kind, beyond].mean for kind in setup.kinds}
-    listed = ", ".join(f"{kind} {inside[kind].mean:.0%}" for kind in setup.kinds)
-    further = ", ".join(f"{kind} {share:.0%}" for kind, share in outside.items())
-    kept = {kind: outside[kind] > 0.9 * inside[kind].mean for kind in told}
+    inside, outside = ({kind: accuracy[kind, length] for kind in setup.kinds} for length in (within, beyond))
+    listed, further = _listed(inside), _listed(outside)
+    kept = {kind: outside[kind].mean > 0.9 * inside[kind].mean for kind in told}
     return (
         Judgement(
             rounding < 1e-4 < others,
@@ -120,19 +138,27 @@ def _verdict(
             all(inside["none"].below(inside[kind]) for kind in told),
             Both(
                 f"Each kind of positions buys order, for every seed; right tokens at {within} symbols: "
-                f"{listed}.",
-                f"每种位置编码都能带来顺序，每个种子都如此；{within} 个符号时正确的词元：{listed}。",
+                f"{listed.en}.",
+                f"每种位置编码都能带来顺序，每个种子都如此；{within} 个符号时正确的词元：{listed.zh}。",
             ),
         ),
         Judgement(
             all(kept[kind] == (kind != "learned") for kind in told),
             Both(
                 f"Sinusoids and rotary positions go on beyond the trained length, learned ones do not; right "
-                f"tokens at {beyond} symbols: {further}.",
+                f"tokens at {beyond} symbols: {further.en}.",
                 f"超出训练长度后，正弦和旋转位置仍然有效，可学习位置则不然；{beyond} 个符号时正确的词元："
-                f"{further}。",
+                f"{further.zh}。",
             ),
         ),
+    )
+
+
+def _listed(shares: dict[PositionsName, PerSeed]) -> Both:
+    """Each kind of positions with its share."""
+    return Both(
+        ", ".join(f"{NAMES[kind].en} {share.mean:.0%}" for kind, share in shares.items()),
+        "，".join(f"{NAMES[kind].zh} {share.mean:.0%}" for kind, share in shares.items()),
     )
 
 

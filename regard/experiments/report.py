@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len
+
 from regard.experiments.experiment import Run
-from regard.experiments.findings import Both, Cell, PerSeed, Table
+from regard.experiments.findings import Both, Cell, PerSeed, Table, in_both, label_in
 
 HOLDS, FAILS = Both("✓ holds", "成立"), Both("✗ does not hold", "不成立")
 
@@ -35,12 +37,17 @@ def shown(cell: Cell) -> str:
         case int():
             return f"{cell:,}"
         case _:
-            return cell
+            return in_both(cell)
 
 
 def _columns(table: Table) -> Iterator[str]:
-    yield table.name
-    rows = [table.columns, *([shown(cell) for cell in row] for row in table.rows)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield in_both(table.name)
+    english = [label_in("en", column) for column in table.columns]
+    chinese = [column.zh if isinstance(column, Both) else "" for column in table.columns]
+    heads = [english, chinese] if any(chinese) else [english]
+    columns = [*zip(*heads, *(map(shown, row) for row in table.rows), strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    for row in zip(*columns, strict=True):
+        # A Chinese character is as wide as two others.
+        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        yield ("  " + "  ".join(padded)).rstrip()

@@ -10,6 +10,7 @@ import torch
 from regard.config import SimilarityName
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.labels import LOSS, SIMILARITIES, SIMILARITY, reversing_for
 from regard.experiments.tasks import reversing
 from regard.experiments.training import plan, score, small_model, train
 from regard.model.scaled_dot_product_attention import attention_scores
@@ -22,6 +23,10 @@ CLAIM = Both(
 
 KEYS, QUERIES = 32, 4096
 KINDS: tuple[SimilarityName, ...] = ("scaled-dot", "dot")
+SPREAD = Both("std of scores", "得分的标准差")
+ENTROPY = Both("entropy, nats", "熵，奈特")
+LARGEST = Both("saturation: largest weight", "饱和程度：最大权重")
+GRADIENT = Both("gradient: norm of Jacobian", "梯度：雅可比矩阵的范数")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,16 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     rows = {
         key: [PerSeed.of(column) for column in zip(*numbers, strict=True)] for key, numbers in softmax.items()
     }
-    columns = ("similarity", "d_k", "std of scores", "entropy, nats", "largest weight", "gradient")
     tables = (
-        Table(f"softmax over {KEYS} random keys", columns, tuple((*key, *row) for key, row in rows.items())),
         Table(
-            f"reversing, {setup.steps} steps",
-            ("similarity", "d_k", "loss, nats a token"),
-            tuple((*key, loss) for key, loss in losses.items()),
+            Both(f"softmax over {KEYS} random keys", f"{KEYS} 个随机键上的 softmax"),
+            (SIMILARITY, "d_k", SPREAD, ENTROPY, LARGEST, GRADIENT),
+            tuple((SIMILARITIES[kind], d_k, *row) for (kind, d_k), row in rows.items()),
+        ),
+        Table(
+            reversing_for(setup.steps),
+            (SIMILARITY, "d_k", LOSS),
+            tuple((SIMILARITIES[kind], d_k, loss) for (kind, d_k), loss in losses.items()),
         ),
     )
     return Findings(tables, _charts(setup, rows, losses), _verdict(setup, rows, losses))
@@ -97,15 +105,20 @@ def _charts(
     losses: dict[tuple[SimilarityName, int], PerSeed],
 ) -> tuple[Chart, ...]:
     def lines(column: int) -> tuple[Line, ...]:
-        return tuple(Line(kind, setup.d_k, [rows[kind, d_k][column] for d_k in setup.d_k]) for kind in KINDS)
+        return tuple(
+            Line(SIMILARITIES[kind], setup.d_k, [rows[kind, d_k][column] for d_k in setup.d_k])
+            for kind in KINDS
+        )
 
     learned = tuple(
-        Line(kind, setup.learned_d_k, [losses[kind, d] for d in setup.learned_d_k]) for kind in KINDS
+        Line(SIMILARITIES[kind], setup.learned_d_k, [losses[kind, d] for d in setup.learned_d_k])
+        for kind in KINDS
     )
     return (
-        Chart("entropy of the softmax, nats", "d_k", lines(1), log_x=True),
-        Chart("gradient: norm of the softmax's Jacobian", "d_k", lines(3), log_x=True),
-        Chart("loss after training, nats a token", "d_k", learned, log_x=True),
+        Chart(ENTROPY, "d_k", lines(1), log_x=True),
+        Chart(LARGEST, "d_k", lines(2), log_x=True),
+        Chart(GRADIENT, "d_k", lines(3), log_x=True),
+        Chart(LOSS, "d_k", learned, log_x=True),
     )
 
 
@@ -125,12 +138,14 @@ def _verdict(
             plain[3].below(scaled[3]) and plain[1].below(scaled[1]),
             Both(
                 f"The scale keeps the softmax from saturating: from d_k = {small} to {large} unscaled scores "
-                f"spread {growth:.1f} times as wide (√ says {root:.1f}), the largest weight is "
-                f"{plain[2].mean:.2f} and the gradient {plain[3].mean:.3f}; scaled, {scaled[2].mean:.2f} and "
+                f"spread {growth:.1f} times as wide (√ says {root:.1f}), the entropy is "
+                f"{plain[1].mean:.2f} nats, the largest weight {plain[2].mean:.2f} and the gradient "
+                f"{plain[3].mean:.3f}; scaled, {scaled[1].mean:.2f}, {scaled[2].mean:.2f} and "
                 f"{scaled[3].mean:.3f}.",
                 f"缩放使 softmax 不致饱和：d_k 从 {small} 到 {large}，未缩放的得分分散到 {growth:.1f} 倍"
-                f"（按根号为 {root:.1f} 倍）；最大权重为 {plain[2].mean:.2f}，梯度为 "
-                f"{plain[3].mean:.3f}；缩放后为 {scaled[2].mean:.2f} 和 {scaled[3].mean:.3f}。",
+                f"（按根号为 {root:.1f} 倍），熵为 {plain[1].mean:.2f} 奈特，最大权重为 {plain[2].mean:.2f}，"
+                f"梯度为 {plain[3].mean:.3f}；缩放后为 {scaled[1].mean:.2f}、{scaled[2].mean:.2f} 和 "
+                f"{scaled[3].mean:.3f}。",
             ),
         ),
         Judgement(

@@ -12,6 +12,7 @@ import torch
 from regard.config import SimilarityName
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.labels import LOSS, PARAMETERS, SIMILARITIES, SIMILARITY, reversing_for
 from regard.experiments.tasks import Pair, reversing
 from regard.experiments.training import make_batch, plan, score, small_model, train
 from regard.model.taps import recording
@@ -26,6 +27,7 @@ CLAIM = Both(
 
 KINDS: tuple[SimilarityName, ...] = get_args(SimilarityName)
 LENGTHS = (4, 8)
+LARGEST = Both("largest weight of cross-attention", "交叉注意力的最大权重")
 CROSS = "decoder.layers.0.multi_head_attention.weights"
 
 Found = dict[tuple[SimilarityName, int], PerSeed]
@@ -68,12 +70,12 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts) -> Findings:
-    columns = ("similarity", "d_k", "parameters", "loss, nats a token", "largest weight on the memory")
-    rows = tuple((*key, parameters[key], losses[key], sharpness[key]) for key in losses)
-    charts = (
-        _chart("loss after training, nats a token", setup, losses),
-        _chart("largest weight of cross-attention", setup, sharpness),
+    columns = (SIMILARITY, "d_k", PARAMETERS, LOSS, LARGEST)
+    rows = tuple(
+        (SIMILARITIES[kind], d_k, parameters[kind, d_k], losses[kind, d_k], sharpness[kind, d_k])
+        for kind, d_k in losses
     )
+    charts = (_chart(LOSS, setup, losses), _chart(LARGEST, setup, sharpness))
     small, large = setup.d_k[0], setup.d_k[-1]
     verdict = (
         _on_small(small, losses),
@@ -81,7 +83,7 @@ def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts
         _on_scaled(large, losses, parameters),
         _on_cosine(large, losses, sharpness),
     )
-    return Findings((Table(f"reversing, {setup.steps} steps", columns, rows),), charts, verdict)
+    return Findings((Table(reversing_for(setup.steps), columns, rows),), charts, verdict)
 
 
 def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:
@@ -106,8 +108,8 @@ def largest_weights(model: Transformer, pairs: Sequence[Pair]) -> torch.Tensor:
     return largest_BHL.transpose(1, 2)[batch.outputs.boundaries.exists_BL]
 
 
-def _chart(name: str, setup: _Setup, found: Found) -> Chart:
-    lines = (Line(kind, setup.d_k, [found[kind, d_k] for d_k in setup.d_k]) for kind in KINDS)
+def _chart(name: Both, setup: _Setup, found: Found) -> Chart:
+    lines = (Line(SIMILARITIES[kind], setup.d_k, [found[kind, d_k] for d_k in setup.d_k]) for kind in KINDS)
     return Chart(name, "d_k", tuple(lines), log_x=True)
 
 

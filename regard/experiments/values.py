@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.labels import LOSS, reversing_for
 from regard.experiments.tasks import reversing
 from regard.experiments.training import plan, score, small_model, train
 
@@ -45,9 +46,10 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     shapes += [(width, USUAL) for width in setup.widths if width != USUAL]
     found = {shape: [_learned(*shape, setup, seed) for seed in seeds] for shape in shapes}
     losses = {shape: PerSeed.of(loss for loss, _ in runs) for shape, runs in found.items()}
+    learned = reversing_for(setup.steps)
     table = Table(
-        f"reversing, {setup.steps} steps, {HEADS} heads",
-        ("d_k", "d_v", "weights of one attention", "loss, nats a token"),
+        Both(f"{learned.en}, {HEADS} heads", f"{learned.zh}，{HEADS} 个头"),
+        ("d_k", "d_v", Both("weights of one attention", "一个注意力的权重数"), LOSS),
         tuple((*shape, found[shape][0][1], losses[shape]) for shape in shapes),
     )
     widths = setup.widths
@@ -55,7 +57,8 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         Line("d_v", widths, [losses[USUAL, width] for width in widths]),
         Line("d_k", widths, [losses[width, USUAL] for width in widths]),
     )
-    chart = Chart(f"loss, nats a token; the other width is {USUAL}", "width", lines, log_x=True)
+    title = Both(f"{LOSS.en}; the other width is {USUAL}", f"{LOSS.zh}；另一个宽度为 {USUAL}")
+    chart = Chart(title, Both("width", "宽度"), lines, log_x=True)
     return Findings((table,), (chart,), _verdict(setup, losses))
 
 

@@ -18,7 +18,15 @@ CLAIM = Both(
     "五个输入上的注意力可以用笔算出；有的讲义把 softmax 用了两次，或把所有的键当作相等，得到的数字就不同。",
 )
 
-RIGHT, TWICE, EQUAL = "right", "softmax applied twice", "keys taken as equal"
+RIGHT, TWICE, EQUAL = (
+    Both("right", "正确"),
+    Both("softmax applied twice", "softmax 用了两次"),
+    Both("keys taken as equal", "把键当作相等"),
+)
+WEIGHTS, OUTPUTS, QUERY = Both("weights", "权重"), Both("outputs", "输出"), Both("query", "查询")
+
+OfKinds = dict[Both, Tensor]
+"""As it is, and as the two mistakes have it."""
 
 # x₁ = (½, ½, ½, ½) and the four unit vectors; W_Q is the identity, W_K is ½ everywhere, W_V is ¼ everywhere.
 X_ND = torch.cat([torch.full((1, 4), 0.5), torch.eye(4)]).double()
@@ -40,8 +48,8 @@ def by_hand() -> tuple[Tensor, Tensor]:
     return torch.tensor(weights, dtype=torch.float64), torch.tensor(outputs, dtype=torch.float64)
 
 
-def all_weights() -> dict[str, Tensor]:
-    """The weights as they are, and as the two mistakes have them; a row for each query."""
+def all_weights() -> OfKinds:
+    """The weights; a row for each query."""
     return {
         RIGHT: attention_weights(Q_NK, K_NK),
         TWICE: attention_weights(Q_NK, K_NK).softmax(dim=-1),
@@ -50,12 +58,15 @@ def all_weights() -> dict[str, Tensor]:
 
 
 def run(_size: Size, _seeds: Sequence[int]) -> Findings:
-    """Nothing is drawn or trained: all sizes and seeds are the same."""
+    """Nothing is drawn or trained: all sizes are the same."""
     weights = all_weights()
     outputs = {name: each @ V_NU for name, each in weights.items()}
     return Findings(
         (*_steps(), _weights_table(weights), _outputs_table(outputs)),
-        (_chart("weights of query 1", weights, 0), _chart("weights of queries 2 to 5", weights, 1)),
+        (
+            _chart(Both("weights of query 1", "查询 1 的权重"), weights, 0),
+            _chart(Both("weights of queries 2 to 5", "查询 2 到 5 的权重"), weights, 1),
+        ),
         _verdict(weights, outputs),
     )
 
@@ -71,35 +82,53 @@ def _steps() -> tuple[Table, ...]:
         (name, *scores_NN[i, :2].tolist(), *scaled_NN[i, :2].tolist())
         for i, name in enumerate(("q₁", "q₂ … q₅"))
     ]
-    sums = ("input", "entries add up to", "each entry of k", "each entry of v")
-    products = ("query", "q · k₁", "q · k₂ … k₅", "q · k₁ / √4", "q · k₂ … k₅ / √4")
-    return Table("keys and values", sums, tuple(projected)), Table("scores", products, tuple(scored))
+    sums = (
+        Both("input", "输入"),
+        Both("entries add up to", "各分量之和"),
+        Both("each entry of k", "k 的每个分量"),
+        Both("each entry of v", "v 的每个分量"),
+    )
+    products = (QUERY, "q · k₁", "q · k₂ … k₅", "q · k₁ / √4", "q · k₂ … k₅ / √4")
+    return (
+        Table(Both("keys and values", "键与值"), sums, tuple(projected)),
+        Table(Both("scores", "得分"), products, tuple(scored)),
+    )
 
 
-def _weights_table(weights: dict[str, Tensor]) -> Table:
-    columns = ("weights", "query", "on k₁", "on each of k₂ … k₅", "sum")
+def _weights_table(weights: OfKinds) -> Table:
+    columns = (
+        WEIGHTS,
+        QUERY,
+        Both("on k₁", "对 k₁"),
+        Both("on each of k₂ … k₅", "对 k₂ … k₅ 各"),
+        Both("sum", "和"),
+    )
     rows = [
         (name, query, *each[i, :2].tolist(), each[i].sum().item())
         for name, each in weights.items()
         for i, query in enumerate(("q₁", "q₂ … q₅"))
     ]
-    return Table("weights", columns, tuple(rows))
+    return Table(WEIGHTS, columns, tuple(rows))
 
 
-def _outputs_table(outputs: dict[str, Tensor]) -> Table:
-    columns = ("outputs", "row 1, each entry", "rows 2 to 5, each entry")
-    return Table("outputs", columns, tuple((name, *each[:2, 0].tolist()) for name, each in outputs.items()))
+def _outputs_table(outputs: OfKinds) -> Table:
+    columns = (
+        OUTPUTS,
+        Both("row 1, each entry", "第 1 行的每个分量"),
+        Both("rows 2 to 5, each entry", "第 2 到 5 行的每个分量"),
+    )
+    return Table(OUTPUTS, columns, tuple((name, *each[:2, 0].tolist()) for name, each in outputs.items()))
 
 
-def _chart(name: str, weights: dict[str, Tensor], row: int) -> Chart:
+def _chart(name: Both, weights: OfKinds, row: int) -> Chart:
     keys = range(1, 6)
     lines = (
         Line(kind, keys, [PerSeed.of([w]) for w in each[row].tolist()]) for kind, each in weights.items()
     )
-    return Chart(name, "key", tuple(lines))
+    return Chart(name, Both("key", "键"), tuple(lines))
 
 
-def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Judgement, ...]:
+def _verdict(weights: OfKinds, outputs: OfKinds) -> tuple[Judgement, ...]:
     hand_weights, hand_outputs = by_hand()
     error = max(
         (weights[RIGHT] - hand_weights).abs().max(), (outputs[RIGHT] - hand_outputs).abs().max()
@@ -138,4 +167,4 @@ def _verdict(weights: dict[str, Tensor], outputs: dict[str, Tensor]) -> tuple[Ju
     )
 
 
-EXPERIMENT = Experiment("worked-example", CLAIM, run)
+EXPERIMENT = Experiment("worked-example", CLAIM, run, seeded=False)

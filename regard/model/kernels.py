@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from regard.model.masks import SameSequence
@@ -23,21 +24,32 @@ from regard.model.masks import SameSequence
 SHORT = 256
 """Rows up to this long are written out on CPUs, where the fused gradient is slow (bf16, 16 keys: 7 times)."""
 
+ROADS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""CUDA's kernels for batches as they come. cuDNN's, which torch prefers on new GPUs, is planned anew for each
+shape; that takes longer than a whole step, and hardly two batches are alike."""
+
 
 def dense_attention(
     q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None, scale: float
 ) -> Tensor:
     """Fused attention on ordinary tensors; zeros, never NaN, for a query that may attend to nothing."""
     if may_attend is None:
-        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, scale=scale)
+        return _fused(q_BHLK, k_BHMK, v_BHMU, None, scale)
     if may_attend.dtype != torch.bool:  # a bias, made by `Slots`
         return _few_queries(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
     # The fused kernels divide 0 by 0 in an empty row: let it attend to everything, then take the result away.
     may_attend = torch.atleast_2d(may_attend)
     sees_something = may_attend.any(dim=-1, keepdim=True)
     safe = may_attend | ~sees_something
-    heads_BHLU = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=safe, scale=scale)
-    return heads_BHLU.masked_fill(~sees_something, 0.0)
+    return _fused(q_BHLK, k_BHMK, v_BHMU, safe, scale).masked_fill(~sees_something, 0.0)
+
+
+def _fused(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None, scale: float) -> Tensor:
+    """Torch's fused kernel, whichever takes any shape at once."""
+    if not q_BHLK.is_cuda:
+        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=may_attend, scale=scale)
+    with sdpa_kernel(ROADS):
+        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=may_attend, scale=scale)
 
 
 def _few_queries(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, bias: Tensor, scale: float) -> Tensor:
@@ -73,7 +85,7 @@ def _group_attention(
     if q_BHLK.device.type == "cpu" and k_BHMK.shape[2] <= SHORT:
         heads_BHLU = _ShortAttention.apply(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
     else:  # every row has a key to attend to: a sequence is never empty
-        heads_BHLU = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, attn_mask=may_attend, scale=scale)
+        heads_BHLU = _fused(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
     return heads_BHLU.transpose(1, 2)
 
 

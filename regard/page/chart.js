@@ -10,6 +10,7 @@ import { short } from "./number.js";
 /** @typedef {{ name: string, points: [number, number][], faint?: boolean }} Line */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
+const COLOURS = ["blue", "orange", "green", "purple", "ink", "soft"];
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 const DOTTED = 24; // points of a line that are few enough to be seen each
 const DRAWN = 600; // points of a line: a screen has no more
@@ -64,14 +65,20 @@ export function logTicks(least, most) {
 }
 
 /**
+ * A number at an axis, where zeros behind the point say nothing.
+ * @param {number} value
+ */
+export const tickLabel = (value) => short(value).replace(/(\.\d*[1-9])0+$|\.0+$/, "$1");
+
+/**
  * How a line is drawn: no two alike, also to those who see no colours.
  * @param {Record<string, string>} palette
  * @param {number} i
  * @param {boolean} [faint]
  */
 const lineLook = (palette, i, faint = false) => ({
-  stroke: [palette.blue, palette.orange, palette.green, palette.purple][i % 4],
-  "stroke-dasharray": faint ? "" : DASHES[(i + Math.floor(i / 4)) % 4],
+  stroke: palette[COLOURS[i % COLOURS.length]],
+  "stroke-dasharray": faint ? "" : DASHES[(i + Math.floor(i / COLOURS.length)) % DASHES.length],
   "stroke-width": faint ? 1.2 : 2.2,
   opacity: faint ? 0.6 : 1,
 });
@@ -112,7 +119,7 @@ export function chart({ palette, tip }, given) {
   const rules = [
     ...(logY ? logTicks(y0, y1) : ticks(y0, y1, 6)).map((y) => [
       s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
-      label(short(y).replace(/\.?0+$/, ""), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
+      label(tickLabel(y), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
     ]),
     ...(logX ? [...new Set(xs)] : ticks(x0, x1, wide / 80)).map((x) => [
       label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
@@ -147,7 +154,7 @@ export function chart({ palette, tip }, given) {
       const point = nearest(line.points, x);
       return point ? [`${line.name} ${short(point[1])}`] : [];
     });
-    tip.show(`${across} ${short(near[0][0]).replace(/\.?0+$/, "")}: ${told.join(" · ")}`, event);
+    tip.show(`${across} ${tickLabel(near[0][0])}: ${told.join(" · ")}`, event);
   });
   field.addEventListener("mouseleave", () => {
     cursor.setAttribute("visibility", "hidden");

@@ -10,35 +10,38 @@ import { short } from "./number.js";
 /** @typedef {import("./frame.js").Context} Context */
 /** @typedef {{ en: string, zh: string }} Both */
 /** @typedef {{ mean: number | null, low: number | null, high: number | null }} PerSeed */
-/** @typedef {string | number | PerSeed | null} Cell */
+/** @typedef {string | Both} Label A sign, such as d_k, is the same in both languages. */
+/** @typedef {Label | number | PerSeed | null} Cell */
 /**
  * @typedef {object} Experiment
  * @property {string} name
  * @property {Both} claim
  * @property {number[]} seeds
- * @property {{ name: string, columns: string[], rows: Cell[][] }[]} tables
+ * @property {{ name: Label, columns: Label[], rows: Cell[][] }[]} tables
  * @property {Chart[]} charts
  * @property {{ holds: boolean, seen: Both }[]} verdict
  *
  * @typedef {object} Chart
- * @property {string} name
- * @property {string} x_name
+ * @property {Label} name
+ * @property {Label} x_name
  * @property {boolean} log_x
  * @property {boolean} log_y
- * @property {{ name: string, x: number[], y: PerSeed[] }[]} lines
+ * @property {{ name: Label, x: number[], y: PerSeed[] }[]} lines
  */
 
 /**
  * A cell as one reads it: of several seeds the mean, and how far they go.
  * @param {Cell} cell
+ * @param {string} lang
  * @returns {string}
  */
-export function told(cell) {
+export function told(cell, lang) {
   if (cell === null) return "–";
   if (typeof cell === "string") return cell;
+  if (typeof cell === "object" && "en" in cell) return cell[/** @type {"en"} */ (lang)];
   if (typeof cell === "number") return Number.isInteger(cell) ? String(cell) : brief(cell);
   if (cell.mean === null) return "–";
-  if (cell.low === cell.high) return told(cell.mean);
+  if (cell.low === cell.high) return told(cell.mean, lang);
   return `${brief(cell.mean)} (${brief(cell.low)} – ${brief(cell.high)})`;
 }
 
@@ -54,13 +57,14 @@ const points = ({ x, y }) =>
 
 /** @param {Context} context @param {Experiment} experiment */
 function drawn(context, { name, charts }) {
-  const width = across(640);
+  const [width, { lang }] = [across(640), context.state];
   return stacked(
     charts.flatMap((each) => {
-      const lines = each.lines.map((line) => ({ name: line.name, points: points(line) }));
-      const { name: title, x_name, log_x: logX, log_y: logY } = each;
+      const lines = each.lines.map((line) => ({ name: told(line.name, lang), points: points(line) }));
+      const [title, along] = [told(each.name, lang), told(each.x_name, lang)];
+      const { log_x: logX, log_y: logY } = each;
       return [
-        chart(context, { title, across: x_name, lines, width, height: 260, logX, logY }),
+        chart(context, { title, across: along, lines, width, height: 260, logX, logY }),
         legend(context, lines, width),
       ];
     }),
@@ -78,7 +82,7 @@ function verdict({ state, t }, { verdict: judgements }) {
         "li",
         { class: holds ? "holds" : "fails" },
         h("strong", {}, t(holds ? "experiments.holds" : "experiments.fails")),
-        h("span", {}, seen[/** @type {"en"} */ (state.lang)]),
+        h("span", {}, told(seen, state.lang)),
       ),
     ),
   );
@@ -96,6 +100,7 @@ export const experiments = {
       (await (await ask("/api/v1/experiments")).json()).experiments,
     );
     const chosen = all.find((each) => each.name === state.experiment) ?? all[0];
+    const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
     const picture = chosen.charts.length ? drawn(context, chosen) : undefined;
     return {
       controls: [
@@ -109,11 +114,12 @@ export const experiments = {
       body: h(
         "div",
         { class: "experiment" },
-        h("p", { class: "claim" }, chosen.claim[/** @type {"en"} */ (state.lang)]),
+        h("p", { class: "claim" }, say(chosen.claim)),
         verdict(context, chosen),
         picture && h("div", { class: "scroll" }, picture),
+        chosen.seeds.length > 1 && h("p", { class: "soft" }, t("experiments.seeds", { count: chosen.seeds.length })),
         chosen.tables.map(({ name, columns, rows }) =>
-          tableOf({ caption: name, head: columns, rows: rows.map((row) => row.map(told)) }),
+          tableOf({ caption: say(name), head: columns.map(say), rows: rows.map((row) => row.map(say)) }),
         ),
         h("p", { class: "soft" }, t("experiments.run"), " ", h("code", {}, `regard experiment ${chosen.name}`)),
       ),

@@ -55,6 +55,8 @@ def read_keys(file: Path) -> list[Key]:
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise ConfigError("there is no such file; --new-key NAME makes it, with a key", str(file)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", str(file)) from error
     problems, keys = [], []

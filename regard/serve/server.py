@@ -79,7 +79,7 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigError(
-            f"cannot listen at {host}:{port}: {error.strerror}; choose another --port"
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another --host or --port"
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,10 +71,17 @@ _CODES = {code.lower(): code for code in LANGUAGES} | dict(
     entry.split(" ") for line in _THREE.split("\n") for entry in line.split("|") if entry
 )
 
+_LIKELY = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?")
+
 
 def known_code(word: str) -> str | None:
     """The code of a language, however it is written: `ZH`, `zh_cn`, `deu`; None if it is not known."""
     return _CODES.get(word.lower().replace("_", "-"))
+
+
+def is_code(word: str) -> bool:
+    """Whether a word may be the code of a language: a known one, `xal`, or with a script, `sr-Cyrl`."""
+    return known_code(word) is not None or _LIKELY.fullmatch(word) is not None
 
 
 def language_name(code: str, *, chinese: bool = False) -> str:

@@ -83,6 +83,8 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def read_weights(place: Path) -> dict[str, Tensor]:
     """The weights of a checkpoint or a model folder."""
+    if not place.is_dir():
+        raise BundleError("there is no such folder", str(place))
     file = place / MODEL_WEIGHTS if (place / MODEL_WEIGHTS).is_file() else place / WEIGHTS
     try:
         return load(file.read_bytes())

@@ -27,6 +27,8 @@ from regard.train.lock import LOCK
 
 DATA, CHECKPOINTS = "data", "checkpoints"
 """Where a run keeps what was prepared for it, and what it goes on from."""
+KEY = "key"
+"""A file of prepared data, written last: what they were made from."""
 
 
 def claim(folder: Path, config: RunConfig) -> None:
@@ -49,7 +51,7 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
     file = folder / "config.toml"
     if folder.exists() and not folder.is_dir():
         raise ConfigError("a file of that name is in the way; choose another folder", str(folder))
-    if not file.exists() and folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
+    if not file.exists() and folder.is_dir() and not _is_free(folder):
         raise ConfigError("the folder holds something else; choose another", str(folder))
     if has_begun(folder):
         before, now = (_flat(each) for each in (read_config(file=file), config))
@@ -59,6 +61,12 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
         if changed:
             hint = "a run goes on as it began: give it the same settings, or another folder"
             raise ConfigError([*changed, hint], str(folder))
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder holds nothing, or nothing but data that were prepared for a run there."""
+    held = {path.name for path in folder.iterdir()} - {LOCK}
+    return not held or (held == {DATA} and (folder / DATA / KEY).is_file())
 
 
 def has_begun(folder: Path) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from regard.bundle.weights import fill, undrawn
@@ -62,6 +63,7 @@ class Learner:
         if sharded:
             shard(self.objective, self.model, world)
         self.optimizer = Optimizer(self.model, training)
+        # Departure 13, where there is a decay.
         self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
         set_generators({}, world, training.seed)
 
@@ -134,10 +136,14 @@ class Learner:
 
 
 def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:
-    """Raise where an optimizer cannot work on parts of weights."""
+    """Raise where weights cannot be shared: by a process alone, or for an optimizer that wants them whole."""
     if sharded and training.optimizer == "muon":
         clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
         raise ConfigError(clash)
+    if sharded and not dist.is_initialized():
+        raise ConfigError(
+            "--shard shares weights among processes, and this one is alone: start it by torchrun"
+        )
 
 
 def choose_precision(config: TrainingConfig, world: World) -> str:

@@ -17,7 +17,7 @@ class Optimizer:
 
     def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
         weights = [weight for weight in model.parameters() if weight.requires_grad]
-        matrices = _inner_matrices(model) if config.optimizer == "muon" else []
+        matrices = _inner_matrices(model) if config.optimizer == "muon" else []  # Departure 10
         inner = {id(matrix) for matrix in matrices}
         self.each: Sequence[torch.optim.AdamW | Muon] = [
             _adamw([weight for weight in weights if id(weight) not in inner], config),
@@ -63,7 +63,7 @@ class Optimizer:
 
 def _adamw(weights: Sequence[nn.Parameter], config: TrainingConfig) -> torch.optim.AdamW:
     """Fused AdamW; weight decay on matrices only, since shrinking a gain or a bias means nothing."""
-    groups = [
+    groups = [  # Departure 11, where there is any decay
         {"params": [w for w in weights if w.dim() > 1], "weight_decay": config.weight_decay},
         {"params": [w for w in weights if w.dim() <= 1], "weight_decay": 0.0},
     ]

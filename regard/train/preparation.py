@@ -35,6 +35,7 @@ from regard.text.subwords import learn_subwords
 from regard.text.tally import Tally
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
+from regard.train.folder import KEY
 from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")
@@ -99,7 +100,7 @@ def prepare_pairs(
     follow: Follow = lambda rows, _: rows,
 ) -> Prepared:
     """Prepare the data in a folder, or take what was prepared there from the same files before."""
-    key, file = source.key(), folder / "key"
+    key, file = source.key(), folder / KEY
     stored = _stored(folder, key) if key_of(folder) == key else None
     if stored is None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -135,7 +136,7 @@ def tell_unseen(subwords: Vocabulary, texts: Iterable[str], tell: Tell) -> None:
 
 def key_of(folder: Path) -> str | None:
     """The key of what was prepared in a folder; None where nothing is finished."""
-    file = folder / "key"
+    file = folder / KEY
     return file.read_text(encoding="utf-8") if file.is_file() else None
 
 

@@ -19,6 +19,7 @@ from regard.errors import CorpusError
 from regard.text.subwords import learn_subwords
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
+from regard.train.folder import KEY
 from regard.train.preparation import SUBWORDS, Tell, key_of, tell_unseen
 
 
@@ -59,7 +60,7 @@ class PreparedFolder:
     def begin(self, texts: Iterable[str], wanted: Wanted, tell: Tell) -> Vocabulary:
         """Make the folder anew, beginning with the subwords: those that are there, or learned from texts."""
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "key").unlink(missing_ok=True)
+        (self.path / KEY).unlink(missing_ok=True)
         model = wanted.subwords
         if model is None:
             tell("learning subwords")
@@ -84,7 +85,7 @@ class PreparedFolder:
         """Say what is there, and what of."""
         told = json.dumps({**facts, "sets": list(sets)}, ensure_ascii=False, indent=1)
         write_whole(self.path / self.facts, told)
-        write_whole(self.path / "key", key)
+        write_whole(self.path / KEY, key)
 
     def read(self) -> Found:
         """What was prepared, perhaps by another process.

@@ -17,9 +17,9 @@ def learning_rate(config: TrainingConfig, d_model: int, step: int) -> float:
         case "paper":
             rise, fall = step * config.warmup_steps**-1.5, step**-0.5
             return config.learning_rate * d_model**-0.5 * min(rise, fall)
-        case "cosine":
+        case "cosine":  # Departure 9
             return config.learning_rate * _warm_up(config, step) * _cosine(_done(config, step))
-        case "warmup-stable-decay":
+        case "warmup-stable-decay":  # Departure 9
             falling = min(1.0, (1.0 - _done(config, step)) / DECAY)
             return config.learning_rate * _warm_up(config, step) * falling
         case other:

@@ -82,6 +82,7 @@ def train_step(
     with _not_again():
         if not is_sharded(weights[0]):
             world.sum_gradients(weights)
+        # Departure 12, where there is a limit.
         norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
         _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
         optimizer.zero_grad()

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from difflib import get_close_matches
 from importlib import import_module
 from os import environ
 from pathlib import Path
 from typing import Any
 
 from regard.config import RunConfig, to_toml
+from regard.config.checking import did_you_mean
 from regard.errors import ConfigError
 from regard.look.record import is_number
 
@@ -40,17 +40,30 @@ def open_tracker(
     Raises:
         ConfigError: there is no such tracker, its package is missing, or it refuses to start.
     """
-    if name not in TRACKERS:
-        close = get_close_matches(name, TRACKERS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"{name} is no tracker that is known, as are {', '.join(TRACKERS)}{hint}")
-    tracker = TRACKERS[name](run_folder, config)
+    tracker = _known(name)(run_folder, config)
     try:
         yield tracker.hear
     except BaseException:
         tracker.close(failed=True)
         raise
     tracker.close(failed=False)
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Find out whether these can follow a run, before anything is done for it.
+
+    Raises:
+        ConfigError: there is no such tracker, or its package is missing.
+    """
+    for name in names:
+        _known(name).imported()
+
+
+def _known(name: str) -> type[Tracker]:
+    if name not in TRACKERS:
+        known = f"there are {', '.join(TRACKERS)}"
+        raise ConfigError(f"there is no tracker {name!r}; {known}{did_you_mean(name, [*TRACKERS])}")
+    return TRACKERS[name]
 
 
 def numbers_of(event: dict[str, Any]) -> dict[str, float]:
@@ -75,12 +88,17 @@ class Tracker(ABC):
     def __init__(self, run_folder: Path, config: RunConfig) -> None:
         self.folder, self.config = run_folder, config
         self.started = self.failed = False
+        self.library = self.imported()
+
+    @classmethod
+    def imported(cls) -> Any:
+        """The library that it stands for."""
         try:
-            self.library = import_module(self.module)
+            return import_module(cls.module)
         except ImportError as error:
             raise ConfigError(
-                f"{self.package} cannot be imported ({error}); "
-                f"pip install 'regard[track]', or {self.package} alone"
+                f"{cls.package} cannot be imported ({error}); "
+                f"pip install 'regard[track]', or {cls.package} alone"
             ) from error
 
     def hear(self, event: dict[str, Any]) -> None:

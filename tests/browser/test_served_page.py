@@ -370,6 +370,8 @@ def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
         assert tab.locator(".claim").inner_text() == values["claim"][language]
         told = tab.locator(".verdict li span").all_inner_texts()
         assert told == [each["seen"][language] for each in values["verdict"]]
+        captions = tab.locator(".experiment caption").all_inner_texts()
+        assert captions == [table["name"][language] for table in values["tables"]]
         drawn(tab, lambda: tab.click("#language"))
     assert tab.locator(".experiment table").count() == len(values["tables"])
     lines = sum(len(chart["lines"]) for chart in values["charts"])

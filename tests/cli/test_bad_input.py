@@ -44,6 +44,17 @@ def test_bytes_that_are_not_utf_8_are_told_with_file_line_and_byte(train, files,
     refused(train("-", *TABLE, stdin=b"zh\ten\n\xff\ttwo\n"), "stdin.gz:2: byte 1 (0xff) is not UTF-8")
 
 
+def test_what_cannot_be_done_is_told_before_a_file_is_read(train, files):
+    refused(train("train.zh", "train.en", "--from", "nowhere"), "nowhere", "there is no such folder")
+    refused(train("train.zh", "train.en", "--log-to", "tensorbord"), "did you mean tensorboard?")
+    assert not (files / "runs").exists()
+
+
+@pytest.mark.usefixtures("files")
+def test_weights_cannot_be_shared_by_one_process(train):
+    refused(train("train.zh", "train.en", "--shard"), "this one is alone: start it by torchrun")
+
+
 def test_an_empty_file_is_told(train, files):
     write(files, "empty.en")
     refused(

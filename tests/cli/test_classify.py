@@ -68,7 +68,18 @@ def test_texts_to_guess_tokens_of_are_many_words():
 def test_what_is_started_from_is_a_folder_and_not_a_language(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert _start_or_language("zh") == (None, "zh")
+    assert _start_or_language("xal") == (None, "xal")
+    assert _start_or_language("sr-Cyrl") == (None, "sr-Cyrl")
+    assert _start_or_language("zh-en") == (Path("zh-en"), None)
+    assert _start_or_language("nowhere") == (Path("nowhere"), None)
     assert _start_or_language("runs/zh-en") == (Path("runs/zh-en"), None)
     (tmp_path / "model").mkdir()
     assert _start_or_language("model") == (Path("model"), None)
     assert _start_or_language(None) == (None, None)
+
+
+def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monkeypatch):
+    words = ["classify", "--model", str(talker)]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"fine\n" * 3)
+    assert (status, out) == (2, "")
+    assert err.count("only a model of the encoder alone labels texts") == 1

@@ -95,3 +95,11 @@ def test_a_task_that_there_is_not_and_options_of_another_are_refused(tmp_path, c
     assert (status, "--to: not for the task generate" in err) == (2, True)
     status, _, err = typed(capsys, monkeypatch, "train", "--task", "generate", str(tmp_path / "missing.txt"))
     assert (status, "missing.txt" in err) == (2, True)
+
+
+def test_a_prompt_that_is_too_long_does_not_cost_the_others_theirs(run, capsys, monkeypatch):
+    words = ["generate", "--model", str(run), "--max-tokens", "3", "--json"]
+    status, out, err = typed(capsys, monkeypatch, *words, stdin=b"the\n" + b"cat " * 99 + b"\na\n")
+    first, second, third = map(json.loads, out.splitlines())
+    assert (status, first["prompt"], second["text"], third["prompt"]) == (2, "the", "", "a")
+    assert "standard input:2: the model was trained on texts of 31 tokens" in err

@@ -51,6 +51,11 @@ def test_it_tells_what_the_folder_holds(folder, model):
     assert told["note"] == r'"\u001b[2J"', "text from a file must not reach the terminal as it is"
 
 
+def test_a_run_stands_for_its_best_model(tmp_path, model):
+    save_bundle(tmp_path / "run" / "best", model)
+    assert run(tmp_path / "run").stdout.startswith(f"{tmp_path / 'run' / 'best'}: encoder-decoder")
+
+
 def test_json_is_one_object_on_one_line(folder, model):
     done = run(folder, "--json")
     (line,) = done.stdout.splitlines()

@@ -8,7 +8,9 @@ import tomllib
 import pytest
 
 import regard
+from regard.cli.examples import EXAMPLES
 from regard.config import PRESETS, settings
+from tests.architecture.test_shown_commands import understand
 
 
 def run(*words):
@@ -34,6 +36,21 @@ def test_torch_is_not_imported_to_answer(words):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
+def test_help_tells_every_verb_in_a_whole_sentence():
+    _, _, listed = run("--help").stdout.partition("Commands:\n")
+    verbs = [line.split()[0] for line in listed.splitlines()]
+    assert verbs == [*EXAMPLES]
+    assert all(line.endswith((".", "?")) and not line.endswith("...") for line in listed.splitlines())
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_examples_in_the_help_are_understood(verb):
+    for example in EXAMPLES[verb]:
+        words = example.partition(" < ")[0]
+        assert words.startswith(f"regard {verb}")
+        understand(words.removeprefix("regard "))
 
 
 def test_version():

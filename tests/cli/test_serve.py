@@ -34,7 +34,7 @@ def test_a_port_that_is_taken(capsys, talker):
         status, _, err = said(capsys, talker, "--port", port)
     assert status == 2
     assert f"127.0.0.1:{port}" in err
-    assert "another --port" in err
+    assert "another --host or --port" in err
 
 
 def test_two_models_of_one_name(capsys, talker):

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from regard.data.corpus import parallel, plain, read_pairs, refuse_shared_files, table
+from regard.data.corpus import parallel, plain, refuse_shared_files, table
 from regard.errors import CorpusError
 from regard.text import Tally
 
@@ -21,7 +21,7 @@ def write(tmp_path):
 
 def test_pairs_come_in_blocks_with_their_place(write):
     inputs, outputs = write("a.zh", "猫 \n狗\n"), write("a.en", " cat\ndog\n")
-    (block,) = read_pairs(inputs, outputs)
+    (block,) = parallel(inputs, outputs).blocks()
     assert (block.name, block.first) == (str(inputs), 1)
     assert block.columns == (["猫", "狗"], ["cat", "dog"])
 

@@ -201,8 +201,11 @@ def test_a_change_of_what_decides_the_order_is_named(store, tmp_path):
 # --- the thread -------------------------------------------------------------------------------------------
 
 
-def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "prefetch"]
+@pytest.fixture
+def threads():
+    """Those that make batches in advance, without any that another test left behind."""
+    before = threading.enumerate()
+    return lambda: [each for each in threading.enumerate() if each.name == "prefetch" and each not in before]
 
 
 @pytest.mark.parametrize("prefetch", [1, 2, 8])
@@ -236,7 +239,7 @@ def test_the_thread_runs_ahead_but_not_away(store):
         assert stream.position.batch == 1
 
 
-def test_the_thread_ends_when_the_stream_is_closed_or_forgotten(store):
+def test_the_thread_ends_when_the_stream_is_closed_or_forgotten(store, threads):
     assert threads() == []
     with stream_of(store, prefetch=2) as stream:
         next(stream)
@@ -268,7 +271,7 @@ print(next(stream))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_error_comes_where_its_batch_would_have_come(store):
+def test_an_error_comes_where_its_batch_would_have_come(store, threads):
     counted = count()
 
     def make(*_: object) -> int:

@@ -1,13 +1,17 @@
 """Models that come with the package are found by name, and one of them where no name is given."""
 
+import importlib
+import re
 import shutil
 
 import pytest
 
 import regard
 from regard import bundled
+from regard.data.numerals import sample
 from regard.engine.loading import model_folder
 from regard.errors import ConfigError
+from tests.architecture.sources import ROOT
 
 
 @pytest.fixture
@@ -35,3 +39,58 @@ def test_what_is_not_bundled_is_said_in_words(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="no model 'zh-en' comes with this installation"):
         regard.load()
+
+
+# --- the one that comes along -------------------------------------------------------------------------------
+
+EVERYDAY = {
+    "猫坐在垫子上。": "cat mat",
+    "我昨天在图书馆丢了我的钥匙。": "lost key library yesterday",
+    "请把数据库的连接字符串添加到配置文件中。": "connection string database configuration file",
+    "Where is the nearest subway station?": "最近 地铁站 哪",
+    "He was born on March 5, 1987 and has two younger sisters.": "1987年3月5日 出生 两个妹妹",
+}
+"""Texts, and what a translation of each must have."""
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return regard.load()
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_the_bundled_translator_knows_everyday_sentences_both_ways(engine):
+    results = regard.load(engine=engine).translate(list(EVERYDAY))
+    for result, words in zip(results, EVERYDAY.values(), strict=True):
+        assert result.engine == engine
+        assert [word for word in words.split() if word not in result.text] == [], result.text
+
+
+def test_its_engines_nearly_always_agree(translator):
+    texts = [pair.chinese for pair in sample("test", 30, 1)]
+    exact = regard.load(engine="ctranslate2", quantisation="float32").translate(texts)
+    by_torch = regard.load(engine="torch").translate(texts)
+    assert [each.text for each in exact] == [each.text for each in by_torch]
+    rounded = translator.translate(texts)
+    assert sum(a.text == b.text for a, b in zip(exact, rounded, strict=True)) >= 27
+
+
+def test_it_is_whole_and_small():
+    folder = bundled.folder()
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 35_000_000
+    loaded = regard.load_bundle(folder)  # checks every hash
+    assert 30_000_000 <= loaded.model.n_parameters <= 33_000_000
+
+
+def test_its_heads_say_which_words_belong_together(translator):
+    (result,) = translator.translate(["我昨天在图书馆丢了我的钥匙。"], alignment=True)
+    links = {(link.source, link.target) for link in result.alignment}
+    assert ("图书馆", "library") in links
+
+
+def test_everybody_whose_texts_it_learned_from_is_named(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "models" / "zh-en"))
+    sources = importlib.import_module("sources")
+    named = (bundled.folder() / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w, -]+) \| [\d,]+ \|", named, flags=re.M)
+    assert {name for row in rows for name in row.split(", ")} == {*sources.SOURCES} - {"simplified"}

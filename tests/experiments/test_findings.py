@@ -23,7 +23,13 @@ def found(size, seeds):
     assert size == "short"
     numbers = PerSeed.of(seed * 0.5 for seed in seeds)
     return Findings(
-        (Table("losses", ("model", "steps", "loss"), (("ours", 1200, numbers), ("theirs", 7, math.nan))),),
+        (
+            Table(
+                Both("losses", "损失表"),
+                ("d_k", "steps", Both("loss", "损失")),
+                ((Both("ours", "我们的"), 1200, numbers), ("GRU", 7, math.nan)),
+            ),
+        ),
         (Chart("loss", "steps", (Line("ours", (1, 2), (numbers, numbers)),)),),
         (Judgement(True, Both("two is more", "二更多")), Judgement(False, Both("one is more", "一更多"))),
     )
@@ -45,10 +51,10 @@ def test_a_run_is_json():
     assert document["claim"] == {"en": "a claim", "zh": "一个论断"}
     assert (document["size"], document["seeds"]) == ("short", [1, 2, 3])
     (table,) = document["tables"]
-    assert table["rows"][0] == [
-        "ours", 1200, {"mean": 1.0, "low": 0.5, "high": 1.5, "values": [0.5, 1.0, 1.5]}
-    ]  # fmt: skip
-    assert table["rows"][1] == ["theirs", 7, None]
+    numbers = {"mean": 1.0, "low": 0.5, "high": 1.5, "values": [0.5, 1.0, 1.5]}
+    assert table["rows"][0] == [{"en": "ours", "zh": "我们的"}, 1200, numbers]
+    assert table["rows"][1] == ["GRU", 7, None]
+    assert table["columns"] == ["d_k", "steps", {"en": "loss", "zh": "损失"}]
     assert document["charts"][0]["lines"][0]["x"] == [1, 2]
     assert [judgement["holds"] for judgement in document["verdict"]] == [True, False]
 
@@ -60,11 +66,12 @@ def test_no_number_of_json_is_longer_than_six_digits():
 def test_a_run_is_text_in_columns_and_two_languages():
     lines = report(run(EXPERIMENT, "short", 2)).splitlines()
     assert lines[:2] == ["example: a claim", "一个论断"]
-    assert lines[3:7] == [
-        "losses",
-        "  model   steps  loss",
-        "  ours    1,200  0.75 (0.5 to 1)",
-        "  theirs  7      nan",
+    assert lines[3:8] == [
+        "losses · 损失表",
+        "  d_k            steps  loss",
+        "                        损失",
+        "  ours · 我们的  1,200  0.75 (0.5 to 1)",
+        "  GRU            7      nan",
     ]
     assert lines[-4:] == [
         "✓ holds: two is more",
@@ -72,6 +79,19 @@ def test_a_run_is_text_in_columns_and_two_languages():
         "✗ does not hold: one is more",
         "  不成立：一更多",
     ]
+
+
+def test_labels_that_both_languages_share_are_told_once():
+    signs = Findings((Table("d_k", ("n", "64"), (("GRU", 0.5),)),), (), ())
+    lines = report(run(Experiment("example", Both("a claim", "一个论断"), lambda *_: signs), "short", 1))
+    assert lines.splitlines()[3:] == ["d_k", "  n    64", "  GRU  0.5"]
+
+
+def test_what_trains_nothing_has_no_seeds():
+    seeds = []
+    experiment = Experiment("example", Both("", ""), lambda _, given: seeds.append(given), seeded=False)
+    assert run(experiment, "short", 3).seeds == ()
+    assert seeds == [()]
 
 
 def test_seeds_that_agree_are_one_number():

@@ -37,15 +37,19 @@ def test_a_head_that_is_gone_adds_nothing_to_its_block(model):
 
 
 def test_how_few_suffice_is_the_first_that_keeps_enough():
-    assert _Removed([0.1, 0.0], [0.5, 0.99, 1.0]).enough == 1
-    assert _Removed([0.1, 0.0], [0.5, 0.98, 1.0]).enough == 2
+    assert _Removed([0.1, 0.0], [0.5, 0.99, 1.0], {}).enough == 1
+    assert _Removed([0.1, 0.0], [0.5, 0.98, 1.0], {}).enough == 2
 
 
 def test_all_are_compared_at_equal_cost():
     findings = run(find("heads"), "short", 2).findings
-    compared, removed = findings.tables
+    compared, removed, blocks = findings.tables
     assert [heads * d_k for heads, d_k, *_ in compared.rows] == [64, 64]
     most, median, missed, enough = removed.rows[0]
     assert all(a >= b for a, b in zip(most.values, median.values, strict=True))
     assert 0 <= missed.low <= missed.high <= 48
     assert 0 <= enough.low <= enough.high <= 48
+    assert len(blocks.rows) * ABLATED == 48
+    by_rank = findings.charts[1].lines[0].y
+    means = sum(sum(loss.values) for _, loss in blocks.rows) / 6, sum(sum(y.values) for y in by_rank) / 48
+    assert means[0] == pytest.approx(means[1]), "every head is in one block"

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from regard.experiments.experiment import Experiment, Run
-from regard.experiments.findings import Both, Chart, Findings, Line, PerSeed
+from regard.experiments.findings import Both, Chart, Findings, Line, PerSeed, in_both
 from regard.experiments.picture import STROKES, picture
 from tests.look.pictures import all_of, outside, overlapping, points, texts
 
@@ -14,10 +14,10 @@ def line(name, x, *seeds):
     return Line(name, x, [PerSeed.of(values) for values in zip(*seeds, strict=True)])
 
 
-def drawn(*charts):
+def drawn(*charts, seeds=(1, 2)):
     claim = Both("a claim of some length about d_k, √d_k and the softmax", "关于 softmax 的一个论断")
     findings = Findings((), charts, ())
-    return picture(Run(Experiment("example", claim, lambda *_: findings), "short", (1, 2), findings))
+    return picture(Run(Experiment("example", claim, lambda *_: findings), "short", seeds, findings))
 
 
 def of_d_k(name):
@@ -31,6 +31,13 @@ CHARTS = {
     "the same": [Chart("loss", "x", tuple(line(f"line {i}", (0, 1), (0.5, 0.5)) for i in range(6)))],
     "many places": [Chart("loss", "x", (line("ours", range(1000), [1e-4] * 1000),), log_y=True)],
     "no number": [Chart("loss", "x", (line("ours", (1, 2, 3), (1, math.nan, 2), (2, math.nan, 2)),))],
+    "both languages": [
+        Chart(
+            Both("loss", "损失"),
+            Both("steps", "步数"),
+            tuple(line(Both(f"line {i}", f"第 {i} 条线"), (0, 1), (0.5, 0.5)) for i in range(6)),
+        )
+    ],
     "never a number": [Chart("loss", "x", (line("ours", (1, 2), (math.nan, math.nan)),))],
 }
 
@@ -41,7 +48,7 @@ def test_all_words_have_room(charts):
     assert not outside(svg)
     assert not overlapping(svg)
     assert "nan" not in svg
-    assert {chart.name for chart in charts} <= {*texts(svg)}
+    assert {word for chart in charts for word in in_both(chart.name, "\n").split("\n")} <= {*texts(svg)}
 
 
 def test_a_line_goes_through_the_mean_of_its_seeds():
@@ -58,6 +65,24 @@ def test_a_line_goes_through_the_mean_of_its_seeds():
 def test_the_places_of_a_few_numbers_are_the_ticks():
     svg = drawn(Chart("loss", "d_k", (line("ours", (4, 64, 1024), (1, 2, 3)),), log_x=True))
     assert {"4", "64", "1,024"} <= {*texts(svg)}
+
+
+def test_places_too_close_to_another_have_no_tick():
+    svg = drawn(Chart("share", "symbols", (line("ours", (6, 9, 12, 13, 24), (1, 2, 3, 4, 5)),)))
+    assert {"6", "9", "12", "24"} <= {*texts(svg)}
+    assert "13" not in texts(svg)
+
+
+@pytest.mark.parametrize(("seeds", "told"), [((), 0), ((1,), 1), ((1, 2, 3), 1)])
+def test_seeds_are_told_where_there_are_any(seeds, told):
+    svg = drawn(*CHARTS["one"], seeds=seeds)
+    assert sum("seed" in text for text in texts(svg)) == told
+
+
+def test_a_claim_is_told_in_english_then_in_chinese():
+    svg = drawn(*CHARTS["one"])
+    both = Both("a claim of some length about d_k, √d_k and the softmax", "关于 softmax 的一个论断")
+    assert texts(svg)[1:3] == [both.en, both.zh]
 
 
 def test_lines_that_cannot_be_told_apart_are_refused():

@@ -17,6 +17,6 @@ def test_models_are_tested_at_each_length():
     findings = run(find("positions"), "short", 2).findings
     assert findings.verdict[0].holds
     _, accuracy = findings.tables
-    assert accuracy.columns[1:] == tuple(f"{length} symbols" for length in SETUP["short"].lengths)
+    assert [column.en for column in accuracy.columns[1:]] == [f"{n} symbols" for n in SETUP["short"].lengths]
     for _, *shares in accuracy.rows:
         assert all(0 <= value <= 1 for share in shares for value in share.values)

@@ -16,7 +16,7 @@ def findings():
 
 def test_scores_spread_like_the_root_of_d_k(findings):
     for similarity, d_k, spread, *_ in findings.tables[0].rows:
-        expected = 1.0 if similarity == "scaled-dot" else d_k**0.5
+        expected = 1.0 if similarity.en == "scaled-dot" else d_k**0.5
         assert all(value == pytest.approx(expected, rel=0.15) for value in spread.values)
 
 
@@ -28,7 +28,7 @@ def test_entropy_and_weights_keep_their_bounds(findings):
 
 
 def test_unscaled_the_softmax_saturates_for_every_seed(findings):
-    rows = {row[:2]: row[2:] for row in findings.tables[0].rows}
+    rows = {(similarity.en, d_k): row for similarity, d_k, *row in findings.tables[0].rows}
     _, entropy, largest, gradient = rows["dot", 1024]
     _, entropy_scaled, largest_scaled, gradient_scaled = rows["scaled-dot", 1024]
     assert entropy.below(entropy_scaled)

@@ -1,5 +1,6 @@
-"""What was seen comes with the package: all of it, small, and of three seeds."""
+"""What was seen comes with the package: all of it, small, of three seeds, in both languages."""
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,8 +19,30 @@ def test_every_experiment_was_seen_at_its_usual_size():
     assert [document["name"] for document in documents] == list(NAMES)
     for document in documents:
         assert document["size"] == "normal"
-        assert len(document["seeds"]) >= 3
-        assert document["claim"]["zh"] == find(document["name"]).claim.zh
+        experiment = find(document["name"])
+        assert len(document["seeds"]) == (3 if experiment.seeded else 0)
+        assert document["claim"]["zh"] == experiment.claim.zh
+
+
+def labels(part):
+    """All labels of a document, however deep."""
+    match part:
+        case str() | {"en": _}:
+            return [part]
+        case dict():
+            return [label for value in part.values() for label in labels(value)]
+        case list():
+            return [label for value in part for label in labels(value)]
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("document", seen(), ids=NAMES)
+def test_words_are_told_in_both_languages(document):
+    """What is told once is a name or a sign."""
+    once = [label for label in labels([document["tables"], document["charts"]]) if isinstance(label, str)]
+    signs = r"[dn]_?[kv]?|GRU|Transformer|(Layer|Batch)Norm|rollout|[\d.]+|\S*attention|[qx][₁₂ ].*"
+    assert [label for label in once if not re.fullmatch(signs, label)] == []
 
 
 @pytest.mark.parametrize("name", [document["name"] for document in seen() if document["charts"]])

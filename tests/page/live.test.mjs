@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logTicks, thinned, ticks } from "../../regard/page/chart.js";
+import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/chart.js";
 import { distance, meanDistance } from "../../regard/page/comparing.js";
 import { difference } from "../../regard/page/difference.js";
 import { parsed } from "../../regard/page/events.js";
@@ -158,14 +158,21 @@ test("ticks of a logarithm are round, within, and few", () => {
   assert.deepEqual(logTicks(0.001, 1e6).length, 10);
 });
 
+test("a number at an axis loses only what says nothing", () => {
+  assert.deepEqual([0, 0.25, 2, 10, 300, 1000, 20000, -0.5].map(tickLabel), [
+    "0", "0.25", "2", "10", "300", "1000", "20000", "−0.5",
+  ]);
+});
+
 test("a cell of an experiment tells its seeds, where they differ", () => {
   const seeds = (low, mean, high) => ({ low, mean, high });
-  assert.equal(told("sinusoidal"), "sinusoidal");
-  assert.equal(told(1024), "1024");
-  assert.equal(told(seeds(0.25, 0.5, 0.75)), "0.500 (0.250 – 0.750)");
-  assert.equal(told(seeds(3, 3, 3)), "3");
-  assert.equal(told(seeds(null, null, null)), "–");
-  assert.equal(told(seeds(1e-6, 1e-6, 1e-6)), "1.0e-6");
+  assert.equal(told("sinusoidal", "en"), "sinusoidal");
+  assert.equal(told(1024, "en"), "1024");
+  assert.equal(told(seeds(0.25, 0.5, 0.75), "en"), "0.500 (0.250 – 0.750)");
+  assert.equal(told(seeds(3, 3, 3), "en"), "3");
+  assert.equal(told(seeds(null, null, null), "en"), "–");
+  assert.equal(told(seeds(1e-6, 1e-6, 1e-6), "en"), "1.0e-6");
+  assert.equal(told({ en: "right", zh: "正确" }, "zh"), "正确");
 });
 
 test("a piece adds what it spells, and an end or half a character nothing", () => {

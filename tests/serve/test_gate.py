@@ -158,5 +158,5 @@ def test_every_bad_line_of_a_key_file_is_told(tmp_path):
     with pytest.raises(ConfigError) as error:
         read_keys(file)
     assert [problem.split(" ")[1].strip(":") for problem in error.value.problems] == ["3", "4", "5", "6", "7"]
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="--new-key NAME makes it"):
         read_keys(tmp_path / "none")

@@ -18,6 +18,8 @@ x = "<b>"
 | a | b |
 |---|---|
 | `1` | 2 |
+
+one<br>**two** `<br>` <i>
 """
 
 
@@ -48,6 +50,16 @@ def test_the_documentation_has_no_dead_link(tmp_path):
     assert 'href="../regard/model/encoder.py.html"' in shown
 
 
+def test_a_folder_of_somebody_else_is_never_replaced(small, tmp_path):
+    out = tmp_path / "site"
+    built(small, built(small, out))  # its own is, and may be again
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("you")
+    with pytest.raises(SystemExit, match="no site of ours"):
+        built(small, tmp_path / "letters")
+    assert (tmp_path / "letters" / "dear.txt").read_text() == "you"
+
+
 def test_a_small_site(small, tmp_path):
     out = built(small, tmp_path / "site")
     assert list(dead_links(out)) == []
@@ -55,6 +67,7 @@ def test_a_small_site(small, tmp_path):
     assert "<title>Words &amp; marks</title>" in first
     assert "&lt;b&gt;" in first
     assert "<td><code>1</code></td>" in first
+    assert "<p>one<br />\n<strong>two</strong> <code>&lt;br&gt;</code> &lt;i&gt;</p>" in first
     assert 'href="https://example.com/x.md"' in first
     assert (out / "docs" / "p.svg").read_text() == "<svg/>"
     assert Reader(out / "docs" / "a.html").names == {"a", "two-words", "two-words-1"}

@@ -108,6 +108,7 @@ def test_the_model_folder_continues_texts_and_can_be_looked_into(whole):
     one, other = model.generate(["the cat", ""], max_tokens=5, temperature=0)
     assert len(one.tokens) <= 5
     assert other.prompt == ""
+    assert "".join(model.continue_text("the cat", max_tokens=5, temperature=0)) == one.text
     trace = model.look("the cat sat")
     assert trace.attention("decoder", layer=0, head=1).sum(-1) == pytest.approx(1.0)
     with pytest.raises(regard.RequestError, match="the options are"):
