@@ -15,10 +15,10 @@ def said(capsys, *words):
     return ended.value.code or 0, *capsys.readouterr()
 
 
-def test_a_model_must_be_named(capsys):
-    status, _, err = said(capsys)
+def test_a_folder_that_is_not_there_is_refused(capsys, tmp_path):
+    status, _, err = said(capsys, tmp_path / "nothing", "--port", 0)
     assert status == 2
-    assert "name a model folder" in err
+    assert "there is no such folder" in err
 
 
 def test_an_open_door_must_be_asked_for(capsys, talker):
