@@ -13,7 +13,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 .PHONY: help demo test check bench bench-gpu size docs site format release-check clean
 
 help:
-	@echo "make demo    train a small translator of numbers and dates, score it, and show where it looks"
+	@echo "make demo    translate; train a small translator of numbers and dates, score it, and show where it looks"
 	@echo "make test    every test"
 	@echo "make check   formatting, lint, types and the quick tests"
 	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"

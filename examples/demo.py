@@ -1,4 +1,4 @@
-"""The demo: train a small translator, score it, translate, look at its attention.
+"""The demo: use the translator that comes along; train another, score it, and look at its attention.
 
     python examples/demo.py [RUN] [--set A.B=C …]
 
@@ -24,15 +24,22 @@ SENTENCES = [
     "今天是五月二十二日。",
     "百分之六十五的学生来自东京。",
 ]
+EVERYDAY = ["我昨天在图书馆丢了我的钥匙。", "Where is the nearest subway station?"]
+
+
+def typed(*words: str) -> None:
+    """What a user would type."""
+    print("$ regard", *words, flush=True)
+    subprocess.run([sys.executable, "-m", "regard", *words], check=True)
+    print()
 
 
 def main() -> None:
     """Train by the command line, then use the model from Python."""
     arguments = sys.argv[1:]
     run = Path(arguments.pop(0) if arguments and not arguments[0].startswith("-") else "runs/demo")
-    command = ["train", "--builtin", "numerals", "--out", str(run), *arguments]
-    print("$ regard", *command, flush=True)
-    subprocess.run([sys.executable, "-m", "regard", *command], check=True)
+    typed("translate", *EVERYDAY)
+    typed("train", "--builtin", "numerals", "--out", str(run), *arguments)
     model = regard.load(run)
     print("\nsentences of its kind that it may or may not have seen:")
     for source, result in zip(SENTENCES, model.translate(SENTENCES), strict=True):

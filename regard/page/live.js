@@ -7,7 +7,7 @@ import { httpSource } from "./source_http.js";
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
-/** @typedef {{ model: string, from: string, to: string }} Way */
+/** @typedef {{ model: string, from: string, to: string }} Way Without languages, the text tells which it is in. */
 /**
  * @typedef {object} Model
  * @property {string} id
@@ -41,11 +41,10 @@ export class Live {
   constructor(models) {
     this.models = models;
     /** @type {Way[]} */
-    this.ways = models.flatMap(({ id, directions }) =>
-      directions.length
-        ? directions.map(({ source, target }) => ({ model: id, from: source, to: target }))
-        : [{ model: id, from: "", to: "" }],
-    );
+    this.ways = models.flatMap(({ id, directions }) => [
+      ...(directions.length === 1 ? [] : [{ model: id, from: "", to: "" }]),
+      ...directions.map(({ source, target }) => ({ model: id, from: source, to: target })),
+    ]);
     /** @type {Map<string, Promise<any>>} */
     this.known = new Map();
     /** @type {{ of: string, text: string } | null} The translation that a reader has before them, of what was asked. */

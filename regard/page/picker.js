@@ -15,8 +15,14 @@ export function picker({ live, state, store, t }) {
   if (ways.length < 2) return [];
   const named = new Intl.DisplayNames([state.lang], { type: "language" });
   const several = live.models.length > 1;
+  const translates = (/** @type {string} */ model) => ways.some((way) => way.model === model && way.from);
   const text = (/** @type {import("./live.js").Way} */ { model, from, to }) =>
-    [from && `${named.of(from)} → ${named.of(to)}`, (several || !from) && model].filter(Boolean).join(" · ");
+    [
+      from ? `${named.of(from)} → ${named.of(to)}` : translates(model) && t("translate.detect"),
+      (several || !translates(model)) && model,
+    ]
+      .filter(Boolean)
+      .join(" · ");
   const back = chosen.from && ways.find((way) => way.from === chosen.to && way.to === chosen.from);
   return [
     h(

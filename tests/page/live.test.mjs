@@ -122,11 +122,12 @@ test("a state names a way, or the nearest is taken", () => {
     { id: "b", directions: [], config: {}, run: false },
   ]);
   assert.deepEqual(live.way({ model: "a", from: "en", to: "zh" }), { model: "a", from: "en", to: "zh" });
-  assert.deepEqual(live.way({ model: "gone", from: "", to: "" }), { model: "a", from: "zh", to: "en" });
+  assert.deepEqual(live.way({ model: "gone", from: "", to: "" }), { model: "a", from: "", to: "" });
   const state = { ...DEFAULTS, text: "x", model: "b", prefix: "5,6" };
   assert.deepEqual(live.looked(state), { source: "x", model: "b", prefix: [5, 6] });
   assert.deepEqual(live.looked({ ...state, whole: "7" }), { source: "x", model: "b", target: [7] });
-  assert.deepEqual(live.asked({ ...state, model: "a" }), {
+  assert.deepEqual(live.asked({ ...state, model: "a" }), { text: "x", model: "a" }); // the text tells its language
+  assert.deepEqual(live.asked({ ...state, model: "a", from: "zh", to: "en" }), {
     text: "x",
     model: "a",
     source: "zh",

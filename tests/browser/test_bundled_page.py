@@ -1,0 +1,46 @@
+"""The page as it is after `regard serve`: the bundled translator, which reads the language off the text."""
+
+import pytest
+
+from regard import bundled
+from regard.serve.metrics import Metrics
+from regard.serve.served import serve_models
+from tests.browser.waiting import drawn, until
+from tests.serve.running import running
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server():
+    catalogue = serve_models([bundled.folder()], Metrics(), threads=1)
+    with running(catalogue) as found:
+        yield found
+    catalogue.close()
+
+
+def translate(tab, text, word):
+    """Type a text, and wait until its translation has a word in it."""
+    tab.fill("#text", text)
+    until(tab, f"document.querySelector('#output').innerText.includes('{word}')")
+
+
+def test_both_languages_are_translated_and_nobody_has_to_say_which_it_is(opened, server):
+    tab = opened(f"{server.url}/")
+    translate(tab, "猫坐在垫子上。", "cat")
+    translate(tab, "Where is the nearest subway station?", "地铁站")
+
+
+def test_a_language_that_was_chosen_is_kept_to(opened, server):
+    tab = opened(f"{server.url}/")
+    drawn(tab, lambda: tab.select_option("#way", label="English → Chinese"))
+    translate(tab, "The cat is sleeping.", "猫")
+    drawn(tab, lambda: tab.click("#swap"))
+    assert tab.locator("#way option:checked").inner_text() == "Chinese → English"
+
+
+def test_what_was_translated_can_be_looked_into_either_way(opened, server):
+    tab = opened(f"{server.url}/")
+    translate(tab, "The cat is sleeping.", "猫")
+    drawn(tab, lambda: tab.click("text=Alignment"))
+    until(tab, "document.body.innerText.includes('猫')")
