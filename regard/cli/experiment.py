@@ -48,6 +48,7 @@ def experiment(
         return
 
     from regard.allocator import keep_freed_memory
+    from regard.experiments.costs import one_thread
     from regard.experiments.experiment import run
     from regard.experiments.registry import find
     from regard.experiments.report import report
@@ -60,7 +61,8 @@ def experiment(
     keep_freed_memory()
     _show_progress()
     size: Size = "long" if long else "short" if short else "normal"
-    done = run(wanted, size, seeds)
+    with one_thread():
+        done = run(wanted, size, seeds)
     if as_json:
         typer.echo(json.dumps(done.document(), ensure_ascii=False))
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from math import exp, log
 from statistics import median
@@ -12,17 +13,25 @@ import torch
 from torch import Tensor, nn
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for a while: of small models more of them mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def core_seconds(work: Callable[[], object]) -> float:
     """Processor time of one core, whatever else runs: the middle one of three, after one not counted."""
-    threads, taken = torch.get_num_threads(), []
-    torch.set_num_threads(1)  # those that wait for each other would be counted too
-    try:
+    taken = []
+    with one_thread():
         for _ in range(4):
             start = process_time()
             work()
             taken.append(process_time() - start)
-    finally:
-        torch.set_num_threads(threads)
     return median(taken[1:])
 
 
