@@ -1,7 +1,7 @@
 """Speed of the server, over real HTTP on loopback, beside the engine alone and a plain handler.
 
+    python benchmarks/serve.py                     the bundled translator, on numbers, dates and prices
     python benchmarks/serve.py --model RUN --texts FILE
-    python benchmarks/serve.py                     a small model of numerals, trained first, kept in .cache
     python benchmarks/serve.py --soak 10           ten minutes of good, bad, broken and cancelled requests
 
 Texts are lines of the file, most of them alone and some several together. Offline, all of them are translated
@@ -30,9 +30,9 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.peers.http_client import ask_all  # noqa: E402
 from benchmarks.result import Result, write_results  # noqa: E402
 from benchmarks.soak import soak  # noqa: E402
+from regard import bundled  # noqa: E402
 from regard.loaded import LoadedModel, load  # noqa: E402
 
-CACHE = ROOT / ".cache"
 CLIENTS = 64
 TIPPED = 0.05
 """Share of answers that rounding may change: 1 to 2% were seen, of texts that have up to eight lines."""
@@ -42,7 +42,7 @@ SIZES, SHARES = (1, 3, 8), (0.8, 0.15, 0.05)
 
 def main() -> None:
     asked = arguments()
-    model, lines = asked.model or numerals(), read_lines(asked.texts)
+    model, lines = asked.model or bundled.folder(), read_lines(asked.texts)
     texts = mixed(lines, asked.requests)
     loaded = load(model, engine="ctranslate2")
     loaded.translate(texts[:CLIENTS])
@@ -147,26 +147,6 @@ def read_lines(path: Path | None) -> list[str]:
     return [pair.chinese for pair in sample("test", 1000, 1)]
 
 
-def numerals() -> Path:
-    """A small translator of numerals, trained for half a minute when it is first needed."""
-    run = CACHE / "serve-numerals"
-    if not (run / "best").exists():
-        settings = ["--set", "training.max_minutes=0.5"]
-        command = [
-            sys.executable,
-            "-m",
-            "regard",
-            "train",
-            "--builtin",
-            "numerals",
-            "--out",
-            str(run),
-            *settings,
-        ]
-        subprocess.run(command, check=True, cwd=ROOT)
-    return run
-
-
 @contextmanager
 def serving(command: list[str]) -> Iterator[int]:
     """A server in a process of its own; its command ends in the port."""
@@ -197,7 +177,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", type=Path, help="a model folder, or a run's")
+    parser.add_argument("--model", type=Path, help="a model folder, or a run's; else the bundled one")
     parser.add_argument("--texts", type=Path, help="a file of sentences in its source language, one a line")
     parser.add_argument("--requests", type=int, default=1000, help="requests of a turn")
     parser.add_argument("--rounds", type=int, default=3)
