@@ -8,8 +8,7 @@ DATA has `classification`, `generation` and `summarisation` as their publishers 
 and text.en.xz, plain lines, for encoders that read more than the labelled sets. OUT/results.json and
 OUT/results.txt are written anew after every job; the runs are in a temporary folder unless told. Where time
 costs nothing, `--subwords` learns the vocabularies beforehand, into DATA/subwords, and `--prepare` puts the
-largest texts into tokens. More than three workers take each other's time: with fourteen, a step of some 20 ms
-took 360.
+largest texts into tokens.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 #
 #     models/zh-en/make.sh CORPUS RUNS [--set A.B=C …]
 #
-# Started again, it goes on where it was; settings are for both models.
+# Started again, it goes on where it was; settings are for both models. The teacher translates for an hour at most, or
+# for SECONDS_TO_TRANSLATE; what is left then stands there as it was.
 set -euo pipefail
 
 corpus=$1 runs=$2

@@ -3,20 +3,16 @@
 import pytest
 
 from regard import bundled
-from regard.serve.metrics import Metrics
-from regard.serve.served import serve_models
 from tests.browser.waiting import drawn, until
-from tests.serve.running import running
+from tests.serve.running import serving
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def server():
-    catalogue = serve_models([bundled.folder()], Metrics(), threads=1)
-    with running(catalogue) as found:
+    with serving([bundled.folder()], threads=1) as found:
         yield found
-    catalogue.close()
 
 
 def translate(tab, text, word):

@@ -3,12 +3,10 @@
 import pytest
 
 import regard
-from regard.serve.metrics import Metrics
-from regard.serve.served import serve_models
 from tests.browser.test_served_page import at
 from tests.browser.waiting import drawn, until
 from tests.serve.fields import save_field_models
-from tests.serve.running import running
+from tests.serve.running import serving
 
 pytestmark = pytest.mark.slow
 
@@ -20,10 +18,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folders):
-    catalogue = serve_models(folders, Metrics())
-    with running(catalogue) as found:
+    with serving(folders) as found:
         yield found
-    catalogue.close()
 
 
 @pytest.mark.parametrize(("language", "titles"), [("en", ("Answer", "Converse")), ("zh", ("问答", "对话"))])

@@ -12,7 +12,7 @@ from regard.serve.served import serve_models
 from tests.browser.test_served_page import at
 from tests.browser.waiting import drawn, until
 from tests.serve.lone import save_lone_models
-from tests.serve.running import running
+from tests.serve.running import running, serving
 
 pytestmark = pytest.mark.slow
 TEXT = "the cat sat"
@@ -25,10 +25,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folders):
-    catalogue = serve_models([folders / "writer", folders / "labeller"], Metrics())
-    with running(catalogue) as found:
+    with serving([folders / "writer", folders / "labeller"]) as found:
         yield found
-    catalogue.close()
 
 
 def shares(tab, within):

@@ -10,7 +10,7 @@ import httpx
 from regard.serve.app import create_app
 from regard.serve.metrics import Metrics
 from regard.serve.scheduler import Scheduler
-from regard.serve.served import Catalogue, Served
+from regard.serve.served import Catalogue, Served, serve_models
 from regard.serve.server import Server, listening
 from regard.serve.service import Service
 from tests.engine.echo import Echo
@@ -49,6 +49,17 @@ def running(catalogue, metrics=None, *, limits=None, keys=None, **options):
         thread.join(30)
         socket.close()
         assert not thread.is_alive(), "the server did not stop"
+
+
+@contextmanager
+def serving(folders, **options):
+    """A server of the models in some folders, loaded as options say."""
+    catalogue = serve_models(folders, Metrics(), **options)
+    try:
+        with running(catalogue) as found:
+            yield found
+    finally:
+        catalogue.close()
 
 
 class Gated(Echo):

@@ -7,12 +7,10 @@ import regard
 from regard.bundle import save_bundle
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.model.build import build
-from regard.serve.metrics import Metrics
-from regard.serve.served import serve_models
 from regard.text.subwords import Subwords, learn_subwords
 from tests.engine.talking import PAIRS
 from tests.model.small import stirred
-from tests.serve.running import running
+from tests.serve.running import serving
 
 TEXTS = ["三月五日", "the fifth of May", "五月"]
 
@@ -35,10 +33,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(folder):
-    catalogue = serve_models([folder], Metrics(), engine="ctranslate2")
-    with running(catalogue) as found:
+    with serving([folder], engine="ctranslate2") as found:
         yield found
-    catalogue.close()
 
 
 def test_both_languages_are_listed(both):

@@ -3,11 +3,9 @@
 import pytest
 
 import regard
-from regard.serve.metrics import Metrics
-from regard.serve.served import serve_models
 from tests.serve.fields import save_field_models
 from tests.serve.lone import save_lone_models
-from tests.serve.running import running
+from tests.serve.running import serving
 
 ROW = {"question": "who sat?", "context": "the cat\nsat on the mat"}
 FLAT = "who sat? the cat sat on the mat"
@@ -21,10 +19,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folders):
-    catalogue = serve_models(folders, Metrics())
-    with running(catalogue) as found:
+    with serving(folders) as found:
         yield found
-    catalogue.close()
 
 
 @pytest.fixture(scope="module")

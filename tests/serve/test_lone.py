@@ -8,10 +8,8 @@ import pytest
 import regard
 from regard.look.document import describe, steps
 from regard.look.interventions import HeadOff, to_json
-from regard.serve.metrics import Metrics
-from regard.serve.served import serve_models
 from tests.serve.lone import save_lone_models
-from tests.serve.running import running
+from tests.serve.running import serving
 from tests.serve.test_native import events
 
 
@@ -22,10 +20,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folders):
-    catalogue = serve_models([folders / "writer", folders / "labeller"], Metrics())
-    with running(catalogue) as found:
+    with serving([folders / "writer", folders / "labeller"]) as found:
         yield found
-    catalogue.close()
 
 
 @pytest.fixture(scope="module")
