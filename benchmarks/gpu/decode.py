@@ -6,8 +6,9 @@ Without a model: the base shape with made-up weights that never end an output, 3
 long as those of the text (1.3 made-up tokens a word), and outputs as long as their sentences. FOLDER is a
 model that Marian can express: post-norm, with biases, else as in the paper. Both run in bf16, with no length
 penalty, on sentences sorted by length. Hugging Face gets the batch size that is fastest for it, found on a
-part of the sentences; ours packs batches itself. The two take turns. Tokens are those of the outputs. A part
-of the sentences is decoded in float32, too, where both should find the same.
+part of the sentences; ours packs batches itself. The two take turns. They are compared by the tokens that each
+writes: without an end, Hugging Face writes every sentence of a batch as long as its longest. A part of the
+sentences is decoded in float32, too, where both should find the same.
 """
 
 from __future__ import annotations
@@ -141,17 +142,18 @@ def main() -> None:
             f"{name:<14}{median:8.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
             f"{len(sources) / median:10,.0f} sentences/s{tokens / median:12,.0f} target tokens/s"
         )
-    pairs = zip(turns["regard"], turns["hugging face"], strict=True)
-    ratio = statistics.median(theirs / our for our, theirs in pairs)
+    written = {name: sum(map(len, found)) for name, found in outputs.items()}
+    rates = {name: [written[name] / each for each in seconds] for name, seconds in turns.items()}
+    pairs = zip(rates["regard"], rates["hugging face"], strict=True)
+    ratio = statistics.median(our / theirs for our, theirs in pairs)
     same = sum(map(tuple.__eq__, outputs["regard"], outputs["hugging face"])) / len(sources)
     print(f"regard is {ratio:.1f}x Hugging Face; {same:.1%} of the outputs are the same")
     print(f"at most {torch.cuda.max_memory_allocated() / 1e9:.1f} GB for both")
-    rates = {name: [len(sources) / each for each in seconds] for name, seconds in turns.items()}
     peer = f"Hugging Face bf16, batches of {batch}, its fastest"
     what = f"decode, beam {options.beam}, bf16"
     write_results(
         options.results,
-        [Result.of_rates(what, "sentences/s", rates["regard"], peer, rates["hugging face"])],
+        [Result.of_rates(what, "target tokens/s", rates["regard"], peer, rates["hugging face"])],
     )
 
 

@@ -52,14 +52,23 @@ def pretrain(
     more: bool,
     steps: int,
     settings: Sequence[str],
+    start: Path | None = None,
 ) -> Scores:
     """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
-    config = _config("classifier", *PLAIN, "training.patience=0", *settings)
-    plain = prepare_pretrain(data, out, language, more, settings)
-    return _run(out, _limited(config, steps, until), plain)
+    begun = None if start is None else Start.of(start)
+    config = _shaped(_config("classifier", *PLAIN, "training.patience=0", *settings), begun)
+    plain = prepare_pretrain(data, out, language, more, settings, begun)
+    return _run(out, _limited(config, steps, until), plain, begun)
 
 
-def prepare_pretrain(data: Path, out: Path, language: str, more: bool, settings: Sequence[str]) -> Lesson:
+def prepare_pretrain(
+    data: Path,
+    out: Path,
+    language: str,
+    more: bool,
+    settings: Sequence[str],
+    begun: Start | None = None,
+) -> Lesson:
     """The texts of `pretrain` in tokens, which takes no GPU."""
     config = _config("classifier", *settings)
     folders = [data / "classification" / name for name in SETS[language]]
@@ -70,7 +79,7 @@ def prepare_pretrain(data: Path, out: Path, language: str, more: bool, settings:
         valid=labelled(*(folder / "valid.tsv.xz" for folder in folders)),
         test=labelled(*(folder / "test.tsv.xz" for folder in folders)),
         plain=unlabelled(*texts),
-        subwords=_learned(data, f"{language}{'-more' * more}"),
+        subwords=_learned(data, f"{language}{'-more' * more}") if begun is None else begun.subwords,
         max_tokens=config.model.max_length,
     )
     prepare_tables(_beside(out, "data"), source, print)
@@ -84,9 +93,7 @@ def classify(
 ) -> Scores:
     """Learn the labels of one set, from scratch or from an encoder that has guessed tokens."""
     begun = None if start is None else Start.of(start)
-    config = _config("classifier", *PLAIN, "training.patience=0", *settings)
-    if begun is not None:
-        config = replace(config, model=begun.shape(config.model))
+    config = _shaped(_config("classifier", *PLAIN, "training.patience=0", *settings), begun)
     folder = data / "classification" / name
     source = TableSource(
         train=labelled(folder / "train.tsv.xz"),
@@ -165,8 +172,7 @@ def summarise(
     if pairs == "extracts":
         sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 5, seed=1))]
         sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
-    config = _config("small", *PLAIN, *FIELDS, *settings)
-    config = _limited(replace(config, model=begun.shape(config.model)), steps, until)
+    config = _limited(_shaped(_config("small", *PLAIN, *FIELDS, *settings), begun), steps, until)
     source = partial(fields_source, out, sets, config, vocab_size=4000, subwords=begun.subwords)
     claim(out, config)
     run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
@@ -207,6 +213,11 @@ def _config(preset: str, *settings: str) -> RunConfig:
     return read_config(preset=preset, settings=list(settings))
 
 
+def _shaped(config: RunConfig, begun: Start | None) -> RunConfig:
+    """With the shape of what is begun from."""
+    return config if begun is None else replace(config, model=begun.shape(config.model))
+
+
 def _changed(config: RunConfig, **changes: Any) -> RunConfig:
     return replace(config, training=replace(config.training, **changes))
 
@@ -226,16 +237,16 @@ def _limited(config: RunConfig, steps: int, until: float) -> RunConfig:
     )
 
 
-def _run(out: Path, config: RunConfig, lesson: Lesson) -> Scores:
+def _run(out: Path, config: RunConfig, lesson: Lesson, begun: Start | None = None) -> Scores:
     """Train; where the compiler fails, without it: a measurement must not be lost to that."""
     try:
-        run = Run(out, config, lesson, world=_world())
+        run = Run(out, config, lesson, world=_world(), start=begun)
         run.train()
     except Exception:
         if not config.training.compile:
             raise
         traceback.print_exc()
-        return _run(out, _changed(config, compile=False), lesson)
+        return _run(out, _changed(config, compile=False), lesson, begun)
     return _trained(run)
 
 

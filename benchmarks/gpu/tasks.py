@@ -37,11 +37,13 @@ LABELLED = {
 """Their language, tokens in a step, and steps: five to eight times through each."""
 LEAST = 25
 """Seconds that a job needs; with less left, none is begun."""
-ENCODER = ["model.d_model=384", "model.n_heads=6", "model.d_ff=1536", "model.max_length=256"]
+ENCODER = ["model.d_model=512", "model.n_heads=8", "model.d_ff=2048", "model.max_length=256"]
 ENCODER += ["model.encoder_layers=6", "model.positions=rotary", "model.dropout=0.1"]
 ENCODER += ["training.batch_tokens=32768", "training.learning_rate=1e-3", "training.warmup_steps=200"]
 ENCODER += ["training.ema_decay=0.998", "training.compile=true"]
-TUNED = ["training.learning_rate=4e-4", "model.dropout=0.2", "training.ema_decay=0.99"]
+ADAPTING = [*ENCODER, "training.compile=false", "training.learning_rate=8e-4", "training.warmup_steps=100"]
+TUNED = ["training.learning_rate=2e-4", "model.dropout=0.1", "training.ema_decay=0.99"]
+TUNED += ["training.hidden_tokens=0.15", "training.agreement=1"]
 SCRATCH = ["training.learning_rate=7e-4", "model.dropout=0.3", "training.ema_decay=0.99"]
 SCRATCH += ["model.max_length=256", "model.positions=rotary"]
 PLAYS = ["model.dropout=0.25", "training.ema_decay=0.995"]
@@ -79,12 +81,13 @@ class Job:
 def jobs(seeds: int) -> list[Job]:
     """All that is measured, what matters most first."""
     found = [_guessing(language, more=True) for language in ("zh", "en")]
+    found += [_adapting("zh", 32768, 1800), _adapting("en", 16384, 900)]
     found += [
         Job("scitldr-copies", "copy", 135, {"steps": 7000, "settings": COPYING}),
         _summaries("extracts", "scitldr-copies", 60, EXTRACTING, 400),
         _summaries("summaries", "scitldr-extracts", 30, EXTRACTING, 100),
     ]
-    found += [_labels(name, kind, 1) for kind in ("pretrained-more", "scratch") for name in LABELLED]
+    found += [_labels(name, kind, 1) for kind in ("adapted", "scratch") for name in LABELLED]
     found += [_guessing(language, more=False) for language in ("zh", "en")]
     found += [_labels(name, "pretrained", 1) for name in LABELLED]
     found += [_plays("plays-1000-subwords", 1000, 256, 700), _plays("plays-characters", 350, 512, 2400)]
@@ -92,16 +95,21 @@ def jobs(seeds: int) -> list[Job]:
     found += [Job("poems", "generate", 150, poems)]
     for seed in range(2, seeds + 1):
         found += [
-            _labels(name, kind, seed)
-            for kind in ("pretrained-more", "pretrained", "scratch")
-            for name in LABELLED
+            _labels(name, kind, seed) for kind in ("adapted", "pretrained", "scratch") for name in LABELLED
         ]
     return found
 
 
 def _guessing(language: str, *, more: bool) -> Job:
-    arguments = {"language": language, "more": more, "steps": 3500 if more else 1500, "settings": ENCODER}
-    return Job(f"pretrain-{language}{'-more' * more}", "pretrain", 135 if more else 80, arguments)
+    arguments = {"language": language, "more": more, "steps": 5000 if more else 1500, "settings": ENCODER}
+    return Job(f"pretrain-{language}{'-more' * more}", "pretrain", 420 if more else 120, arguments)
+
+
+def _adapting(language: str, batch: int, steps: int) -> Job:
+    """From the text of all sets to that of the labelled ones alone."""
+    settings = [*ADAPTING, f"training.batch_tokens={batch}"]
+    arguments = {"language": language, "more": False, "steps": steps, "settings": settings}
+    return Job(f"adapt-{language}", "pretrain", 150, arguments, f"pretrain-{language}-more")
 
 
 def _summaries(pairs: str, after: str, seconds: float, settings: list[str], steps: int) -> Job:
@@ -116,13 +124,12 @@ def _plays(name: str, vocab_size: int, length: int, steps: int) -> Job:
 
 
 def _labels(name: str, kind: str, seed: int) -> Job:
-    more = "-more" if kind.endswith("-more") else ""
     language, batch, steps = LABELLED[name]
-    after = None if kind == "scratch" else f"pretrain-{language}{more}"
+    after = {"scratch": None, "pretrained": f"pretrain-{language}", "adapted": f"adapt-{language}"}[kind]
     settings = SCRATCH if kind == "scratch" else TUNED
     settings = [*settings, f"training.seed={seed}", f"training.batch_tokens={batch}"]
     arguments = {"name": name, "steps": steps, "settings": settings}
-    return Job(f"{name}-{kind}-{seed}", "classify", 90, arguments, after)
+    return Job(f"{name}-{kind}-{seed}", "classify", 150, arguments, after)
 
 
 def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
@@ -130,7 +137,7 @@ def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
     from benchmarks.gpu import task_jobs
 
     started, arguments = time.time(), dict(job.arguments)
-    if job.does in ("classify", "summarise"):
+    if job.does in ("classify", "summarise", "pretrain"):
         arguments["start"] = job.after and runs / job.after
     try:
         scores = getattr(task_jobs, job.does)(data=data, out=runs / job.name, until=until, **arguments)
@@ -197,7 +204,7 @@ def prepare(data: Path, runs: Path) -> None:
     """What the jobs that others start from read, in tokens."""
     from benchmarks.gpu import task_jobs
 
-    for job in jobs(1):
+    for job in (job for job in jobs(1) if job.after is None):
         ready = getattr(task_jobs, f"prepare_{job.does}", None)
         if ready is not None:
             own = {name: value for name, value in job.arguments.items() if name != "steps"}

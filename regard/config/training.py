@@ -73,6 +73,12 @@ class TrainingConfig:
     class_weights: bool = False
     """Whether rare labels count as much as common ones, when a classifier is trained."""
 
+    hidden_tokens: float = 0.0
+    """Share of a text's tokens that are hidden, others each time, while a classifier learns labels."""
+
+    agreement: float = 0.0
+    """How much a classifier's answers with other dropout must agree (R-Drop); 0: it answers once a step."""
+
     pretrain_steps: int = 10000
     """Steps in which a classifier guesses hidden tokens first, where --pretrain gives it texts."""
 
@@ -109,11 +115,22 @@ class TrainingConfig:
         )
         every = ("validate_every", "checkpoint_every")
         least = dict.fromkeys(counts + every, 1) | dict.fromkeys(
-            ("seed", "accumulate", "patience", "probe_sentences", "weight_decay", "clip_norm", "max_minutes"),
+            (
+                "seed",
+                "accumulate",
+                "patience",
+                "probe_sentences",
+                "weight_decay",
+                "clip_norm",
+                "max_minutes",
+                "agreement",
+            ),
             0,
         )
         return [
             *too_small(self, least),
             *not_positive(self, "learning_rate", "adam_epsilon"),
-            *not_a_fraction(self, "adam_beta1", "adam_beta2", "label_smoothing", "ema_decay"),
+            *not_a_fraction(
+                self, "adam_beta1", "adam_beta2", "label_smoothing", "ema_decay", "hidden_tokens"
+            ),
         ]

@@ -74,7 +74,9 @@ class GeneratorRun(TaskRun):
         lesson, store = self.prepared.lesson, self.prepared.test
         longest = max(TEST_TOKENS, store.facts.sides[0].longest)
         batches = (lesson.batch(store, part) for part in one_pass(store, lesson.budget(longest)))
-        score = evaluate(lesson.objective(best, 0.0, compiled=False), batches, self.world.device)
+        score = evaluate(
+            lesson.objective(best, self.config.training, compiled=False), batches, self.world.device
+        )
         found = Perplexity(
             nll=score.nll,
             n_tokens=score.n_targets,

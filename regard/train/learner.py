@@ -56,7 +56,7 @@ class Learner:
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
         on_gpu = world.device.type == "cuda"
         compiled = training.compile and on_gpu and not sharded and lesson.compiles
-        self.objective = lesson.objective(self.model, training.label_smoothing, compiled=compiled).train()
+        self.objective = lesson.objective(self.model, training, compiled=compiled).train()
         self.compiled = compiled
         """Whether steps want batches of fixed size."""
         self.lesson = lesson

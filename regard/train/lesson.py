@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.config import ModelConfig
+from regard.config import ModelConfig, TrainingConfig
 from regard.data.batches import Budget
 from regard.data.examples import (
     LABELLED_EXTRA,
@@ -71,7 +71,7 @@ class Lesson(ABC):
         return self.n_targets(store, indices)
 
     @abstractmethod
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:
         """What is minimised for a batch, and what is told of it, as `Objective` gives them."""
 
     def facts(self, score: Score) -> Mapping[str, float]:  # noqa: ARG002 - some know more
@@ -101,9 +101,9 @@ class PairsData(Lesson):
         """Output tokens, and an end each."""
         return int(store.lengths(1, indices).sum()) + len(indices)
 
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:
         """The next token."""
-        return Objective(model, smoothing, compiled=compiled)
+        return Objective(model, training.label_smoothing, compiled=compiled)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,9 +126,9 @@ class TextData(Lesson):
         """All but the first token of each window."""
         return int(store.lengths(0, indices).sum()) - len(indices)
 
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:
         """The next token."""
-        return Objective(model, smoothing, compiled=compiled)
+        return Objective(model, training.label_smoothing, compiled=compiled)
 
     def facts(self, score: Score) -> Mapping[str, float]:
         """How many bits a byte of the text takes: by this, vocabularies of all sizes can be compared."""
@@ -165,10 +165,10 @@ class LabelledData(Lesson):
         """Tokens that are read, with a [CLS] each."""
         return int(store.lengths(0, indices).sum()) + len(indices)
 
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:
         """The label."""
         assert not compiled, "how many texts a batch has is not fixed"
-        return LabelObjective(model, smoothing, torch.tensor(self.class_weights))
+        return LabelObjective(model, training, torch.tensor(self.class_weights))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -184,10 +184,10 @@ class TaggedData(LabelledData):
         """One for each text and label."""
         return len(indices) * len(self.labels)
 
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:
         """Each label."""
         assert not compiled, "how many texts a batch has is not fixed"
-        return TagObjective(model, smoothing, torch.tensor(self.class_weights))
+        return TagObjective(model, training, torch.tensor(self.class_weights))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,6 +218,6 @@ class PlainData(Lesson):
         """Tokens that are read, with a [CLS] each."""
         return int(store.lengths(0, indices).sum()) + len(indices)
 
-    def objective(self, model: Model, smoothing: float, *, compiled: bool) -> nn.Module:  # noqa: ARG002
+    def objective(self, model: Model, training: TrainingConfig, *, compiled: bool) -> nn.Module:  # noqa: ARG002
         """The hidden tokens."""
         return GuessingObjective(model, compiled=compiled)

@@ -5,14 +5,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.config import ModelConfig
+from regard.config import ModelConfig, TrainingConfig
 from regard.data.examples import make_labelled_batch, make_plain_batch, make_tagged_batch
 from regard.model.classifier import Classifier
-from regard.train.guessing import HIDDEN, GuessingObjective
+from regard.train.guessing import BLANK, HIDDEN, GuessingObjective
 from regard.train.labelling import LabelObjective, TagObjective
 from tests.data.stores import write
 
 CLS, VOCABULARY = 3, 23
+PLAIN = TrainingConfig(label_smoothing=0.1)
 
 
 def classifier(n_labels, **sizes):
@@ -42,7 +43,7 @@ def batch(tmp_path):
 
 def test_the_loss_of_labels_is_weighted_cross_entropy(batch):
     model, weights = classifier(5), torch.tensor([0.5, 1.0, 2.0, 1.0, 1.0])
-    smoothed, told = LabelObjective(model, 0.1, weights).train()(batch)
+    smoothed, told = LabelObjective(model, PLAIN, weights).train()(batch)
     each = F.cross_entropy(model(batch.inputs), batch.labels_B, label_smoothing=0.1, reduction="none")
     torch.testing.assert_close(smoothed, (each * weights[batch.labels_B]).sum())
     torch.testing.assert_close(told[1], F.cross_entropy(model(batch.inputs), batch.labels_B, reduction="sum"))
@@ -52,7 +53,55 @@ def test_the_loss_of_labels_is_weighted_cross_entropy(batch):
 def test_an_idle_batch_counts_for_nothing(batch):
     idle = batch.idle()
     assert idle.n_targets == 0
-    assert LabelObjective(classifier(5), 0.1, torch.ones(5))(idle)[1].tolist() == [0.0, 0.0, 0.0]
+    assert LabelObjective(classifier(5), PLAIN, torch.ones(5))(idle)[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_tokens_are_hidden_in_training_only_others_each_time_and_never_the_first(batch):
+    model, seen = classifier(5), []
+    model.embed_inputs = lambda inputs: seen.append(inputs.ids_N) or Classifier.embed_inputs(model, inputs)
+    objective = LabelObjective(model, TrainingConfig(hidden_tokens=0.5), torch.ones(5))
+    for _ in range(40):
+        objective.train()(batch)
+    trained, firsts = torch.stack(seen), batch.inputs.boundaries.starts_B
+    hidden = trained == BLANK
+    assert 0.3 < hidden[:, batch.inputs.ids_N != CLS].float().mean() < 0.7
+    assert len(hidden.unique(dim=0)) > 10
+    assert not hidden[:, firsts].any()
+    assert torch.equal(trained[~hidden], batch.inputs.ids_N.expand_as(trained)[~hidden])
+    objective.eval()(batch)
+    assert torch.equal(seen[-1], batch.inputs.ids_N)
+
+
+def divergence(one, other):
+    """From one distribution to another, outcome by outcome."""
+    return sum(p * (p / q).log() for p, q in zip(one, other, strict=True))
+
+
+def test_answers_that_must_agree_are_both_learned_from_and_drawn_together(batch):
+    model = classifier(5)
+    answers = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1))
+    objective = LabelObjective(model, TrainingConfig(label_smoothing=0.1, agreement=0.7), torch.ones(5))
+    given = iter(answers)
+    model.forward = lambda _: next(given)
+    smoothed, told = objective.train()(batch)
+    each = [F.cross_entropy(a, batch.labels_B, label_smoothing=0.1, reduction="sum") for a in answers]
+    one, other = answers.softmax(dim=-1)
+    apart = sum(divergence(p, q) + divergence(q, p) for p, q in zip(one, other, strict=True)) / 2
+    torch.testing.assert_close(smoothed, sum(each) / 2 + 0.7 * apart)
+    torch.testing.assert_close(told[1], F.cross_entropy(answers[0], batch.labels_B, reduction="sum"))
+
+
+def test_decisions_that_must_agree_are_drawn_together_one_by_one(tagged):
+    model = classifier(5)
+    answers = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1))
+    objective = TagObjective(model, TrainingConfig(label_smoothing=0.0, agreement=0.7), torch.ones(5))
+    given = iter(answers)
+    model.forward = lambda _: next(given)
+    smoothed, _ = objective.train()(tagged)
+    losses = [F.binary_cross_entropy_with_logits(a, tagged.labels_BC, reduction="sum") for a in answers]
+    one, other = (torch.stack([a.sigmoid(), 1 - a.sigmoid()]).flatten(1).T for a in answers)
+    apart = sum(divergence(p, q) + divergence(q, p) for p, q in zip(one, other, strict=True)) / 2
+    torch.testing.assert_close(smoothed, sum(losses) / 2 + 0.7 * apart)
 
 
 @pytest.fixture
@@ -104,14 +153,14 @@ def test_several_labels_of_a_text_are_as_many_decisions(tagged):
     assert tagged.labels_BC.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     assert tagged.n_targets == 15
     model, weights = classifier(5), torch.tensor([0.5, 1.0, 2.0, 3.0, 1.0])
-    smoothed, told = TagObjective(model, 0.1, weights).train()(tagged)
+    smoothed, told = TagObjective(model, PLAIN, weights).train()(tagged)
     probs, right = torch.sigmoid(model(tagged.inputs)), tagged.labels_BC
     wanted = right * 0.9 + 0.05
     each = -(wanted * weights * probs.log() + (1 - wanted) * (1 - probs).log())
     torch.testing.assert_close(smoothed, each.sum())
     torch.testing.assert_close(told[1], F.binary_cross_entropy(probs, right, reduction="sum"))
     assert told[2] == ((probs > 0.5) == (right > 0)).sum()
-    assert TagObjective(model, 0.1, weights)(tagged.idle())[1].tolist() == [0.0, 0.0, 0.0]
+    assert TagObjective(model, PLAIN, weights)(tagged.idle())[1].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_filler_is_never_guessed_and_no_token_is_hidden_that_does_not_count(tmp_path):
