@@ -96,7 +96,9 @@ class TorchEngine:
         if not search.sample and search.n_best > search.beam_size:
             return f"`n_best={search.n_best}` needs a `beam_size` of at least {search.n_best}"
         if search.sample and any(request.phrases for request in requests):
-            return "phrases are searched for, and cannot be drawn: leave out `sample` or the phrases"
+            return (
+                "phrases are searched for, and cannot be drawn: leave out `sample`, or `glossary` and `keep`"
+            )
         for i, request in enumerate(requests):
             try:
                 self._check(request, search)

@@ -46,8 +46,9 @@ def told(error: RegardError, path: str) -> str:
     """What an error says, with a field of that route's requests where it names an option."""
 
     def named(option: str, value: str) -> str:
-        name = f"{option} of {_lacking(path)[option]}" if option in _lacking(path) else _param(option, path)
-        return f"{name}: {value}" if value else f"{name}"
+        field = _param(option, path) or option
+        name = f"`{field}: {value}`" if value else f"`{field}`"
+        return f"{name} of {_lacking(path)[option]}" if option in _lacking(path) else name
 
     return with_options(str(error), named)
 
