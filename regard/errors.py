@@ -10,11 +10,18 @@
 These are mistakes that a user can mend, so each message says what, where, and what to do; the command line
 prints them without a traceback. Mistakes of our own are assertions, and keep theirs.
 
+Where a message names an option, it does so as Python's keyword between backticks: `beam_size`, or with a
+value `n_best=3`. The command line has a flag for it and a request a field, so each road puts its own name
+there, by `with_options`.
+
 Each error hands its arguments, and not its finished message, to `Exception`: that is what an exception is
 rebuilt from when it travels between processes.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+
+_OPTION = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
 class RegardError(Exception):
@@ -69,3 +76,13 @@ class BundleError(_ProblemsError):
 
 class RequestError(RegardError):
     """A request cannot be answered as it was put."""
+
+
+def with_options(words: str, named: Callable[[str, str], str]) -> str:
+    """What an error says, with each option that it names as another road has it.
+
+    Args:
+        words: what it says to Python.
+        named: from an option and its value, without quotes and perhaps empty, to what stands there instead.
+    """
+    return _OPTION.sub(lambda found: named(found[1], (found[2] or "").strip("'")), words)

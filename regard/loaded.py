@@ -118,7 +118,7 @@ class LoadedModel(TaskModel):
         answer = None if target is None else self._fitting(self._wanted(target))
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
         if beam_size is not None and not searching:
-            raise RequestError("beam_size is for a search, and here there is nothing to search for")
+            raise RequestError("`beam_size` is for a search, and here there is nothing to search for")
         search, engine = Options(beam_size=beam_size).search(self.decoding), ""
         if searching and beam_size is None and not interventions:
             chosen = self._engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)

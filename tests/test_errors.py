@@ -59,3 +59,9 @@ def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
 def test_an_error_without_problems_is_a_mistake_of_our_own():
     with pytest.raises(AssertionError):
         errors.ConfigError([])
+
+
+def test_each_road_has_its_own_names_of_options():
+    words = "`n_best=3` needs a `beam_size` of 3; `too_long='cut'`, `regard config`"
+    told = errors.with_options(words, lambda name, value: f"<{name}|{value}>")
+    assert told == "<n_best|3> needs a <beam_size|> of 3; <too_long|cut>, `regard config`"

@@ -70,6 +70,7 @@ def sdist_problems(names: Iterable[str], tracked: Iterable[str]) -> Iterator[str
         "LICENSE",
         "README.md",
         "pyproject.toml",
+        "setup.py",
     }
     found = {name.partition("/")[2] for name in names}
     yield from (f"the sources lack {name}" for name in sorted(needed - found))

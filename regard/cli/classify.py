@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.flags import told
 from regard.cli.options import DeviceOption, JsonOption
 from regard.cli.telling import SPOILT, Telling, read_as_bytes
 from regard.errors import RequestError
@@ -60,7 +61,7 @@ def classify(
                 try:
                     (found,) = classifier.classify([line.text], asked)
                 except RequestError as error:
-                    problem = line.where + str(error).replace("text 1 ", "the text ")
+                    problem = line.where + told(error).replace("text 1 ", "the text ")
             text = _as_json(found, problem) if as_json else _as_columns(found, between)
             telling.hear(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
             print(text)

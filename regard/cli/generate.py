@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.flags import told
 from regard.cli.options import DeviceOption, JsonOption
 from regard.cli.telling import SPOILT, Telling, read_as_bytes
 from regard.errors import RequestError
@@ -93,7 +94,7 @@ def generate(
             elif problem is None:
                 _write(generator, line, options, telling)
         except RequestError as error:
-            problem = f"{line.where}{error}"
+            problem = f"{line.where}{told(error)}"
         if problem is not None:
             telling.hear(Written("", notes=(problem,), spoilt=True))
             print(json.dumps({"text": "", "error": problem}, ensure_ascii=False) if as_json else "")

@@ -19,6 +19,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.examples import examples_help
 from regard.cli.experiment import experiment
 from regard.cli.export import export
+from regard.cli.flags import told
 from regard.cli.generate import generate
 from regard.cli.import_ import import_
 from regard.cli.info import info
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             traceback.print_exc()
         else:
-            print(f"regard: {error}", file=sys.stderr)
+            print(f"regard: {told(error)}", file=sys.stderr)
         sys.exit(MISTAKE)
     except BrokenPipeError:
         # Python flushes once more at exit: let that go nowhere.

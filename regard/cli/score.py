@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.flags import told
 from regard.cli.options import (
     BUNDLED,
     DeviceOption,
@@ -55,7 +56,7 @@ def score(
         for number, each in zip(count(block.first), _scores(loaded, sources, targets, to), strict=False):
             if isinstance(each, RequestError):
                 spoilt = True
-                print(f"regard: {source}:{number}: {each}", file=sys.stderr)
+                print(f"regard: {source}:{number}: {told(each)}", file=sys.stderr)
             print(_shown(each, as_json=as_json))
     if spoilt:
         raise typer.Exit(SPOILT)
@@ -80,5 +81,5 @@ def _scores(
 
 def _shown(each: Score | RequestError, *, as_json: bool) -> str:
     if isinstance(each, RequestError):
-        return json.dumps({"error": str(each)}, ensure_ascii=False) if as_json else ""
+        return json.dumps({"error": told(each)}, ensure_ascii=False) if as_json else ""
     return json.dumps(asdict(each), ensure_ascii=False) if as_json else f"{each.log_prob:.4f}"

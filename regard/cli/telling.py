@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from regard.cli.flags import told
+
 if TYPE_CHECKING:
     from regard.engine.line_by_line import Written
 
@@ -67,7 +69,7 @@ class Telling:
     def _tell(self, problem: str) -> None:
         self._n_told += 1
         if self._n_told <= MOST:
-            self._say(problem)
+            self._say(told(problem))
 
     def _say(self, words: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""

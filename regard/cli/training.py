@@ -83,14 +83,17 @@ def _watched(run: Run, log_to: list[str]) -> Iterator[list[Listener]]:
 
     from regard.train.display import open_display
     from regard.train.journal import Journal
+    from regard.train.standing import Standing
     from regard.train.trackers import open_tracker
 
     model, console = run.model, Console(stderr=True)
     say(f"{model.n_parameters:,} parameters, {model.compute_dtype}, {run.world.device.type}")
     with ExitStack() as stack:
         trackers = [stack.enter_context(open_tracker(name, run.folder, run.config)) for name in log_to]
-        steps = run.config.training.max_steps
-        display = stack.enter_context(open_display(console, str(run.folder), steps, lambda: run.share_done))
+        standing = Standing(
+            str(run.folder), run.config.training.max_steps, lambda: run.share_done, run.data.unit
+        )
+        display = stack.enter_context(open_display(console, standing))
         if console.is_interactive:  # a run that goes on shows where it was
             for event in Journal(run.folder / "journal.jsonl"):
                 display(event)

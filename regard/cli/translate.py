@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from regard.cli.flags import told
 from regard.cli.options import (
     BUNDLED,
     DeviceOption,
@@ -111,7 +112,7 @@ def translate(
         for block in blocks:
             for written in block:
                 telling.hear(written)
-                print(written.text)
+                print(told(written.text) if written.spoilt else written.text)
             sys.stdout.flush()
             telling.progressed(len(block))
     telling.end()

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import sys
 from dataclasses import fields
 from functools import cache
@@ -47,7 +48,8 @@ def toml_value(kind: Any, value: Any) -> str:
     if value is None:
         return '"none"'
     if isinstance(value, str):
-        return f'"{value}"'
+        # JSON's strings are TOML's, but for one control character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return str(value).lower()
     return repr(float(value)) if float in kinds(kind) else str(value)

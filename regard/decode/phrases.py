@@ -115,7 +115,9 @@ class PhraseGuide:
         needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, Progress())) + 1
         if needed > (limit := self._terms.limits[source]):
             problem = f"phrases and prefix make an output of at least {needed} tokens, its end counted"
-            raise RequestError(f"{problem}, and its limit is {limit}: leave some out, or raise extra_length")
+            raise RequestError(
+                f"{problem}, and its limit is {limit}: leave some out, or raise `extra_length`"
+            )
 
     def expand(self, beams: Beams, so_far_RT: Tensor, log_probs_RV: Tensor) -> Candidates:
         """The best of every bank, then the second best of every bank, and so on."""

@@ -34,10 +34,10 @@ class Sampling:
 
     def __post_init__(self) -> None:
         checks = {
-            f"temperature = {self.temperature} must be above 0": self.temperature > 0,
-            f"top_k = {self.top_k} must be at least 0": self.top_k >= 0,
-            f"top_p = {self.top_p} must be above 0 and at most 1": 0 < self.top_p <= 1,
-            f"min_p = {self.min_p} must be at least 0 and at most 1": 0 <= self.min_p <= 1,
+            f"`temperature={self.temperature}` must be above 0": self.temperature > 0,
+            f"`top_k={self.top_k}` must be at least 0": self.top_k >= 0,
+            f"`top_p={self.top_p}` must be above 0 and at most 1": 0 < self.top_p <= 1,
+            f"`min_p={self.min_p}` must be at least 0 and at most 1": 0 <= self.min_p <= 1,
         }
         if problems := [problem for problem, holds in checks.items() if not holds]:
             raise ConfigError(problems)

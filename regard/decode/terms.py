@@ -44,7 +44,7 @@ class Terms:
                 raise RequestError(f"the prefix contains {self.eos}, the token that ends an output")
             if len(prefix) > limit:
                 problem = f"the prefix has {len(prefix)} tokens, and the output at most {limit}"
-                raise RequestError(f"{problem}: shorten it, or raise the limit")
+                raise RequestError(f"{problem}: shorten it, or raise `extra_length`")
 
     @property
     def n_sources(self) -> int:

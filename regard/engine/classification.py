@@ -22,9 +22,9 @@ class Labelling:
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold < 1:
-            raise RequestError(f"threshold = {self.threshold} is not between 0 and 1")
+            raise RequestError(f"`threshold={self.threshold}` is not between 0 and 1")
         if self.too_long not in get_args(TooLong):
-            raise RequestError(f"too_long = {self.too_long!r} is not error or cut")
+            raise RequestError(f"`too_long={self.too_long!r}` is not error or cut")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -67,7 +67,7 @@ class TextClassifier:
         most = room - len(self.subwords.closing)
         if len(ids) > most and options.too_long == "error":
             told = f"text {number} has {len(ids):,} tokens, and the model reads {most:,} at most"
-            raise RequestError(f"{told}: shorten it, or have it cut (too_long=cut)")
+            raise RequestError(f"{told}: shorten it, or have it cut (`too_long='cut'`)")
         return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 
     def _told(self, text: str, probs: list[float], cut: int, options: Labelling) -> Classification:

@@ -118,7 +118,7 @@ class CTranslate2Engine:
         if search.sample:
             return "CTranslate2 draws from one generator for all requests, so a draw could not be repeated"
         if search.n_best > search.beam_size:
-            return f"CTranslate2 finds at most beam_size = {search.beam_size} hypotheses, not {search.n_best}"
+            return f"CTranslate2 finds no {search.n_best} hypotheses with `beam_size={search.beam_size}`"
         if any(request.phrases for request in requests):
             return "CTranslate2 cannot make an output contain required phrases"
         longest = max((max(len(each.ids), len(each.prefix)) for each in requests), default=0)

@@ -73,7 +73,9 @@ class Directions:
         if language is None and words_by_script(text):
             shown = text.strip() if len(text.strip()) <= 40 else f"{text.strip()[:40]}…"
             names = " or ".join(languages)
-            raise RequestError(f"{shown!r} does not tell whether it is {names}; say which language is wanted")
+            raise RequestError(
+                f"{shown!r} does not tell whether it is {names}; say which language is wanted with `to`"
+            )
         return next((each for each in self.known if each.source == language), self.known[0])
 
     def _refusal(self, source: str | None, target: str | None) -> str:

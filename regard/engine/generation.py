@@ -40,11 +40,11 @@ class Generation:
 
     def __post_init__(self) -> None:
         checks = {
-            f"max_tokens = {self.max_tokens} must be at least 1": self.max_tokens is None
+            f"`max_tokens={self.max_tokens}` must be at least 1": self.max_tokens is None
             or self.max_tokens >= 1,
-            f"temperature = {self.temperature} must be at least 0": self.temperature >= 0,
+            f"`temperature={self.temperature}` must be at least 0": self.temperature >= 0,
             "a stop string is empty": all(self.stop),
-            f"past_length = {self.past_length!r} is not error or slide": self.past_length
+            f"`past_length={self.past_length!r}` is not error or slide": self.past_length
             in get_args(PastLength),
         }
         if problems := [problem for problem, holds in checks.items() if not holds]:
@@ -63,7 +63,7 @@ class Generation:
         wanted = max(1, left) if self.max_tokens is None else self.max_tokens
         if wanted > left:
             told = f"the model was trained on texts of {max_length:,} tokens, and the prompt has {n_prompt:,}"
-            ways = "ask for fewer tokens, shorten the prompt, or let the window slide (past_length=slide)"
+            ways = "ask for fewer tokens, shorten the prompt, or let the window slide (`past_length='slide'`)"
             raise RequestError(
                 f"{told}, which leaves room for {max(0, left):,} and not for {wanted:,}: {ways}"
             )

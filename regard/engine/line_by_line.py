@@ -56,14 +56,12 @@ class LineByLine:
         """A line as it came; one that does not tell which way to translate it cannot be read."""
         if line.problem is not None:
             return line
-        advice = " with --to"
         try:
             self._translator.direction(line.text)
             if self._strictly:
-                advice = ""
                 self._translator.check(line.text)
         except RequestError as error:
-            return line._replace(text="", problem=f"{line.where}{error}{advice}")
+            return line._replace(text="", problem=f"{line.where}{error}")
         return line
 
     def _spoilt(self, line: Line) -> Written:

@@ -63,7 +63,7 @@ def open_as(
     subwords = _shared_subwords(described)
     names = _names(described, engine, device)
     if quantisation not in (None, *TORCH_KNOWS) and "ctranslate2" not in names:
-        raise ConfigError(f"quantisation = {quantisation!r} is for CTranslate2, and torch is to run here")
+        raise ConfigError(f"`quantisation={quantisation!r}` is for CTranslate2, and torch is to run here")
     loaders: dict[str, Callable[[], Engine]] = {
         "ctranslate2": partial(_ctranslate2, folders[0], subwords, quantisation, threads),
         "torch": partial(_torch, folders, subwords, quantisation, device, threads),
@@ -107,7 +107,7 @@ def _names(described: list[Description], engine: str, device: str) -> list[str]:
     if len(described) > 1:
         obstacles.append("CTranslate2 runs one model, and not several together")
     if device not in ("auto", "cpu"):
-        obstacles.append(f"CTranslate2 runs on CPUs here, and device = {device!r} was asked for")
+        obstacles.append(f"CTranslate2 runs on CPUs here, and `device={device!r}` was asked for")
     if engine == "auto":
         return ["torch"] if obstacles else [*ORDER]
     if engine == "ctranslate2" and obstacles:
@@ -201,4 +201,4 @@ def load_onto(folder: Path, device: str) -> Bundle:
         return load_bundle(folder, device)
     except (RuntimeError, AssertionError) as error:  # torch's own words for a device that it lacks
         way = "cpu always can, and auto chooses"
-        raise ConfigError(f"device = {device!r} cannot be used; {way} (torch: {error})") from error
+        raise ConfigError(f"`device={device!r}` cannot be used; {way} (torch: {error})") from error

@@ -59,12 +59,12 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.too_long not in ("split", "error"):
-            raise RequestError(f'too_long is "split" or "error", not {self.too_long!r}')
+            raise RequestError(f"`too_long={self.too_long!r}` is not split or error")
         least = {"beam_size": 1, "n_best": 1, "length_penalty": 0, "min_length": 0, "extra_length": 0}
         for name, bound in least.items():
             value = getattr(self, name)
             if value is not None and value < bound:
-                raise RequestError(f"{name} = {value} is less than {bound}")
+                raise RequestError(f"`{name}={value}` is less than {bound}")
 
     def search(self, usual: DecodingConfig) -> Search:
         """These options as engines take them."""

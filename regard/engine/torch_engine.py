@@ -92,11 +92,13 @@ class TorchEngine:
     def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot do this, as a sentence; None if it can."""
         if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:
-            return "beam_size and n_best must be at least 1, length_penalty at least 0"
+            return "`beam_size` and `n_best` must be at least 1, `length_penalty` at least 0"
         if not search.sample and search.n_best > search.beam_size:
-            return f"n_best = {search.n_best} needs a beam_size of at least {search.n_best}"
+            return f"`n_best={search.n_best}` needs a `beam_size` of at least {search.n_best}"
         if search.sample and any(request.phrases for request in requests):
-            return "phrases are searched for, and cannot be drawn: leave out sample or the phrases"
+            return (
+                "phrases are searched for, and cannot be drawn: leave out `sample`, or `glossary` and `keep`"
+            )
         for i, request in enumerate(requests):
             try:
                 self._check(request, search)

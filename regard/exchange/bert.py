@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import torch
@@ -23,6 +24,8 @@ from regard.text.tokenizer_vocabulary import tokenizer_model
 from regard.text.vocabulary import Vocabulary
 
 CLASSIFIER, GUESSER, BARE = "BertForSequenceClassification", "BertForMaskedLM", "BertModel"
+ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
+"""What `problem_type` calls a softmax over labels, and a sigmoid of each."""
 WORDS = "bert.embeddings.word_embeddings.weight"
 ATTENTION = {"w_q": "self.query", "w_k": "self.key", "w_v": "self.value", "w_o": "output.dense"}
 ONE_SEGMENT = Form(
@@ -46,7 +49,7 @@ class Bert(Family):
         kind = settings.get("architectures")[0]
         vocab_size = settings.number("vocab_size")
         if kind == CLASSIFIER:
-            settings.only("problem_type", "single_label_classification")
+            settings.only("problem_type", ONE_LABEL, SEVERAL_LABELS)
             if (n_labels := len(_labels(settings))) < 2:
                 settings.problems.append(
                     f"id2label names {n_labels} labels: a classifier tells 2 or more apart"
@@ -134,9 +137,12 @@ class Bert(Family):
         """There is nothing to search for."""
         return DecodingConfig()
 
-    def task(self, folder: ForeignFolder) -> TaskConfig:  # noqa: ARG002
-        """To label texts."""
-        return TaskConfig(name="classify")
+    def task(self, folder: ForeignFolder) -> TaskConfig:
+        """To label texts, each with one label or with several."""
+        several = folder.settings.get("problem_type") == SEVERAL_LABELS
+        return TaskConfig(
+            name="classify", label_separator=_separator(_labels(folder.settings)) if several else None
+        )
 
     def labels(self, folder: ForeignFolder, config: ModelConfig) -> Sequence[str]:  # noqa: ARG002
         """Those that the settings name, where it is a classifier."""
@@ -207,3 +213,8 @@ def _layer(ours: str, theirs: str) -> Iterator[Entry]:
 def _labels(settings: Settings) -> list[str]:
     named: Mapping[str, str] = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     return [named[i] for i in sorted(named, key=int)]
+
+
+def _separator(labels: Sequence[str]) -> str:
+    """What can stand between labels: Hugging Face keeps them apart otherwise, and has none."""
+    return next(bars for n in count(1) if not any((bars := "|" * n) in label for label in labels))

@@ -52,10 +52,11 @@ class Settings:
             self.problems.append(f"{name} = {first} and {other} = {second} differ; in regard they are one")
         return first
 
-    def only(self, name: str, value: Any) -> None:
-        """A setting that regard knows one value of, which it has where nothing is said."""
-        if (found := self.get(name)) not in (None, value):
-            self.problems.append(f"{name} = {found!r} is not supported, only {value!r} is")
+    def only(self, name: str, *values: Any) -> None:
+        """A setting that regard knows these values of; the first is what it is where nothing is said."""
+        if (found := self.get(name)) not in (None, *values):
+            known = " or ".join(map(repr, values))
+            self.problems.append(f"{name} = {found!r} is not supported, only {known} is")
 
     def activation(self, name: str) -> Any:
         """Ours for the activation that a setting names."""

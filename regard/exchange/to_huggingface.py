@@ -16,7 +16,7 @@ from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.bart import Bart
-from regard.exchange.bert import Bert
+from regard.exchange.bert import SEVERAL_LABELS, Bert
 from regard.exchange.family import Family
 from regard.exchange.foreign_folder import SAFE, SETTINGS
 from regard.exchange.gpt2 import Gpt2
@@ -92,7 +92,7 @@ def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, 
     labels = read_labels(bundle.folder, bundle.config.n_labels) if bundle.config.n_labels else ()
     settings = family.settings(bundle.config, vocabulary, labels)
     if labels and bundle.task.label_separator is not None:
-        settings["problem_type"] = "multi_label_classification"
+        settings["problem_type"] = SEVERAL_LABELS
     return {
         SETTINGS: json.dumps(settings | {"dtype": "float32"}, indent=2).encode(),
         SAFE: save(family.theirs(weights, bundle.config), metadata={"format": "pt"}),

@@ -1,4 +1,4 @@
-"""The curves of a run: its losses, and below them learning rate, speed and BLEU, as one SVG."""
+"""The curves of a run: its losses, and below them learning rate, speed and accuracy or BLEU, as one SVG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.look.axes import Scale, covering, line_path, round_ticks, smoothed, spread, tick_label
-from regard.look.record import Record, Series, read_record
+from regard.look.record import Record, Series, Unit, read_record
 from regard.look.sheet import MARGIN, TEXT, Box, heading
 from regard.look.svg import Markup, document, element, text_width
 
@@ -21,24 +21,27 @@ LINE = 15.0
 NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
-def curves_svg(events: Iterable[dict[str, Any]], title: str = "training") -> str:
+def curves_svg(events: Iterable[dict[str, Any]], title: str = "training", unit: Unit = "token") -> str:
     """Draw a run from its events, the lines of its journal.
 
     Args:
         events: plain dicts, as `regard.train.journal` keeps them; unknown ones are passed over.
         title: the run's name.
+        unit: what the loss is a mean over.
     """
     record = read_record(events)
     children, top = heading(title, " · ".join(_facts(record)), WIDTH - 2 * MARGIN)
     if record.last_step == 0:
         return document(WIDTH, top - 10 + MARGIN, children, title=title)
-    drawn, top = _loss_panel(record, top + 4)
+    drawn, top = _loss_panel(record, top + 4, unit)
     children += drawn
     small = [
         _Small("learning rate", "purple", record.rate, tick_label),
         _Small("tokens a second", "green", record.speed, lambda value: f"{value:,.0f}"),
         _Small("validation BLEU", "orange", record.bleu, lambda value: f"{value:.1f}"),
     ]
+    if unit != "token":  # how often the next token is guessed says less than how wrong the guess is
+        small.append(_Small("validation accuracy", "orange", record.accuracy, lambda value: f"{value:.1%}"))
     small = [panel for panel in small if len(panel.series.finite)]
     width = (WIDTH - 2 * MARGIN - 28 * (len(small) - 1)) / max(1, len(small))
     for place, panel in enumerate(small):
@@ -80,7 +83,7 @@ def _facts(record: Record) -> Iterator[str]:
         yield f"{broken:,} steps without a finite loss, marked ×"
 
 
-def _loss_panel(record: Record, top: float) -> tuple[list[Markup], float]:
+def _loss_panel(record: Record, top: float, unit: Unit) -> tuple[list[Markup], float]:
     """Training and validation loss, with their last values written where the lines end."""
     values = np.r_[record.loss.values, record.valid_loss.values]
     if record.averaged:
@@ -90,7 +93,7 @@ def _loss_panel(record: Record, top: float) -> tuple[list[Markup], float]:
     labels = list(_end_labels(record))
     beside = max((text_width(words, TEXT) + 12 for _, words, _ in labels), default=0.0)
     box, x = _inside(outer, y.ticks(7), record.last_step, beside)
-    name = "loss, nats a token" + (" (logarithmic)" if y.log else "")
+    name = f"loss, nats a {unit}" + (" (logarithmic)" if y.log else "")
     drawn = [_text(MARGIN, top + 8, name, "soft", SMALL)]
     drawn += _axes(box, x, y, y.ticks(7))
     drawn += _training(record.loss, x, y)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
+Unit = Literal["token", "text", "decision"]
+"""What the loss of a run is a mean over: tokens, texts that have a label, or labels that a text may have."""
 WINDOWS = 120
 """The speed is a mean over so many stretches of a run: that of a single step is mostly noise."""
 
@@ -38,6 +40,8 @@ class Record:
     rate: Series
     speed: Series
     valid_loss: Series
+    accuracy: Series
+    """Of the validation set."""
     bleu: Series
     averaged: tuple[int, float] | None
     """Of how many checkpoints the last average was made, and its validation loss."""
@@ -75,6 +79,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
         rate=series["learning_rate"],
         speed=_speed(series["tokens"], series["seconds"], series["valid_loss"].steps),
         valid_loss=series["valid_loss"],
+        accuracy=series["valid_accuracy"],
         bleu=series["valid_bleu"],
         averaged=averaged,
         test=test,
@@ -88,7 +93,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_GATHERED = ("loss", "learning_rate", "tokens", "seconds", "valid_loss", "valid_bleu")
+_GATHERED = ("loss", "learning_rate", "tokens", "seconds", "valid_loss", "valid_accuracy", "valid_bleu")
 
 
 def _series(rows: list[tuple[int, float]]) -> Series:

@@ -7,7 +7,13 @@ import { short } from "./number.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 /** @typedef {import("./figure.js").Part} Part */
-/** @typedef {{ name: string, points: [number, number][], faint?: boolean }} Line */
+/**
+ * @typedef {object} Line
+ * @property {string} name
+ * @property {[number, number][]} points
+ * @property {[x: number, low: number, high: number][]} [band] How far what the points are means of goes.
+ * @property {boolean} [faint]
+ */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
 const COLOURS = ["blue", "orange", "green", "purple", "ink", "soft"];
@@ -99,8 +105,8 @@ const lineLook = (palette, i, faint = false) => ({
 export function chart({ palette, tip }, given) {
   const { title, across, lines, width = 640, height = 260, mark, logX = false, logY = false } = given;
   const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
-  const all = shown.flatMap((line) => line.points);
-  const [xs, ys] = [all.map(([x]) => x), all.map(([, y]) => y)];
+  const xs = shown.flatMap((line) => line.points.map(([x]) => x));
+  const ys = shown.flatMap(({ points, band = [] }) => [...points, ...band].flatMap(([, ...values]) => values));
   const range = (/** @type {number[]} */ values) => [Math.min(...values), Math.max(...values)];
   const [x0, x1] = xs.length ? range(xs) : [0, 1];
   const [low, high] = ys.length ? range(ys) : [0, 1];
@@ -133,6 +139,7 @@ export function chart({ palette, tip }, given) {
       ...lineLook(palette, i, line.faint),
     }),
   );
+  const bands = shown.map(({ band }, i) => band && banded(band, atX, atY, lineLook(palette, i).stroke));
   const dots = shown.flatMap((line, i) =>
     line.points.length > DOTTED
       ? []
@@ -178,6 +185,7 @@ export function chart({ palette, tip }, given) {
     rules.flat(),
     s("line", { x1: LEFT, x2: LEFT + wide, y1: TOP + tall, y2: TOP + tall, stroke: palette.line }),
     label(across, LEFT + wide, TOP + tall + 31, { ...text, "text-anchor": "end" }),
+    bands,
     paths,
     dots,
     place,
@@ -185,6 +193,20 @@ export function chart({ palette, tip }, given) {
     field,
   );
   return { node, width, height };
+}
+
+/**
+ * What lies between the least and the greatest of several.
+ * @param {[x: number, low: number, high: number][]} band
+ * @param {(x: number) => number} atX
+ * @param {(y: number) => number} atY
+ * @param {string} fill
+ */
+function banded(band, atX, atY, fill) {
+  const there = band.map(([x, , high]) => [x, high]);
+  const back = band.map(([x, low]) => [x, low]).reverse();
+  const corners = [...there, ...back].map(([x, y]) => `${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`);
+  return s("path", { class: "band", d: `M${corners.join("L")}Z`, fill, "fill-opacity": 0.15 });
 }
 
 /**

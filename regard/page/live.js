@@ -20,6 +20,7 @@ import { httpSource } from "./source_http.js";
  */
 
 const KEPT = 12; // answers that a reader may want to go back to
+const READ = 500; // characters of a text that tell its language
 
 /** @param {string} ids */
 const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
@@ -87,6 +88,23 @@ export class Live {
   asked(state, more = {}) {
     const { model, from, to } = this.way(state);
     return { text: state.text, model, ...(from && { source: from }), ...(to && { target: to }), ...more };
+  }
+
+  /**
+   * The language that a text is translated into, for those who must name it; nothing where a model knows of none.
+   * @param {State} state
+   * @param {string} text
+   * @returns {Promise<string>}
+   */
+  async target(state, text) {
+    const { directions } = this.model(state);
+    const { to } = this.way(state);
+    if (to || !directions.length) return to;
+    const beginning = [...text].slice(0, READ).join("");
+    const { items } = await this.once(JSON.stringify(["detect", beginning]), async () =>
+      (await ask("/api/v1/detect", { text: beginning })).json(),
+    );
+    return (directions.find(({ source }) => source === items[0]?.language) ?? directions[0]).target;
   }
 
   /**

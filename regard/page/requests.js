@@ -1,7 +1,15 @@
 // The current request as one would send it from elsewhere: ready to be copied, whatever the text holds.
 
 /** @typedef {{ id: string, language: string, code: string }} Example */
-/** @typedef {{ task: string, text: string, model: string, from: string, to: string }} Asked */
+/**
+ * @typedef {object} Asked
+ * @property {string} task
+ * @property {string} text
+ * @property {string} model
+ * @property {string} from Nothing, as `to`, where the text tells which way it is translated.
+ * @property {string} to
+ * @property {string} target The language that it is translated into all the same; nothing where none is known.
+ */
 
 /**
  * As one word of a shell, whatever it holds.
@@ -100,14 +108,14 @@ export function examples(base, asked, key) {
  * @param {boolean} key
  * @returns {[id: string, language: string, code: string][]}
  */
-function translation(base, { text, model, from, to }, key) {
+function translation(base, { text, model, from, to, target }, key) {
   const native = {
     ...{ text, model },
     ...(from && { source: from }),
     ...(to && { target: to }),
     ...{ n_best: 3, alignment: true },
   };
-  const libre = { q: text, source: from || "auto", target: to };
+  const libre = { q: text, source: from || "auto", target };
   const chat = { model, messages: [{ role: "user", content: text }] };
   const string = pythonString;
   const fields = `"text": ${string(text)}, "model": ${string(model)}, "n_best": 3`;
@@ -131,7 +139,7 @@ function translation(base, { text, model, from, to }, key) {
   return [
     ["native", "curl", curl(`${base}/api/v1/translate`, native, key)],
     ["python", "Python", python(`${base}/api/v1/translate`, fields, "text", key)],
-    ...(to ? asLibre : []), // its clients name languages
+    ...(target ? asLibre : []), // its clients name languages
     ["openai", "curl", curl(`${base}/v1/chat/completions`, chat, key)],
     ["openai-python", "Python", openai(base, call, "message.content", key)],
     ["regard", "Python", offline(`translate(${string(text)}).text`, text)],

@@ -36,7 +36,8 @@ export const api = {
   render: async (context) => {
     const { live, state, t } = context;
     const text = state.text.trim() ? state.text : t("api.text");
-    const asked = { ...live.way(state), task: live.model(state).task, text };
+    const target = await live.target(state, text);
+    const asked = { ...live.way(state), task: live.model(state).task, text, target };
     return {
       controls: [h("a", { href: "/docs" }, t("api.docs")), h("a", { href: "/openapi.json" }, "OpenAPI")],
       body: h(

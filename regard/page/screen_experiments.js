@@ -55,12 +55,29 @@ const points = ({ x, y }) =>
     return mean === null ? [] : [/** @type {[number, number]} */ ([place, mean])];
   });
 
+/**
+ * From the least to the greatest seed of a line; nothing where one seed is all that there is.
+ * @param {Chart["lines"][number]} line
+ * @returns {[number, number, number][] | undefined}
+ */
+function band({ x, y }) {
+  const ends = x.flatMap((place, i) => {
+    const { low, high } = y[i];
+    return low === null || high === null ? [] : [/** @type {[number, number, number]} */ ([place, low, high])];
+  });
+  return ends.some(([, low, high]) => low !== high) ? ends : undefined;
+}
+
 /** @param {Context} context @param {Experiment} experiment */
 function drawn(context, { name, charts }) {
   const [width, { lang }] = [across(640), context.state];
   return stacked(
     charts.flatMap((each) => {
-      const lines = each.lines.map((line) => ({ name: told(line.name, lang), points: points(line) }));
+      const lines = each.lines.map((line) => ({
+        name: told(line.name, lang),
+        points: points(line),
+        band: band(line),
+      }));
       const [title, along] = [told(each.name, lang), told(each.x_name, lang)];
       const { log_x: logX, log_y: logY } = each;
       return [

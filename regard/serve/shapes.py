@@ -1,4 +1,4 @@
-"""Errors in the shape that each family of routes has for them."""
+"""Errors in the shape that each family of routes has for them, and in the names of its fields."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
+from regard.errors import RegardError, with_options
 from regard.serve.refusals import Refusal
 
 LIBRETRANSLATE = (
@@ -20,17 +21,57 @@ LIBRETRANSLATE = (
 DOWNLOADS = "/download_file/"
 OPENAI = "/v1/"
 
+FIELDS = {"beam_size": "beam", "token_scores": "scores"}
+"""Options that are fields of another name."""
+LIBRETRANSLATE_FIELDS = {"n_best": "alternatives"}
+OPENAI_FIELDS = {"n_best": "n"}
+OPENAI_LACKS = {"past_length": "/api/v1/generate", "source": "/api/v1/translate"}
+"""Options that are no fields there, and where they are."""
+
 
 def refused(refusal: Refusal, path: str, request_id: str) -> JSONResponse:
     """The answer to a request that is refused."""
     # What it quotes may hold half a character, which no answer can.
-    refusal.message = refusal.message.encode("utf-8", "replace").decode()
+    refusal.message = told(refusal, path).encode("utf-8", "replace").decode()
+    refusal.param = _param(refusal.param, path)
     status, body = refusal.status, _native(refusal, request_id)
-    if path in LIBRETRANSLATE or path.startswith(DOWNLOADS):
+    if _is_libretranslate(path):
         status, body = _plain_status(refusal), {"error": refusal.message}
     elif path.startswith(OPENAI):
         status, body = _plain_status(refusal), _openai(refusal)
     return JSONResponse(body, status, refusal.headers)
+
+
+def told(error: RegardError, path: str) -> str:
+    """What an error says, with a field of that route's requests where it names an option."""
+
+    def named(option: str, value: str) -> str:
+        field = _param(option, path) or option
+        name = f"`{field}: {value}`" if value else f"`{field}`"
+        return f"{name} of {_lacking(path)[option]}" if option in _lacking(path) else name
+
+    return with_options(str(error), named)
+
+
+def streamed_error(error: RegardError, path: str) -> dict[str, Any]:
+    """What a stream of ours says where it ends before its time."""
+    return {"code": getattr(error, "code", "bad_value"), "message": told(error, path)}
+
+
+def _is_libretranslate(path: str) -> bool:
+    return path in LIBRETRANSLATE or path.startswith(DOWNLOADS)
+
+
+def _lacking(path: str) -> dict[str, str]:
+    return OPENAI_LACKS if path.startswith(OPENAI) else {}
+
+
+def _param(option: str | None, path: str) -> str | None:
+    """The field of a request that an option is; None where it is none."""
+    if option is None or option in _lacking(path):
+        return None
+    fields = LIBRETRANSLATE_FIELDS if _is_libretranslate(path) else FIELDS
+    return (OPENAI_FIELDS if path.startswith(OPENAI) else fields).get(option, option)
 
 
 def _plain_status(refusal: Refusal) -> int:

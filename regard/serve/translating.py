@@ -78,7 +78,8 @@ def check_options(options: dict[str, Any], limits: Limits) -> None:
     """
     for name in ("beam_size", "n_best"):
         if (options.get(name) or 0) > limits.beam:
-            raise bad_value(f"{name} is {limits.beam} at most, and {options[name]} was asked for.", name)
+            most = f"a search here keeps {limits.beam} hypotheses at most"
+            raise bad_value(f"`{name}`: {most}, and this asks for {options[name]}.", name)
 
 
 def translate(catalogue: Catalogue, job: Job, asked: Asked) -> list[Translated]:
@@ -166,7 +167,7 @@ def _detected(text: str, i: int, languages: list[str]) -> Detected:
     found = detect(text, list(dict.fromkeys(languages)))
     if found is None:
         which = f"It is not clear whether text {i + 1} is in {' or '.join(dict.fromkeys(languages))}"
-        raise bad_value(f"{which}. Say which, as source.", "source")
+        raise bad_value(f"{which}. Say which, as `source`.", "source")
     return found
 
 

@@ -27,18 +27,13 @@ EVERY = 5.0
 
 
 @contextmanager
-def open_display(
-    console: Console, title: str, max_steps: int, share_done: Callable[[], float]
-) -> Iterator[Tell]:
+def open_display(console: Console, standing: Standing) -> Iterator[Tell]:
     """Show a run on a console for as long as it lasts; what is yielded wants to hear every event.
 
     Args:
         console: a terminal gets one live panel, anything else plain lines without escape codes.
-        title: the run's name.
-        max_steps: the limit by steps.
-        share_done: tells how much of the run is behind, by the limit that comes first.
+        standing: that of the run, which has heard nothing yet.
     """
-    standing = Standing(title, max_steps, share_done)
     if console.is_interactive:
         panel = Panel(standing)
         # What others print to a terminal stays above the panel; what they send elsewhere must arrive there.
@@ -94,8 +89,9 @@ class _Lines:
     def _step(self) -> None:
         now = self.standing
         words = [f"step {now.step:,} of {now.max_steps:,}"]
-        if now.loss is not None and now.perplexity is not None:
-            words.append(f"loss {now.loss:.3f}  perplexity {now.perplexity:,.2f}")
+        if now.loss is not None:
+            words.append(f"loss {now.loss:.3f}")
+        words += [f"{name} {value}" for name, value in now.beside_the_loss]
         if now.speed is not None:
             words.append(f"{now.speed:,.0f} tokens/s")
         if now.rate is not None:

@@ -26,6 +26,7 @@ from regard.data.examples import (
     make_text_batch,
 )
 from regard.data.store import Store
+from regard.look.record import Unit
 from regard.train.guessing import HIDDEN, GuessingObjective
 from regard.train.labelling import LabelObjective, TagObjective
 from regard.train.objective import Objective
@@ -41,6 +42,8 @@ class Lesson(ABC):
 
     compiles: ClassVar[bool] = False
     """Whether batches can be filled to one size, as a compiled step wants."""
+    unit: ClassVar[Unit] = "token"
+    """What the loss is a mean over. That of tokens is told as a perplexity too, others with the accuracy."""
 
     train: Store
     valid: Store
@@ -139,6 +142,7 @@ class TextData(Lesson):
 class LabelledData(Lesson):
     """Texts with a label each, for the encoder alone."""
 
+    unit: ClassVar[Unit] = "text"
     cls: int
     class_weights: Sequence[float]
     """What an example of each label counts."""
@@ -174,6 +178,8 @@ class LabelledData(Lesson):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaggedData(LabelledData):
     """Texts that may have several labels each, for the encoder alone: every label is decided on."""
+
+    unit: ClassVar[Unit] = "decision"
 
     def batch(self, store: Store, indices: np.ndarray, fill_to: Sequence[int | None] | None = None) -> Batch:
         """Texts and all their labels."""

@@ -92,10 +92,14 @@ def _measures(standing: Standing, width: int, *, blocks: bool) -> Iterator[Rende
 
 def _rows(standing: Standing, width: int) -> Iterator[tuple[str, str, str]]:
     yield "loss", _written(standing.loss, ".3f"), ""
-    yield "perplexity", _written(standing.perplexity, ",.2f"), ""
+    for name, value in standing.beside_the_loss:
+        yield name, value, ""
     yield "learning rate", _written(standing.rate, ".2e"), ""
     yield "tokens/s", _written(standing.speed, ",.0f"), ""
     yield "validation", _written(standing.valid_loss.last, ".3f"), _best(standing.valid_loss, ".3f", width)
+    if standing.unit != "token" and standing.valid_accuracy.last is not None:
+        latest = standing.valid_accuracy
+        yield "  accuracy", _written(latest.last, ".1%"), _best(latest, ".1%", width)
     if standing.valid_bleu.last is not None:
         yield "BLEU", _written(standing.valid_bleu.last, ".2f"), _best(standing.valid_bleu, ".2f", width)
     for name, value in standing.others.items():

@@ -9,11 +9,11 @@ from itertools import pairwise
 from math import exp, isfinite
 from typing import Any
 
-from regard.look.record import is_number
+from regard.look.record import Unit, is_number
 from regard.look.visible import visible
 
 SMOOTHING = 0.98
-"""Of the mean of the last losses, what stays with every step."""
+"""Of the mean of the last values, what stays with every step."""
 OUTPUTS = 4
 """Sample translations that are kept."""
 STRETCHES = 256
@@ -43,6 +43,23 @@ class Curve:
             pairs = list(pairwise(self.means))[::2]
             self.means = [(first + second) / 2 for first, second in pairs]
             self._stretch *= 2
+
+
+class Recent:
+    """The mean of the last values of a line, of which the newest count most."""
+
+    def __init__(self) -> None:
+        self._sum = self._weight = 0.0
+
+    def add(self, value: float) -> None:
+        """One more value."""
+        self._sum = SMOOTHING * self._sum + value
+        self._weight = SMOOTHING * self._weight + 1.0
+
+    @property
+    def mean(self) -> float | None:
+        """None as long as there is no value."""
+        return self._sum / self._weight if self._weight else None
 
 
 @dataclass(slots=True)
@@ -83,8 +100,19 @@ class Sample:
 class Standing:
     """What is known of a run; every event goes in, unknown ones change nothing."""
 
-    def __init__(self, title: str, max_steps: int, share_done: Callable[[], float]) -> None:
+    def __init__(
+        self, title: str, max_steps: int, share_done: Callable[[], float], unit: Unit = "token"
+    ) -> None:
+        """Begin to listen.
+
+        Args:
+            title: the run's name.
+            max_steps: the limit by steps.
+            share_done: tells how much of the run is behind, by the limit that comes first.
+            unit: what the loss is a mean over.
+        """
         self.title, self.max_steps, self._share_done = visible(title), max_steps, share_done
+        self.unit = unit
         self.step, self.seconds = 0, 0.0
         self.loss: float | None = None
         self.rate: float | None = None
@@ -99,7 +127,7 @@ class Standing:
         self.averaged: tuple[int, float] | None = None
         self.sample = Sample()
         self.test: dict[str, float] = {}
-        self._mean, self._weight, self._tokens = 0.0, 0.0, 0
+        self._losses, self._accuracies, self._tokens = Recent(), Recent(), 0
         self._window: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
     def hear(self, event: dict[str, Any]) -> None:
@@ -125,17 +153,21 @@ class Standing:
         return self.seconds * (1 / share - 1) if share > 0 and self.seconds > 0 else None
 
     @property
-    def perplexity(self) -> float | None:
-        """Of the smoothed loss."""
-        return None if self.loss is None else exp(min(self.loss, 99.0))
+    def beside_the_loss(self) -> list[tuple[str, str]]:
+        """What else is told of the last steps, by name: labels have no perplexity, and tokens have one."""
+        if self.unit == "token":
+            return [] if self.loss is None else [("perplexity", f"{exp(min(self.loss, 99.0)):,.2f}")]
+        right = self._accuracies.mean
+        return [] if right is None else [("accuracy", f"{right:.1%}")]
 
     def _hear_step(self, event: dict[str, Any], loss: float) -> None:
         if isfinite(loss):
-            self._mean = SMOOTHING * self._mean + loss
-            self._weight = SMOOTHING * self._weight + 1.0
+            self._losses.add(loss)
             self.curve.add(loss)
         # A loss that is not finite is shown as it is: the reader must see it.
-        self.loss = self._mean / self._weight if isfinite(loss) else loss
+        self.loss = self._losses.mean if isfinite(loss) else loss
+        if is_number(right := event.get("accuracy")):
+            self._accuracies.add(float(right))
         if is_number(rate := event.get("learning_rate")):
             self.rate = float(rate)
         if is_number(tokens := event.get("tokens")) and is_number(seconds := event.get("seconds")):

@@ -71,5 +71,6 @@ class TaskRun:
     def _draw(self, event: dict[str, Any]) -> None:
         """Draw the curves anew at each validation."""
         if "valid_loss" in event:
-            title = self.folder.resolve().name
-            write_whole(self.folder / "curves.svg", curves_svg(Journal(self.folder / "journal.jsonl"), title))
+            title, unit = self.folder.resolve().name, self.run.data.unit
+            drawn = curves_svg(Journal(self.folder / "journal.jsonl"), title, unit)
+            write_whole(self.folder / "curves.svg", drawn)

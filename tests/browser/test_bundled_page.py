@@ -1,8 +1,11 @@
 """The page as it is after `regard serve`: the bundled translator, which reads the language off the text."""
 
+import json
+
 import pytest
 
 from regard import bundled
+from tests.browser.test_served_page import at
 from tests.browser.waiting import drawn, until
 from tests.serve.running import serving
 
@@ -40,3 +43,14 @@ def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     translate(tab, "The cat is sleeping.", "猫")
     drawn(tab, lambda: tab.click("text=Alignment"))
     until(tab, "document.body.innerText.includes('猫')")
+
+
+@pytest.mark.parametrize(("text", "word"), [("The cat is sleeping.", "猫"), ("猫在睡觉。", "cat")])
+def test_examples_for_libretranslate_name_the_language_that_it_is_translated_into(opened, server, text, word):
+    tab = opened(at(server, screen="api", text=text))
+    code = tab.locator("section:has(#copy-libretranslate) pre").inner_text()
+    body = json.loads(code[code.index("{") : code.rindex("}") + 1])
+    assert word in server.post("/translate", **body).json()["translatedText"]
+    assert (
+        f'"auto", "{body["target"]}"' in tab.locator("section:has(#copy-libretranslatepy) pre").inner_text()
+    )

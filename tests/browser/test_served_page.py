@@ -375,7 +375,29 @@ def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
         drawn(tab, lambda: tab.click("#language"))
     assert tab.locator(".experiment table").count() == len(values["tables"])
     lines = sum(len(chart["lines"]) for chart in values["charts"])
-    assert tab.locator(".experiment .figure path").count() == lines
+    assert tab.locator(".experiment .figure path:not(.band)").count() == lines
+
+
+def test_the_seeds_of_an_experiment_fill_a_band_about_their_mean(opened, server):
+    tab = opened(at(server, screen="experiments", experiment="values", lang="en"))
+    values = next(each for each in seen() if each["name"] == "values")
+    several = [line for chart in values["charts"] for line in chart["lines"] if spread_out(line)]
+    bands = tab.locator(".experiment .figure path.band").all()
+    assert len(bands) == len(several) > 0
+    for line, band in zip(several, bands, strict=True):
+        corners = [tuple(map(float, each.split())) for each in band.get_attribute("d")[1:-1].split("L")]
+        n = len(line["x"])
+        highs, lows = corners[:n], corners[: n - 1 : -1]
+        colour = band.get_attribute("fill")
+        dots = tab.locator(f".experiment .figure circle[fill='{colour}']").all()[:n]
+        for high, low, dot in zip(highs, lows, dots, strict=True):
+            x, y = (float(dot.get_attribute(name)) for name in ("cx", "cy"))
+            assert high[0] == low[0] == pytest.approx(x, abs=0.06)
+            assert high[1] - 0.06 <= y <= low[1] + 0.06  # pixels are counted downwards
+
+
+def spread_out(line):
+    return any(value["low"] != value["high"] for value in line["y"])
 
 
 def test_a_key_is_asked_for_and_kept(opened, catalogue, tmp_path):

@@ -35,7 +35,7 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     assert "standard input:2: 'Привет' does not tell whether it is zh or en" in err
     assert "say which language is wanted with --to" in err
     first, second, empty, last = map(json.loads, out.splitlines())
-    assert second["error"]
+    assert second["error"].endswith("with --to")
     assert not {"error"} & {*first, *empty, *last}
     assert regard("translate", "--model", "both", "--to", "en", stdin=lines)[0] == 0
     for wrong in (["--to", "fr"], ["--from", "zh", "--to", "zh"]):

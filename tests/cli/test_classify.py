@@ -40,7 +40,7 @@ def test_lines_that_cannot_be_labelled_stay_in_step(run, capsys, monkeypatch):
     assert status == 2
     assert first == last
     assert empty["error"] == "standard input:2: the text is empty: there is nothing to label"
-    assert "too_long=cut" in long["error"]
+    assert "--too-long cut" in long["error"]
     assert "standard input:3" in err
     words = ["classify", "--model", str(run), "--too-long", "cut"]
     status, out, err = typed(capsys, monkeypatch, *words, stdin=b"it is poor " * 40)

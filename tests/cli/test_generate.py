@@ -85,7 +85,7 @@ def test_the_next_command_begins_with_a_line_that_has_words(tmp_path, capsys, mo
 def test_too_many_tokens_are_refused_in_words(run, capsys, monkeypatch):
     status, _, err = typed(capsys, monkeypatch, "generate", "a", "--model", str(run), "--max-tokens", "99")
     assert status == 2
-    assert "let the window slide" in err
+    assert "let the window slide (--past-length slide)" in err
 
 
 def test_a_task_that_there_is_not_and_options_of_another_are_refused(tmp_path, capsys, monkeypatch):

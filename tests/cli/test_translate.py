@@ -139,8 +139,8 @@ def test_a_glossary_a_prefix_and_sentences(translate, tmp_path):
         (["--from", "de"], "the model translates from zh, not from de"),
         (["--from", "zh", "--to", "fr"], "the model translates into en, not into fr"),
         (["--glossary", "nowhere.tsv"], "nowhere.tsv: there is no such file"),
-        (["--n-best", "0"], "n_best = 0 is less than 1"),
-        (["--beam", "2", "--n-best", "3"], "n_best = 3 needs a beam_size of at least 3"),
+        (["--n-best", "0"], "--n-best 0 is less than 1"),
+        (["--beam", "2", "--n-best", "3"], "--n-best 3 needs a --beam of at least 3"),
         (["--model", "nowhere"], "there is no such folder"),
     ],
 )
@@ -262,4 +262,4 @@ def test_what_is_too_long_is_cut_or_refused_line_by_line(translate):
     assert "tokens, and the model reads 60 at most" in found.err
     assert translate("--too-long", "split", stdin=stdin).status == 0
     wrong = translate("三月", "--too-long", "shrink")
-    assert (wrong.status, 'too_long is "split" or "error"' in wrong.err) == (2, True)
+    assert (wrong.status, "--too-long shrink is not split or error" in wrong.err) == (2, True)

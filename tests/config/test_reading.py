@@ -1,11 +1,11 @@
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard import ConfigError, ModelConfig, RunConfig, preset, read_config, to_toml
-from regard.config import PRESETS
+from regard.config import PRESETS, TaskConfig
 
 ALL = "`regard config` prints all that there are"
 
@@ -188,6 +188,16 @@ def test_numbers_survive_the_round_trip(tmp_path_factory, dropout, rate, d_v):
     )
     file = tmp_path_factory.mktemp("toml") / "run.toml"
     file.write_text(to_toml(config))
+    assert read_config(file=file) == config
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: text != "none"))
+@example('"|"')
+@example("question:\t{question}\r\n\\{context}\x7f")
+def test_words_survive_the_round_trip(tmp_path_factory, words):
+    config = replace(preset("tiny"), task=TaskConfig(name="classify", label_separator=words))
+    file = tmp_path_factory.mktemp("toml") / "run.toml"
+    file.write_text(to_toml(config), encoding="utf-8")
     assert read_config(file=file) == config
 
 

@@ -24,6 +24,8 @@ from tests.data.stores import numbered, write
 
 ROOT = Path(__file__).parents[2]
 N = 211
+LONG = 600
+"""Seconds after which something hangs, and is not only slow, however busy the machine."""
 FREE = Budget(tokens=(31, 29), extra=PAIRS_EXTRA)
 FIXED = Budget(tokens=(31, 29), extra=PAIRS_EXTRA, fixed=True)
 budgets = pytest.mark.parametrize("budget", [FREE, FIXED], ids=["free", "fixed"])
@@ -226,14 +228,16 @@ def test_batches_made_ahead_are_the_same_batches(store, prefetch, budget):
 
 
 def test_the_thread_runs_ahead_but_not_away(store):
-    made = []
-    with BatchStream(
-        store, lambda _, indices: made.append(indices), budget=FREE, seed=1, prefetch=5
-    ) as stream:
+    made, enough = [], threading.Event()
+
+    def make(_: Store, indices: np.ndarray) -> None:
+        made.append(indices)
+        if len(made) == 7:
+            enough.set()
+
+    with BatchStream(store, make, budget=FREE, seed=1, prefetch=5) as stream:
         next(stream)
-        deadline = time.monotonic() + 10
-        while len(made) < 7 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert enough.wait(LONG)
         time.sleep(0.05)
         assert len(made) == 7  # one handed out, five ready, one that waits to be put
         assert stream.position.batch == 1
@@ -267,7 +271,7 @@ stream = BatchStream(open_store(sys.argv[1]), lambda *_: 0, budget=budget, seed=
 print(next(stream))
 """
     command = [sys.executable, "-c", program, str(store.folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONG)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -373,7 +373,7 @@ def test_a_stream_may_be_left(engine):
 
 REFUSED = {
     "drawing": (Search(sample=True), Request(ids=(3,)), "a draw could not be repeated"),
-    "n_best": (Search(beam_size=2, n_best=3), Request(ids=(3,)), "at most beam_size = 2 hypotheses, not 3"),
+    "n_best": (Search(beam_size=2, n_best=3), Request(ids=(3,)), "no 3 hypotheses with `beam_size=2`"),
     "phrases": (Search(), Request(ids=(3,), phrases=(((4, 5),),)), "required phrases"),
     "length": (
         Search(),

@@ -61,8 +61,8 @@ def test_what_cannot_be_loaded_is_refused(talkers, tmp_path, subwords):
     refused(ConfigError, "at least one folder", [])
     refused(ConfigError, "no engine 'tensorrt'; there are auto, torch, ctranslate2", one, engine="tensorrt")
     refused(ConfigError, "one model, and not several", talkers, engine="ctranslate2")
-    refused(ConfigError, "device = 'cuda' was asked for", one, engine="ctranslate2", device="cuda")
-    refused(ConfigError, "quantisation = 'int8' is for CTranslate2", one, engine="torch", quantisation="int8")
+    refused(ConfigError, "`device='cuda'` was asked for", one, engine="ctranslate2", device="cuda")
+    refused(ConfigError, "`quantisation='int8'` is for CTranslate2", one, engine="torch", quantisation="int8")
     for architecture in ("decoder", "encoder"):
         alone = small_model(architecture=architecture)
         refused(BundleError, "has no subwords.model", save_bundle(tmp_path / f"mute-{architecture}", alone))
@@ -84,7 +84,7 @@ def test_what_cannot_be_loaded_is_refused(talkers, tmp_path, subwords):
 
 
 def test_a_device_that_is_not_there_is_refused(talkers):
-    with pytest.raises(ConfigError, match="device = 'cuda:99' cannot be used"):
+    with pytest.raises(ConfigError, match="`device='cuda:99'` cannot be used"):
         regard.load(talkers[0], device="cuda:99").translate("三月")
 
 

@@ -244,8 +244,8 @@ def test_pieces_of_a_stream_break_no_character(subwords):
     ("text", "options", "problem"),
     [
         ("a", {"beam": 3}, r"'beam'; the options are to, source, beam_size, n_best,"),
-        ("a", {"beam_size": 0}, "beam_size = 0 is less than 1"),
-        ("a", {"too_long": "cut"}, 'too_long is "split" or "error", not \'cut\''),
+        ("a", {"beam_size": 0}, "`beam_size=0` is less than 1"),
+        ("a", {"too_long": "cut"}, "`too_long='cut'` is not split or error"),
         ("a\ud800", {}, r"character 2 of a text is U\+D800, half a character"),
         (["a", 7], {}, "expected a text, got int: 7"),
     ],

@@ -232,7 +232,7 @@ def test_names_tell_true_shapes(engine, requests):
         (Request(ids=(3,), phrases=(((4,) * 9,),)), Search(extra_length=5), "at least 10 tokens"),
         (Request(ids=(3,), phrases=(((4,),),)), Search(sample=True), "cannot be drawn"),
         (Request(ids=(3,), prefix=(4, EOS)), Search(), "request 0: the prefix contains 0"),
-        (Request(ids=(3,)), Search(n_best=5), "n_best = 5 needs a beam_size of at least 5"),
+        (Request(ids=(3,)), Search(n_best=5), "`n_best=5` needs a `beam_size` of at least 5"),
         (Request(ids=(3,)), Search(beam_size=0), "at least 1"),
     ],
 )

@@ -113,6 +113,31 @@ def test_tokens_are_those_of_the_tokenizer(tmp_path, old):
     assert "".join(subwords.pieces(subwords.encode_one("the dogs"))) == "▁the▁dogs"
 
 
+def test_several_labels_come_in_as_sigmoids_and_go_out_again(tmp_path):
+    kind = {"problem_type": "multi_label_classification", "id2label": {0: "bad", 1: "fine|so-so", 2: "good"}}
+    theirs = bert(tmp_path / "theirs", "BertForSequenceClassification", **kind)
+    ours = import_model(tmp_path / "theirs", tmp_path / "ours")
+    texts = drawn(theirs)
+    with torch.no_grad():
+        expected = torch.stack([theirs(torch.tensor([ids])).logits[0] for ids in texts])
+        torch.testing.assert_close(load_bundle(ours).model(pack(texts)), expected, atol=1e-4, rtol=0)
+    tokenizer = BertTokenizer.from_pretrained(tmp_path / "theirs")
+    model = regard.load(ours, device="cpu")
+    assert model.task.label_separator == "||"  # a label holds the usual one
+    for text, found in zip(TEXTS[:3], model.classify(TEXTS[:3], threshold=0.4), strict=True):
+        with torch.no_grad():
+            probabilities = theirs(**tokenizer(text, return_tensors="pt")).logits.sigmoid()[0]
+        named = dict(zip(("bad", "fine|so-so", "good"), probabilities.tolist(), strict=True))
+        assert found.probabilities == pytest.approx(named, abs=1e-4)
+        assert {*found.labels} == {label for label, probable in named.items() if probable >= 0.4}
+    assert write_huggingface(ours, tmp_path / "back").difference < 1e-4
+    back = BertForSequenceClassification.from_pretrained(tmp_path / "back")
+    assert back.config.problem_type == "multi_label_classification"
+    with torch.no_grad():
+        again = torch.stack([back(torch.tensor([ids])).logits[0] for ids in texts])
+    torch.testing.assert_close(again, expected, atol=1e-4, rtol=0)
+
+
 def test_that_a_text_may_have_several_labels_goes_along(taken, tmp_path):
     bundle = load_bundle(taken[1])
     task, labels = TaskConfig(name="classify", label_separator="|"), ["bad", "fine", "good"]

@@ -79,6 +79,15 @@ def test_all_points_lie_inside_the_picture(run):
         assert 0 < float(circle.get("cy")) < height
 
 
+def test_a_run_that_learns_labels_shows_their_accuracy():
+    run = [each | ({"valid_accuracy": 0.75} if "valid_loss" in each else {}) for each in RUNS["a run"]]
+    picture = curves_svg(run, unit="text")
+    assert "nats a text" in picture
+    assert "validation accuracy 75.0%" in picture
+    assert (outside(picture), overlapping(picture)) == ([], [])
+    assert "accuracy" not in curves_svg(run)
+
+
 def test_the_lines_of_the_losses_lie_between_the_axes():
     picture = curves_svg(RUNS["a run"])
     left, right, bottom = grid(picture)

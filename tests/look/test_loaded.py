@@ -115,7 +115,7 @@ def test_what_cannot_be_looked_at_is_refused(models, folders):
         models["torch"].look("the", [9] * 64)
     with pytest.raises(RequestError, match="nothing to search for"):
         models["torch"].look("the", "cat", beam_size=2)
-    with pytest.raises(RequestError, match="beam_size = 0 is less than 1"):
+    with pytest.raises(RequestError, match="`beam_size=0` is less than 1"):
         models["torch"].look("the", beam_size=0)
     with pytest.raises(RequestError, match="nothing to search for"):
         regard.load(folders["decoder"]).look("the", beam_size=2)

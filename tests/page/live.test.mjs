@@ -137,7 +137,7 @@ test("a state names a way, or the nearest is taken", () => {
 
 test("a word of a shell is one word, whatever it holds", () => {
   assert.equal(shellWord("it's $x"), `'it'\\''s $x'`);
-  const asked = { text: "it's", model: "m", from: "", to: "" };
+  const asked = { text: "it's", model: "m", from: "", to: "", target: "en" };
   assert.ok(
     examples("http://x", asked, true).every(({ code, id }) => id === "regard" || code.includes("YOUR_KEY")),
   );

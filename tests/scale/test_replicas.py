@@ -73,7 +73,7 @@ def test_a_stream_comes_in_pieces(http):
 def test_errors_have_their_shape_and_one_number(http):
     answer = http.post("/api/v1/translate", json={"text": "三", "beam": 99})
     error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (422, "bad_value", "beam_size")
+    assert (answer.status_code, error["code"], error["param"]) == (422, "bad_value", "beam")
     assert answer.headers.get_list("X-Request-Id") == [error["request_id"]]
     assert http.get("/nowhere").json()["error"]["code"] == "not_found"
 

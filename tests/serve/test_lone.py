@@ -57,7 +57,11 @@ def test_a_stream_gives_the_same_text(server, writer):
 def test_past_the_trained_length_is_told_in_words(server):
     answer = server.post("/api/v1/generate", prompt="the", max_tokens=99)
     assert answer.status_code == 422
-    assert "let the window slide" in answer.json()["error"]["message"]
+    assert "let the window slide (`past_length: slide`)" in answer.json()["error"]["message"]
+    told = dict(events(server.post("/api/v1/generate", prompt="the", max_tokens=99, stream=True)))
+    assert "(`past_length: slide`)" in told["error"]["message"]
+    answer = server.post("/v1/completions", model="writer", prompt="the", max_tokens=99)
+    assert "(`past_length: slide` of /api/v1/generate)" in answer.json()["error"]["message"]
     slid = server.post("/api/v1/generate", prompt="the", max_tokens=99, past_length="slide").json()
     assert len(slid["items"][0]["tokens"]) <= 99
 

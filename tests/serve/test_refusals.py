@@ -39,10 +39,22 @@ def test_texts_that_are_too_long_or_too_many(small):
 
 
 def test_a_search_that_is_too_wide(small):
+    wide = refusal(small.post("/api/v1/translate", text="月", beam=5), 422, "bad_value")
+    assert (wide["param"], wide["message"].partition(":")[0]) == ("beam", "`beam`")
     assert (
-        refusal(small.post("/api/v1/translate", text="月", beam=5), 422, "bad_value")["param"] == "beam_size"
+        refusal(small.post("/api/v1/translate", text="月", n_best=5), 422, "bad_value")["param"] == "n_best"
     )
-    refusal(small.post("/api/v1/translate", text="月", n_best=5), 422, "bad_value")
+
+
+def test_a_refusal_names_the_fields_of_its_family(small):
+    narrow = refusal(small.post("/api/v1/translate", text="月", n_best=3, beam=2), 422, "bad_value")
+    assert narrow["message"] == "`n_best: 3` needs a `beam` of at least 3."
+    error = small.post("/v1/completions", model="zh-en", prompt="月", n=5).json()["error"]
+    assert (error["param"], error["message"].partition(":")[0]) == ("n", "`n`")
+    answer = small.post("/translate", q="月", source="zh", target="en", alternatives=4)
+    assert answer.json()["error"] == (
+        "`alternatives`: a search here keeps 4 hypotheses at most, and this asks for 5."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """What a release is held against: its tag, its files, and the Pythons that it is tried on."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from regard.cli.program import app
+from setup import LIST_OF_PAGES, away_from_home
 from tests.architecture.sources import ROOT
 from tools.release import TRIALS, pythons, sdist_problems, tag_problems, wheel_problems
 
@@ -17,12 +19,21 @@ TRACKED = [
     "LICENSE",
     "README.md",
     "pyproject.toml",
+    "setup.py",
     "regard/__init__.py",
     "regard/page/page.css",
     "tests/test_x.py",
 ]
 PACKAGE = ["regard/__init__.py", "regard/page/page.css"]
-SOURCES = ["LICENSE", "README.md", "pyproject.toml", *PACKAGE, "PKG-INFO", "regard.egg-info/SOURCES.txt"]
+SOURCES = [
+    "LICENSE",
+    "README.md",
+    "pyproject.toml",
+    "setup.py",
+    *PACKAGE,
+    "PKG-INFO",
+    "regard.egg-info/SOURCES.txt",
+]
 
 
 def test_tag_version_and_changelog_agree():
@@ -41,6 +52,18 @@ def test_tag_version_and_changelog_agree():
 def test_what_does_not_agree_is_said(tag, version, changelog, problem):
     (found,) = tag_problems(tag, version, changelog)
     assert problem in found
+
+
+def test_what_is_read_away_from_home_leads_nowhere_inside_of_it():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert LIST_OF_PAGES in readme
+    text = away_from_home(readme)
+    assert re.findall(r"]\((?!https?://)", text) == []
+    assert "中文\n" not in text
+    assert text.count("```") == readme.count("```") > 0
+    assert (
+        away_from_home("[a](b.md) and [c](https://d.org)\n\n![p](q.png)\n") == "a and [c](https://d.org)\n\n"
+    )
 
 
 def test_a_wheel_is_the_package_and_nothing_else():

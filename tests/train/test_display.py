@@ -39,9 +39,9 @@ def log():
     return Console(file=io.StringIO(), force_terminal=False, width=80)
 
 
-def shown(console, events, share=0.25, title="runs/zh-en"):
+def shown(console, events, share=0.25, title="runs/zh-en", unit="token"):
     """What a console shows when it has heard some events."""
-    with open_display(console, title, 97, lambda: share) as tell:
+    with open_display(console, Standing(title, 97, lambda: share, unit)) as tell:
         for event in events:
             tell(event)
     return console.file.getvalue()
@@ -74,6 +74,18 @@ def test_what_other_tasks_measure_is_shown_too():
     assert re.search(r"bits a byte +1\.500", frame)
     assert re.search(r"macro-F1 +87\.5%", frame)
     assert "bits a byte 1.500" in shown(log(), events)
+
+
+@pytest.mark.parametrize("unit", ["text", "decision"])
+def test_of_labels_the_accuracy_is_told_and_no_perplexity(unit):
+    events = [{**step(1), "accuracy": 0.5}, {**step(2), "accuracy": 0.5}, validation(2)]
+    frame = "\n".join(last_frame(terminal(), events, unit=unit))
+    assert re.search(r"loss +\d.*\n *accuracy +50\.0%", frame)
+    assert re.search(r"validation +2\.000.*\n *accuracy +60\.0% +best 60\.0% at 2", frame)
+    told = shown(log(), events, unit=unit)
+    assert re.search(r"loss \d\.\d+  accuracy 50\.0%", told)
+    assert "perplexity" not in frame + told
+    assert "perplexity" in shown(log(), events)
 
 
 def test_the_best_validation_stays_when_later_ones_are_worse():
@@ -305,7 +317,8 @@ def test_the_display_does_without_torch():
 CHILD = """
 from rich.console import Console
 from regard.train.display import open_display
-with open_display(Console(stderr=True), 'runs/猫', 97, lambda: 0.5) as tell:
+from regard.train.standing import Standing
+with open_display(Console(stderr=True), Standing('runs/猫', 97, lambda: 0.5)) as tell:
     tell({'step': 3, 'loss': 2.0})
     print('a stray line')
 """

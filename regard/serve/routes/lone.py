@@ -18,6 +18,7 @@ from regard.serve.lone_tasks import continued, labelled, streamed
 from regard.serve.schemas import ERRORS, ClassifyAsked, GenerateAsked
 from regard.serve.served import CLASSIFY, GENERATE, Served
 from regard.serve.service import admitted, service_of
+from regard.serve.shapes import streamed_error
 from regard.serve.translating import check_texts
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])
@@ -83,6 +84,6 @@ def _streamed(
                 yield event({"i": i, "text": text}, "item")
             yield event({"usage": {"characters": sum(map(len, prompts))}}, "done")
         except RegardError as error:
-            yield event({"code": getattr(error, "code", "bad_value"), "message": str(error)}, "error")
+            yield event(streamed_error(error, request.url.path), "error")
 
     return event_stream(events())

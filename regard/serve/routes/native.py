@@ -26,6 +26,7 @@ from regard.serve.schemas import (
 )
 from regard.serve.served import Served
 from regard.serve.service import Service, admitted, service_of
+from regard.serve.shapes import streamed_error
 from regard.serve.translating import (
     Asked,
     Said,
@@ -226,7 +227,7 @@ async def _streamed(request: Request, service: Service, asked: Asked, deadline_m
                 yield event({"i": i, "text": text}, "item")
             yield event({"usage": {"characters": sum(map(len, asked.texts))}}, "done")
         except RegardError as error:
-            yield event({"code": getattr(error, "code", "bad_value"), "message": str(error)}, "error")
+            yield event(streamed_error(error, request.url.path), "error")
 
     return event_stream(events())
 

@@ -23,6 +23,7 @@ from regard.serve.lone_tasks import continued, streamed
 from regard.serve.refusals import bad_value
 from regard.serve.served import CLASSIFY, GENERATE, TRANSLATE, Served, wrong_task
 from regard.serve.service import admitted, service_of
+from regard.serve.shapes import streamed_error
 from regard.serve.translating import Asked, check_options, check_texts, stream, translate
 
 Chunk = Callable[[int, str, str | None], dict[str, Any]]
@@ -275,8 +276,7 @@ async def _streamed(
                 yield event({**head, "choices": [], "usage": usage})
             yield "data: [DONE]\n\n"
         except RegardError as error:
-            code = getattr(error, "code", "bad_value")
-            yield event({"error": {"message": str(error), "type": "server_error", "code": code}})
+            yield event({"error": {"type": "server_error", **streamed_error(error, request.url.path)}})
         finally:
             await pieces.aclose()
 

@@ -1,0 +1,26 @@
+"""An error names flags on the command line, and keywords in Python."""
+
+from dataclasses import fields
+from inspect import signature
+
+import typer
+
+from regard.cli.flags import FLAGS, told
+from regard.cli.program import app
+from regard.engine.classification import Labelling
+from regard.engine.generation import Generation
+from regard.engine.loading import load
+from regard.engine.options import Options
+from regard.errors import RequestError
+
+
+def test_every_flag_and_every_option_is_there():
+    verbs = typer.main.get_command(app).commands.values()
+    assert set(FLAGS.values()) <= {flag for verb in verbs for param in verb.params for flag in param.opts}
+    options = {field.name for kind in (Options, Generation, Labelling) for field in fields(kind)}
+    assert set(FLAGS) <= options | set(signature(load).parameters)
+
+
+def test_options_become_flags():
+    error = RequestError("`n_best=3` needs a `beam_size` of 3 (`past_length='slide'`), or `extra_length`")
+    assert told(error) == "--n-best 3 needs a --beam of 3 (--past-length slide), or extra_length"
