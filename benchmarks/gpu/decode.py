@@ -6,9 +6,9 @@ Without a model: the base shape with made-up weights that never end an output, 3
 long as those of the text (1.3 made-up tokens a word), and outputs as long as their sentences. FOLDER is a
 model that Marian can express: post-norm, with biases, else as in the paper. Both run in bf16, with no length
 penalty, on sentences sorted by length. Hugging Face gets the batch size that is fastest for it, found on a
-part of the sentences; ours packs batches itself. The two take turns. They are compared by the tokens that each
-writes: without an end, Hugging Face writes every sentence of a batch as long as its longest. A part of the
-sentences is decoded in float32, too, where both should find the same.
+part of the sentences; ours packs batches itself. The two take turns. They are compared by the tokens that
+each writes: without an end, Hugging Face writes every sentence of a batch as long as its longest. A part of
+the sentences is decoded in float32, too, where both should find the same.
 """
 
 from __future__ import annotations
