@@ -129,7 +129,7 @@ def test_a_text_that_is_empty_too_long_or_never_seen(whole):
 
 @pytest.mark.parametrize("pretrain", [False, True])
 def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, table, pretrain):
-    settings = ("training.max_steps=9",)
+    settings = ("training.max_steps=9", "training.hidden_tokens=0.2", "training.agreement=1")
     once = classifier_run(tmp_path / "once", table, *settings, pretrain=pretrain)
     trained(once)
     for step in (5, 3, 7) if pretrain else (3, 7):  # the first falls into the pretraining
