@@ -35,6 +35,7 @@ SETS = {
     "zh": ("waimai_10k", "chnsenticorp_htl", "online_shopping", "thucnews_titles"),
     "en": ("sst2", "ag_news_7600"),
 }
+SETS["zh-en"] = SETS["zh"] + SETS["en"]
 COPIES = 60_000
 """Made-up documents to copy from."""
 VALIDATIONS = 8
@@ -54,7 +55,7 @@ def pretrain(
     settings: Sequence[str],
     start: Path | None = None,
 ) -> Scores:
-    """Guess hidden tokens of all the training sets of a language; with `more`, of text.LANGUAGE.xz too."""
+    """Guess hidden tokens of all the training sets of a language, or two; with `more`, of text.zh.xz too."""
     begun = None if start is None else Start.of(start)
     config = _shaped(_config("classifier", *PLAIN, "training.patience=0", *settings), begun)
     plain = prepare_pretrain(data, out, language, more, settings, begun)
@@ -73,7 +74,7 @@ def prepare_pretrain(
     config = _config("classifier", *settings)
     folders = [data / "classification" / name for name in SETS[language]]
     texts = [folder / "train.tsv.xz" for folder in folders]
-    texts += [data / f"text.{language}.xz"] if more else []
+    texts += [data / f"text.{each}.xz" for each in language.split("-")] if more else []
     source = TableSource(
         train=labelled(*(folder / "train.tsv.xz" for folder in folders)),
         valid=labelled(*(folder / "valid.tsv.xz" for folder in folders)),

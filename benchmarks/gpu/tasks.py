@@ -26,6 +26,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from regard import bundled
+
+TRANSLATOR = "zh-en"
+"""A model that knows both languages, whose encoder others begin with."""
 LABELLED = {
     "sst2": ("en", 4096, 350),
     "ag_news_7600": ("en", 8192, 320),
@@ -70,7 +74,13 @@ class Job:
     """How long it may train."""
     arguments: dict[str, Any] = field(default_factory=dict)
     after: str | None = None
-    """The job that it starts from."""
+    """The job that it starts from, or the model that comes with the package."""
+
+    def start(self, runs: Path) -> Path | None:
+        """The model that it starts from."""
+        if self.after is None:
+            return None
+        return bundled.folder(self.after) if self.after in bundled.names() else runs / self.after
 
     def changed(self, settings: Sequence[str]) -> Job:
         """With some more settings."""
@@ -80,14 +90,15 @@ class Job:
 
 def jobs(seeds: int) -> list[Job]:
     """All that is measured, what matters most first."""
-    found = [_guessing(language, more=True) for language in ("zh", "en")]
+    found = [_guessing("zh-en", more=True, after=TRANSLATOR), _adapting("zh-en", 32768, 2000)]
+    found += [_guessing(language, more=True) for language in ("zh", "en")]
     found += [_adapting("zh", 32768, 1800), _adapting("en", 16384, 900)]
     found += [
         Job("scitldr-copies", "copy", 135, {"steps": 7000, "settings": COPYING}),
         _summaries("extracts", "scitldr-copies", 60, EXTRACTING, 400),
         _summaries("summaries", "scitldr-extracts", 30, EXTRACTING, 100),
     ]
-    found += [_labels(name, kind, 1) for kind in ("adapted", "scratch") for name in LABELLED]
+    found += [_labels(name, kind, 1) for kind in ("translator", "adapted", "scratch") for name in LABELLED]
     found += [_guessing(language, more=False) for language in ("zh", "en")]
     found += [_labels(name, "pretrained", 1) for name in LABELLED]
     found += [_plays("plays-1000-subwords", 1000, 256, 700), _plays("plays-characters", 350, 512, 2400)]
@@ -95,14 +106,17 @@ def jobs(seeds: int) -> list[Job]:
     found += [Job("poems", "generate", 150, poems)]
     for seed in range(2, seeds + 1):
         found += [
-            _labels(name, kind, seed) for kind in ("adapted", "pretrained", "scratch") for name in LABELLED
+            _labels(name, kind, seed)
+            for kind in ("translator", "adapted", "pretrained", "scratch")
+            for name in LABELLED
         ]
     return found
 
 
-def _guessing(language: str, *, more: bool) -> Job:
-    arguments = {"language": language, "more": more, "steps": 5000 if more else 1500, "settings": ENCODER}
-    return Job(f"pretrain-{language}{'-more' * more}", "pretrain", 420 if more else 120, arguments)
+def _guessing(language: str, *, more: bool, after: str | None = None) -> Job:
+    settings = ENCODER if after is None else [*ENCODER, "training.learning_rate=6e-4"]
+    arguments = {"language": language, "more": more, "steps": 5000 if more else 1500, "settings": settings}
+    return Job(f"pretrain-{language}{'-more' * more}", "pretrain", 420 if more else 120, arguments, after)
 
 
 def _adapting(language: str, batch: int, steps: int) -> Job:
@@ -125,11 +139,12 @@ def _plays(name: str, vocab_size: int, length: int, steps: int) -> Job:
 
 def _labels(name: str, kind: str, seed: int) -> Job:
     language, batch, steps = LABELLED[name]
-    after = {"scratch": None, "pretrained": f"pretrain-{language}", "adapted": f"adapt-{language}"}[kind]
+    starts = {"scratch": None, "pretrained": f"pretrain-{language}", "adapted": f"adapt-{language}"}
+    starts["translator"] = f"adapt-{TRANSLATOR}"
     settings = SCRATCH if kind == "scratch" else TUNED
     settings = [*settings, f"training.seed={seed}", f"training.batch_tokens={batch}"]
     arguments = {"name": name, "steps": steps, "settings": settings}
-    return Job(f"{name}-{kind}-{seed}", "classify", 150, arguments, after)
+    return Job(f"{name}-{kind}-{seed}", "classify", 150, arguments, starts[kind])
 
 
 def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
@@ -138,7 +153,7 @@ def do(job: Job, data: Path, runs: Path, until: float) -> dict[str, Any]:
 
     started, arguments = time.time(), dict(job.arguments)
     if job.does in ("classify", "summarise", "pretrain"):
-        arguments["start"] = job.after and runs / job.after
+        arguments["start"] = job.start(runs)
     try:
         scores = getattr(task_jobs, job.does)(data=data, out=runs / job.name, until=until, **arguments)
     except Exception as error:  # one that fails must not take the others with it
@@ -173,10 +188,10 @@ class Race:
                     self._tell(future.result())
 
     def _ready(self, waiting: Sequence[Job], free: int) -> list[Job]:
-        done = {result["name"] for result in self.results if "error" not in result}
+        done = {None, *bundled.names(), *(each["name"] for each in self.results if "error" not in each)}
         if time.time() + LEAST > self._end:
             return []
-        return [job for job in waiting if job.after is None or job.after in done][:free]
+        return [job for job in waiting if job.after in done][:free]
 
     @property
     def _end(self) -> float:
@@ -204,10 +219,12 @@ def prepare(data: Path, runs: Path) -> None:
     """What the jobs that others start from read, in tokens."""
     from benchmarks.gpu import task_jobs
 
-    for job in (job for job in jobs(1) if job.after is None):
+    for job in (job for job in jobs(1) if job.after in (None, TRANSLATOR)):
         ready = getattr(task_jobs, f"prepare_{job.does}", None)
         if ready is not None:
             own = {name: value for name, value in job.arguments.items() if name != "steps"}
+            if job.after is not None:
+                own["begun"] = task_jobs.Start.of(bundled.folder(job.after))
             ready(data=data, out=runs / job.name, **own)
 
 
@@ -218,7 +235,8 @@ def learn_vocabularies(data: Path) -> None:
     from regard.text.subwords import learn_subwords
 
     (data / "subwords").mkdir(exist_ok=True)
-    for language, names in SETS.items():
+    for language in ("zh", "en"):
+        names = SETS[language]
         for more in ("", "-more"):
             paths = [data / "classification" / name / "train.tsv.xz" for name in names]
             paths += [data / f"text.{language}.xz"] if more else []
