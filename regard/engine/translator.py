@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from regard.config import DecodingConfig
+from regard.decode.hypothesis import Hypothesis
 from regard.engine.aligner import Aligner
 from regard.engine.characters import characters
 from regard.engine.direction import Direction, Directions
@@ -16,6 +19,7 @@ from regard.engine.engines import Decoded, Engines
 from regard.engine.glossary import Glossary, Phrase, read_glossary
 from regard.engine.layout import Part, parts, trimmed, without_breaks
 from regard.engine.options import Options
+from regard.engine.placement import Draft, drafted
 from regard.engine.result import Result, together
 from regard.engine.sentences import cut
 from regard.engine.spelling import Speller
@@ -61,6 +65,7 @@ class Translator:
         decoding: DecodingConfig,
         directions: Directions,
         aligner: Aligner | None = None,
+        placer: Callable[[], Aligner | None] = lambda: None,
         as_read: Callable[[str], str] | None = None,
     ) -> None:
         given = options.glossary
@@ -68,7 +73,7 @@ class Translator:
             read_glossary(given) if isinstance(given, str | Path) else given, options.keep
         )
         self._engines, self._subwords, self._options = engines, subwords, options
-        self._aligner, self._as_read = aligner, as_read
+        self._aligner, self._placer, self._as_read = aligner, placer, as_read
         self._search = options.search(decoding)
         self._directions, self._direction = directions, directions.asked(options.source, options.to)
         # One place is for the token that begins or ends it, one for a tag.
@@ -184,7 +189,46 @@ class Translator:
         for i, results in zip(again, retried, strict=True):
             if len(results[0].missing) < len(found[i][0].missing):
                 found[i] = results
+        return self._placed(sentences, phrases, found)
+
+    def _placed(
+        self, sentences: list[_Piece], phrases: list[list[Phrase]], found: list[list[Result]]
+    ) -> list[list[Result]]:
+        """With a draft for the best output where that only added its phrases, or lacks one."""
+        places = [i for i, wanted in enumerate(phrases) if wanted and not sentences[i].prefix]
+        if not places or (aligner := self._placer()) is None:
+            return found
+        requests = [self._request(sentences[i], [], firmly=False) for i in places]
+        plain = self._engines.decode(requests, replace(self._search, n_best=1))
+        written = [each.hypotheses[0].ids for each in plain]
+        links = aligner([(request.ids, ids) for request, ids in zip(requests, written, strict=True)])
+        for i, request, ids, linked in zip(places, requests, written, links, strict=True):
+            draft = Draft(without_breaks(self._subwords.decode(ids)), linked)
+            likelihood = partial(self._likelihood, request)
+            best, with_all = found[i][0], drafted(draft, phrases[i], likelihood)
+            if with_all and (best.missing or with_all.is_better_than(best.text)):
+                found[i] = [*self._as_if_found(request, with_all.text, phrases[i]), *found[i][1:]]
         return found
+
+    def _likelihood(self, request: Request, texts: list[str]) -> list[float]:
+        fits = [len(ids) <= self._most for ids in self._subwords.outputs.encode(texts)]
+        scores = iter(self._given(request, [text for text, may in zip(texts, fits, strict=True) if may]))
+        return [next(scores).score if may else -inf for may in fits]
+
+    def _given(self, request: Request, texts: list[str]) -> list[Hypothesis]:
+        """Texts as if the search had found them."""
+        targets = [tuple(ids.tolist()) for ids in self._subwords.outputs.encode(texts)]
+        scores = self._engines.first.score([request.ids] * len(targets), targets)
+        eos, alpha = self._subwords.eos_id, self._search.length_penalty
+        return [
+            Hypothesis.of_tokens((*ids, eos), each, eos=eos, alpha=alpha)
+            for ids, each in zip(targets, scores, strict=True)
+        ]
+
+    def _as_if_found(self, request: Request, text: str, phrases: list[Phrase]) -> list[Result]:
+        decoded = Decoded(tuple(self._given(request, [text])), self._engines.first.name)
+        results = [self._results(decoded, phrases)]
+        return (results if self._aligner is None else self._aligned([request], [decoded], results))[0]
 
     def _decoded(
         self, sentences: list[_Piece], phrases: list[list[Phrase]], *, firmly: bool

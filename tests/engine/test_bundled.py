@@ -94,3 +94,17 @@ def test_everybody_whose_texts_it_learned_from_is_named(monkeypatch):
     named = (bundled.folder() / "ATTRIBUTION.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w, -]+) \| [\d,]+ \|", named, flags=re.M)
     assert {name for row in rows for name in row.split(", ")} == {*sources.SOURCES} - {"simplified"}
+
+
+@pytest.mark.parametrize(
+    ("text", "glossary", "expected"),
+    [
+        ("我昨天在商店里买了一本书。", {"商店": "emporium"}, "I bought a book in the emporium yesterday."),
+        ("猫坐在垫子上。", {"猫": "kitty", "垫子": "carpet"}, "The kitty is sitting on the carpet."),
+        ("The cat sat on the mat.", {"cat": "喵星人"}, "喵星人坐在垫子上。"),
+    ],
+)
+def test_an_unlikely_phrase_replaces_a_word_and_spoils_nothing_else(translator, text, glossary, expected):
+    """A search alone gave: I bought a book in the store yesterday. e.g...., Emporium, I bought a book."""
+    result = translator.translate(text, glossary=glossary)
+    assert (result.text, result.missing) == (expected, ())
