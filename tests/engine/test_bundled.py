@@ -108,3 +108,20 @@ def test_an_unlikely_phrase_replaces_a_word_and_spoils_nothing_else(translator, 
     """A search alone gave: I bought a book in the store yesterday. e.g...., Emporium, I bought a book."""
     result = translator.translate(text, glossary=glossary)
     assert (result.text, result.missing) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Press {name} to continue.", ["{name}", "继续"]),
+        ("Hello {user}, you have {count} new messages.", ["{user}", "{count}", "消息"]),
+        ("The file C:\\temp\\x.txt was not found.", ["C:\\temp\\x.txt", "文件"]),
+        ("Visit http://10.0.0.1:8080/index.html now.", ["http://10.0.0.1:8080/index.html", "访问"]),
+        ("如果 x > 5，请运行 `git push`。", ["x > 5", "`git push`", "run"]),
+    ],
+)
+def test_what_is_no_language_comes_out_as_it_went_in(translator, text, expected):
+    """These signs it has never seen: without stand-ins, {name} became SESSIONnameCancel."""
+    result = translator.translate(text)
+    assert [each for each in expected if each not in result.text] == [], result.text
+    assert (result.missing, result.engine) == ((), "ctranslate2")
