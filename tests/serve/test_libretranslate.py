@@ -54,6 +54,15 @@ def test_a_form_is_as_good_as_json(server, offline):
     assert answer["translatedText"] == [each.text for each in offline.translate(form["q"])]
 
 
+def test_a_form_may_be_sent_as_curl_sends_it_letters_not_escaped(server, offline):
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = "q=三月+五日&source=zh&target=en".encode()
+    answer = server.http.post("/translate", content=body, headers=kind).json()
+    assert answer == {"translatedText": offline.translate("三月 五日").text}
+    refused = server.http.post("/translate", content=b"q=\xff&source=zh&target=en", headers=kind)
+    assert (refused.status_code, list(refused.json())) == (400, ["error"])
+
+
 def test_auto_tells_the_language_of_each(server):
     asked = {"q": ["三月五日", "the fifth of May"], "source": "auto", "target": "en"}
     answer = server.post("/translate", **asked).json()
