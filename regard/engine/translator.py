@@ -131,7 +131,9 @@ class Translator:
         pieces, split, prefix, start = [], 1, self._prefix, 0
         for part in document:
             ids = next(encoded) if part.translated else None
-            if ids is None or len(ids) <= self._most:
+            if ids is not None and self._directions.has_arrived(part.text, direction):
+                found = [Piece(part.text, None, direction, has_arrived=True)]
+            elif ids is None or len(ids) <= self._most:
                 found = [_piece(part.text, ids, direction)]
             else:
                 found = self._cut(part.text, len(ids), direction)
@@ -189,8 +191,8 @@ def _respaced(pieces: list[Piece], direction: Direction) -> list[Piece]:
     """With a space between sentences, or without, as the language of the outputs has it."""
     spaced: list[Piece] = []
     for piece in pieces:
-        if piece.ids is not None and spaced:
-            if direction.adds_spaces and spaced[-1].ids is not None:
+        if piece.is_sentence and spaced:
+            if direction.adds_spaces and spaced[-1].is_sentence:
                 spaced.append(Piece(" ", None, direction))
             elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
                 spaced.pop()
@@ -199,7 +201,7 @@ def _respaced(pieces: list[Piece], direction: Direction) -> list[Piece]:
 
 
 def _ends_in_a_sentence(pieces: list[Piece]) -> bool:
-    return bool(pieces) and pieces[-1].ids is not None
+    return bool(pieces) and pieces[-1].is_sentence
 
 
 def _readable(text: str) -> str:

@@ -36,6 +36,13 @@ class Piece(NamedTuple):
     prefix: tuple[int, ...] = ()
     start: int = 0
     """Where a sentence begins in its text."""
+    has_arrived: bool = False
+    """Whether it is a sentence that stays, being in the language wanted."""
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is one, translated or not."""
+        return self.ids is not None or self.has_arrived
 
 
 class Writer:
