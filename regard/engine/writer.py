@@ -102,9 +102,13 @@ class Writer:
         return found
 
     def _restored(self, sentence: Piece, without: Hidden, results: list[Result]) -> list[Result]:
-        restored = (without.restored(each.text) for each in results)
-        texts = [text for text in restored if text is not None and self._fits(text)]
-        return self._as_if_found(sentence, texts, results[0].engine)
+        """Outputs with what was hidden; they keep the scores of the search that ranked them."""
+        texts = {each: text for each in results if (text := without.restored(each.text)) and self._fits(text)}
+        found = self._as_if_found(sentence, [*texts.values()], results[0].engine)
+        return [
+            replace(new, score=old.score, log_prob=old.log_prob)
+            for old, new in zip(texts, found, strict=True)
+        ]
 
     # --- phrases -------------------------------------------------------------------------------------------
 

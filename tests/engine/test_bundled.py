@@ -125,3 +125,6 @@ def test_what_is_no_language_comes_out_as_it_went_in(translator, text, expected)
     result = translator.translate(text)
     assert [each for each in expected if each not in result.text] == [], result.text
     assert (result.missing, result.engine) == ((), "ctranslate2")
+    several = translator.translate(text, n_best=3)
+    scores = [several.score, *(other.score for other in several.alternatives)]
+    assert scores == sorted(scores, reverse=True)
