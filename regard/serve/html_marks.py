@@ -6,8 +6,9 @@ word, such as a picture, or of whose words nothing was written, stands behind th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from regard.engine.result import WordLink
 from regard.serve.html_paragraphs import Mark
@@ -37,10 +38,26 @@ def marked(text: str, links: Sequence[WordLink], marks: Sequence[Mark], length: 
         marks: what stood inside of the source.
         length: characters of the source.
     """
+    if not marks:
+        return escaped(text)
+    links = _joined(text, links)
     root = _tree(marks, length)
     root.words = range(len(links))
     _place(root, links)
     return _Writer(text, links).written(root)
+
+
+def _joined(text: str, links: Sequence[WordLink]) -> list[WordLink]:
+    """The words of a name in braces as one, so that no tag parts them."""
+    names = [match.span() for match in re.finditer(r"\{\w+\}", text)]
+    found: list[WordLink] = []
+    for link in links:
+        start = next((start for start, end in names if start < link.target_end <= end), len(text))
+        if found and found[-1].target_start >= start:
+            found[-1] = replace(found[-1], target_end=link.target_end)
+        else:
+            found.append(link)
+    return found
 
 
 def _tree(marks: Sequence[Mark], length: int) -> _Node:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from regard.engine.result import Result
 from regard.serve.html_marks import marked
 from regard.serve.html_paragraphs import Paragraph, paragraphs
-from regard.serve.html_text import escaped
 from regard.serve.job import Job
 from regard.serve.served import Catalogue
 from regard.serve.translating import Asked, Translated, translate, way
@@ -43,9 +42,8 @@ def _page(catalogue: Catalogue, job: Job, asked: Asked) -> Translated:
 
 def _html(paragraph: Paragraph, result: Result) -> str:
     before, after = paragraph.outside
-    if not paragraph.marks:
-        return before + escaped(result.text) + after
-    return before + marked(result.text, result.alignment, paragraph.marks, len(paragraph.text)) + after
+    html = marked(result.text, result.alignment, paragraph.marks, len(paragraph.text))
+    return before + paragraph.with_code(html) + after
 
 
 def _of_rank(result: Result, rank: int) -> Result:

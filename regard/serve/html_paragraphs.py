@@ -16,6 +16,7 @@ _INLINE = frozenset(
 """Tags that a sentence may go on through; any other ends it."""
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 """What a browser shows as one space."""
+_CODE = re.compile(r"<code[\s>].*</code\s*>\Z", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 
 
@@ -47,6 +48,8 @@ class Paragraph(NamedTuple):
     text: str = ""
     """As one reads it, with a space for every break of a line; empty where nothing is to be translated."""
     marks: tuple[Mark, ...] = ()
+    code: tuple[str, ...] = ()
+    """What `{c0}` in the text stands for, and `{c1}`, and so on: not to be read, but a word of the sentence."""
 
     @property
     def outside(self) -> tuple[str, str]:
@@ -54,6 +57,18 @@ class Paragraph(NamedTuple):
         bare = self.raw.strip(" \t\r\n\f")
         start = self.raw.index(bare)
         return self.raw[:start], self.raw[start + len(bare) :]
+
+    def with_code(self, html: str) -> str:
+        """A translation with its code; what got lost stands at the end."""
+        for i, raw in enumerate(self.code):
+            name = code_name(i)
+            html = html.replace(name, raw, 1) if name in html else html + raw
+        return html
+
+
+def code_name(i: int) -> str:
+    """What a text has for its code; translations keep it as it is (`engine/verbatim.py`)."""
+    return f"{{c{i}}}"
 
 
 def paragraphs(page: str) -> list[Paragraph]:
@@ -86,12 +101,19 @@ def _paragraph(going: list[Part], *, as_laid_out: bool) -> list[Paragraph]:
         return [
             Paragraph(part.raw, plain(part.raw).strip(" \t\r\n\f") if part.is_text else "") for part in going
         ]
-    text, marks = "", []
+    text = ""
+    marks: list[Mark] = []
+    code: list[str] = []
     for part in going:
+        if _CODE.match(part.raw) and code_name(0)[:2] not in raw:
+            text += code_name(len(code))
+            code.append(part.raw)
+            continue
         if part.is_tag:
             marks.append(Mark(len(text), part.raw))
             continue
         read = _SPACES.sub(" ", plain(part.raw))
         text += read.lstrip(" ") if not text or text.endswith(" ") else read
     text = text.rstrip(" ")
-    return [Paragraph(raw, text, tuple(mark._replace(place=min(mark.place, len(text))) for mark in marks))]
+    placed = (mark._replace(place=min(mark.place, len(text))) for mark in marks)
+    return [Paragraph(raw, text, tuple(placed), tuple(code))]

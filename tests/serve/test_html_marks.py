@@ -1,6 +1,7 @@
 """Tags put back into translations: each once, nested as they were, around the words they held."""
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +52,15 @@ def test_a_stray_word_does_not_tear_an_element_apart():
 def test_what_holds_no_word_stands_behind_the_word_before_it():
     assert translated("see <img src=a> the <i></i>cat", "CAT SEE", [2, 0]) == "CAT SEE<img src=a><i></i>"
     assert translated("<wbr>see <b>the</b> cat", "CAT", [2]) == "<wbr><b></b>CAT"
-    assert translated("run <code>x < y</code> now", "NOW RUN", [1, 0]) == "NOW RUN<code>x < y</code>"
+
+
+def test_no_tag_parts_a_name_in_braces():
+    page, target = "<b>open <code>x</code></b> now", "{c0} OPEN NOW"
+    (paragraph,) = paragraphs(page)
+    whole = linked(paragraph.text, target, [1, 0, 2])
+    torn = [replace(whole[0], target_end=1, strength=0.01), replace(whole[0], target_start=1), *whole[1:]]
+    found = marked(target, torn, paragraph.marks, len(paragraph.text))
+    assert paragraph.with_code(found) == "<b><code>x</code> OPEN</b> NOW"
 
 
 def test_signs_of_the_text_are_written_as_html():
