@@ -14,6 +14,8 @@ _INLINE = frozenset(
     """.split()  # noqa: SIM905
 )
 """Tags that a sentence may go on through; any other ends it."""
+MOST_TAGS = 256
+"""Of one paragraph; where there are more, what stands between two of them is a text of its own."""
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 """What a browser shows as one space."""
 _CODE = re.compile(r"<code[\s>].*</code\s*>\Z", re.DOTALL | re.IGNORECASE)
@@ -49,7 +51,7 @@ class Paragraph(NamedTuple):
     """As one reads it, with a space for every break of a line; empty where nothing is to be translated."""
     marks: tuple[Mark, ...] = ()
     code: tuple[str, ...] = ()
-    """What `{c0}` in the text stands for, and `{c1}`, and so on: not to be read, but a word of the sentence."""
+    """What `{c0}` in the text stands for, and `{c1}`, and so on: a word that is not read."""
 
     @property
     def outside(self) -> tuple[str, str]:
@@ -97,7 +99,8 @@ def _is_inline(part: Part) -> bool:
 def _paragraph(going: list[Part], *, as_laid_out: bool) -> list[Paragraph]:
     """Parts that belong together; as they stand, where there is nothing to translate."""
     raw = "".join(part.raw for part in going)
-    if not any(part.is_text for part in going) or as_laid_out:
+    crowded = sum(part.is_tag for part in going) > MOST_TAGS
+    if as_laid_out or crowded or not any(part.is_text for part in going):
         return [
             Paragraph(part.raw, plain(part.raw).strip(" \t\r\n\f") if part.is_text else "") for part in going
         ]

@@ -84,3 +84,11 @@ def test_every_tag_is_there_once_and_the_text_is_unharmed(data):
     for tag in TAGS:
         found = found.replace(tag, "")
     assert found == escaped(target)
+
+
+def test_a_page_of_tags_and_little_else_takes_a_moment():
+    for page in ("<b>" * 9000 + "x" + "</b>" * 9000, "x<i></i>" * 9000, "<b>" * 200 + "x" + "</b>" * 50):
+        for each in paragraphs(page):
+            assert len(each.marks) <= 256
+            words = linked(each.text, each.text, [*range(len(each.text.split()))])
+            assert marked(each.text, words, each.marks, len(each.text)).count("<") == len(each.marks)
