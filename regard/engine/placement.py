@@ -18,6 +18,10 @@ Likelihood = Callable[[list[str]], list[float]]
 """How likely the model finds each of some outputs; minus infinity where one is too long for it."""
 
 
+NEIGHBOURS = 4
+"""Words on either side of the one that comes most from a phrase's source that may be replaced with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An output on its way to having all phrases."""
@@ -54,9 +58,9 @@ def _variants(draft: Draft, phrase: Phrase) -> Iterator[Draft]:
     if not linked:
         return
     strongest = first = last = max(linked, key=lambda i: links[i].strength)
-    while first - 1 in linked:
+    while first - 1 in linked and strongest - first < NEIGHBOURS:
         first -= 1
-    while last + 1 in linked:
+    while last + 1 in linked and last - strongest < NEIGHBOURS:
         last += 1
     for i in range(first, strongest + 1):
         for j in range(strongest, last + 1):

@@ -75,3 +75,26 @@ def test_phrases_know_all_of_their_places_also_behind_what_is_kept():
     (kept, phrase) = Glossary({"cat": "Katze"}, keep=["{cat}"]).phrases("a {cat}, a cat and a Cat")
     assert kept.places == ((2, 7),)
     assert phrase.places == ((11, 14), (21, 24))
+
+
+def test_a_phrase_for_a_whole_sentence_is_tried_in_few_ways():
+    words, tried = [f"w{i}" for i in range(99)], []
+    written = " ".join(words)
+    links = tuple(
+        WordLink(
+            source="x",
+            target=word,
+            source_start=0,
+            source_end=1,
+            target_start=(start := written.index(word)),
+            target_end=start + len(word),
+            strength=1.0 if word == "w50" else 0.5,
+        )
+        for word in words
+    )
+    drafted(
+        Draft(written, links),
+        [Phrase("y", places=((0, 1),))],
+        lambda texts: tried.extend(texts) or longest(texts),
+    )
+    assert len(tried) == 25
