@@ -88,6 +88,8 @@ def _watched(run: Run, log_to: list[str]) -> Iterator[list[Listener]]:
 
     model, console = run.model, Console(stderr=True)
     say(f"{model.n_parameters:,} parameters, {model.compute_dtype}, {run.world.device.type}")
+    if run.progress.step:
+        say(f"going on from step {run.progress.step:,}")
     with ExitStack() as stack:
         trackers = [stack.enter_context(open_tracker(name, run.folder, run.config)) for name in log_to]
         standing = Standing(

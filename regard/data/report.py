@@ -146,7 +146,7 @@ class Report:
             "Data: " + ", ".join(self.files),
             f"  {self.lines:,} lines; {self.training:,} to train on, {held_out}",
             *_tallied("dropped", self.dropped, self.lines),
-            *_tallied("repaired", self.repairs, self.lines),
+            *_tallied("repaired", self.repairs),
         ]
         if self.left_out.counts:
             lines += _tallied("left out of validation", self.left_out, self.validation + self.left_out.total)
@@ -184,8 +184,11 @@ def report(
     )
 
 
-def _tallied(heading: str, tally: Tally, lines: int) -> list[str]:
-    """One line a kind, with the first places."""
+def _tallied(heading: str, tally: Tally, lines: int | None = None) -> list[str]:
+    """One line a kind, with its share of so many lines, where it has one, and the first places.
+
+    Repairs have none: both sides of a pair may need them, and it would be more than all.
+    """
     if not tally.counts:
         return [f"  nothing {heading}"]
     wide = max(map(len, tally.counts))
@@ -193,7 +196,8 @@ def _tallied(heading: str, tally: Tally, lines: int) -> list[str]:
     for what, entry in tally.as_dict().items():
         count, first = entry["lines"], entry["first"]
         places = _places(first) + (", …" if count > len(first) else "")
-        told.append(f"    {what:<{wide}}  {count:>9,}  {count / lines:>6.2%}  {places}")
+        share = "" if lines is None else f"  {count / lines:>6.2%}"
+        told.append(f"    {what:<{wide}}  {count:>9,}{share}  {places}")
     return told
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +31,8 @@ class Phrase:
 
     text: str
     may_be_capitalised: bool = False
+    places: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """Where in the source that stands which it is asked for: from which character up to which."""
 
     @property
     def forms(self) -> list[str]:
@@ -75,14 +77,15 @@ class Glossary:
         source = composed(source)
         found: list[Phrase] = []
         for pattern in self._patterns:
-            found += [Phrase(match[0].strip()) for match in pattern.finditer(source) if match[0].strip()]
-            # A space keeps the words beside it apart, and nothing inside is found again.
-            source = pattern.sub(" ", source)
+            matches = [match for match in pattern.finditer(source) if match[0].strip()]
+            found += [Phrase(match[0].strip(), places=(match.span(),)) for match in matches]
+            # The words beside it are kept apart, and nothing inside is found again.
+            source = pattern.sub(lambda match: "\0" * len(match[0]), source)
         if self._targets:
-            matches = [_plain(match[0]) for match in self._sources.finditer(source)]
-            pairs = [(match, self._targets[match]) for match in matches]
-            found += [Phrase(target, may_be_capitalised=target != match) for match, target in pairs]
-        return list(dict.fromkeys(found))
+            for match in self._sources.finditer(source):
+                target = self._targets[plain := _plain(match[0])]
+                found.append(Phrase(target, may_be_capitalised=target != plain, places=(match.span(),)))
+        return _once(found)
 
 
 def read_glossary(path: Path | str) -> dict[str, str]:
@@ -118,6 +121,14 @@ def begins_with_letter(text: str) -> bool:
 def ends_with_letter(text: str) -> bool:
     """Whether a text ends with one."""
     return re.match(_LETTER, text.strip()[-1:]) is not None
+
+
+def _once(phrases: list[Phrase]) -> list[Phrase]:
+    """Each phrase once, with all of its places."""
+    places: dict[Phrase, tuple[tuple[int, int], ...]] = {}
+    for each in phrases:
+        places[each] = (*places.get(each, ()), *each.places)
+    return [replace(each, places=found) for each, found in places.items()]
 
 
 def _plain(text: str) -> str:

@@ -71,7 +71,10 @@ class LineByLine:
 
     def _written(self, line: Line, result: Result) -> Written:
         text = json.dumps(_table(result), ensure_ascii=False) if self._as_json else self._columns(result)
-        return Written(text, result.engine, tuple(line.where + problem for problem in _problems(result)))
+        problems = _problems(result)
+        if result.engine and not result.text.strip():
+            problems.append("the model wrote nothing for it")
+        return Written(text, result.engine, tuple(line.where + problem for problem in problems))
 
     def _columns(self, result: Result) -> str:
         every = [result, *result.alternatives]

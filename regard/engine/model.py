@@ -149,8 +149,16 @@ class Model:
             decoding=self.decoding,
             directions=self.directions,
             aligner=aligner,
+            placer=self._placer,
             as_read=self.as_read if self.task.name in TEMPLATES else None,
         )
+
+    def _placer(self) -> Aligner | None:
+        """Who tells where phrases of a glossary belong; nobody where words cannot be aligned."""
+        try:
+            return self._aligned_by or self.aligner()
+        except RequestError:
+            return None
 
     def aligner(self) -> Aligner:
         """Who aligns words.

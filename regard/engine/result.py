@@ -56,7 +56,7 @@ class Result:
     split: int = 1
     """In how many pieces it was translated because it was too long in one; 1 where nothing was too long."""
     missing: tuple[str, ...] = ()
-    """Phrases that a glossary or `keep` asks for, and that the text does not contain."""
+    """What the text ought to contain and does not: of a glossary, of `keep`, or an address, a field, code."""
     alignment: tuple[WordLink, ...] = ()
     """Where each word of the translation comes from; where asked for."""
     aligned_by: str = ""

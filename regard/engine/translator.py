@@ -4,47 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import NamedTuple
 
 from regard.config import DecodingConfig
 from regard.engine.aligner import Aligner
 from regard.engine.characters import characters
 from regard.engine.direction import Direction, Directions
 from regard.engine.engine import Request
-from regard.engine.engines import Decoded, Engines
-from regard.engine.glossary import Glossary, Phrase, read_glossary
+from regard.engine.engines import Engines
 from regard.engine.layout import Part, parts, trimmed, without_breaks
 from regard.engine.options import Options
+from regard.engine.requirements import Requirements
 from regard.engine.result import Result, together
 from regard.engine.sentences import cut
-from regard.engine.spelling import Speller
+from regard.engine.writer import Piece, Writer, encoded
 from regard.errors import RequestError
 from regard.text.normalisation import composed
 from regard.text.vocabulary import Vocabulary
-
-
-class _Piece(NamedTuple):
-    """A sentence, or what stays as it is."""
-
-    text: str
-    ids: tuple[int, ...] | None
-    """What the model reads; None where it stays as it is."""
-    direction: Direction
-    prefix: tuple[int, ...] = ()
-    start: int = 0
-    """Where a sentence begins in its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
     """A text on its way."""
 
-    pieces: list[_Piece]
+    pieces: list[Piece]
     split: int
 
     @property
-    def sentences(self) -> list[_Piece]:
+    def sentences(self) -> list[Piece]:
         return [piece for piece in self.pieces if piece.ids is not None]
 
 
@@ -61,21 +47,25 @@ class Translator:
         decoding: DecodingConfig,
         directions: Directions,
         aligner: Aligner | None = None,
+        placer: Callable[[], Aligner | None] = lambda: None,
         as_read: Callable[[str], str] | None = None,
     ) -> None:
-        given = options.glossary
-        self._glossary = Glossary(
-            read_glossary(given) if isinstance(given, str | Path) else given, options.keep
-        )
         self._engines, self._subwords, self._options = engines, subwords, options
-        self._aligner, self._as_read = aligner, as_read
-        self._search = options.search(decoding)
+        self._as_read, self._search = as_read, options.search(decoding)
         self._directions, self._direction = directions, directions.asked(options.source, options.to)
         # One place is for the token that begins or ends it, one for a tag.
         self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
+        self._write = Writer(
+            engines,
+            subwords,
+            self._search,
+            Requirements(options, translating=as_read is None),
+            most=self._most,
+            aligner=aligner,
+            placer=placer,
+        )
         prefix = (options.prefix or "").rstrip()
         self._prefix = tuple(subwords.outputs.encode_one(prefix).tolist()) if prefix else ()
-        self._spellers: dict[bool, Speller] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[Result]:
         """The translation of each text; none depends on another.
@@ -84,7 +74,7 @@ class Translator:
             RequestError: what is asked for cannot be done, or a text cannot be read.
         """
         passages = self._passages(texts)
-        outputs = iter(self._outputs([piece for passage in passages for piece in passage.sentences]))
+        outputs = iter(self._write([piece for passage in passages for piece in passage.sentences]))
         return [self._result(each, [next(outputs) for _ in each.sentences]) for each in passages]
 
     def stream(self, text: str) -> Iterator[str]:
@@ -95,9 +85,9 @@ class Translator:
             if piece.ids is None:
                 yield piece.text
                 continue
-            if self._glossary and self._glossary.phrases(piece.text):
-                # Required phrases are searched for, so such a sentence comes whole.
-                yield self._outputs([piece])[0][0].text
+            if self._write.requires_anything_of(piece.text):
+                # What is required may have to be searched for, so such a sentence comes whole.
+                yield self._write([piece])[0][0].text
                 continue
             request = Request(ids=piece.ids, prefix=piece.prefix)
             tokens = self._engines.choose(request, search).stream(request, search)
@@ -120,12 +110,6 @@ class Translator:
         """
         return self._direction or self._directions.of(text)
 
-    def _speller(self, direction: Direction) -> Speller:
-        without_spaces = direction.without_spaces
-        if without_spaces not in self._spellers:
-            self._spellers[without_spaces] = Speller(self._subwords.outputs, without_spaces=without_spaces)
-        return self._spellers[without_spaces]
-
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
@@ -147,7 +131,9 @@ class Translator:
         pieces, split, prefix, start = [], 1, self._prefix, 0
         for part in document:
             ids = next(encoded) if part.translated else None
-            if ids is None or len(ids) <= self._most:
+            if ids is not None and self._directions.has_arrived(part.text, direction):
+                found = [Piece(part.text, None, direction, has_arrived=True)]
+            elif ids is None or len(ids) <= self._most:
                 found = [_piece(part.text, ids, direction)]
             else:
                 found = self._cut(part.text, len(ids), direction)
@@ -158,7 +144,7 @@ class Translator:
                 start += len(composed(piece.text))
         return _Passage(_respaced(pieces, direction), split)
 
-    def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[_Piece]:
+    def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[Piece]:
         if self._options.too_long == "error":
             shown = text if len(text) <= 40 else f"{text[:40]}…"
             raise RequestError(
@@ -170,70 +156,7 @@ class Translator:
         return [_piece(part.text, next(encoded) if part.translated else None, direction) for part in found]
 
     def _encoded(self, texts: list[str]) -> list[tuple[int, ...]]:
-        return [tuple(ids.tolist()) for ids in self._subwords.encode(texts)]
-
-    # --- decoding ------------------------------------------------------------------------------------------
-
-    def _outputs(self, sentences: list[_Piece]) -> list[list[Result]]:
-        """Of each sentence its outputs, the best first."""
-        phrases = [self._glossary.phrases(each.text) if self._glossary else [] for each in sentences]
-        found = self._decoded(sentences, phrases, firmly=False)
-        # A phrase may have become a part of a longer word.
-        again = [i for i, (best, *_) in enumerate(found) if best.missing]
-        retried = self._decoded([sentences[i] for i in again], [phrases[i] for i in again], firmly=True)
-        for i, results in zip(again, retried, strict=True):
-            if len(results[0].missing) < len(found[i][0].missing):
-                found[i] = results
-        return found
-
-    def _decoded(
-        self, sentences: list[_Piece], phrases: list[list[Phrase]], *, firmly: bool
-    ) -> list[list[Result]]:
-        pairs = list(zip(sentences, phrases, strict=True))
-        requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
-        decoded = self._engines.decode(requests, self._search)
-        found = [self._results(each, wanted) for each, (_, wanted) in zip(decoded, pairs, strict=True)]
-        return found if self._aligner is None else self._aligned(requests, decoded, found)
-
-    def _aligned(
-        self, requests: list[Request], decoded: list[Decoded], results: list[list[Result]]
-    ) -> list[list[Result]]:
-        """The results with links between words, all found together."""
-        assert self._aligner is not None, "nobody asked for links"
-        written = zip(requests, decoded, strict=True)
-        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
-        links, about = iter(self._aligner(pairs)), self._aligner.about
-        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in results]
-
-    def _request(self, sentence: _Piece, phrases: list[Phrase], *, firmly: bool) -> Request:
-        assert sentence.ids is not None, "what stays as it is has no request"
-        speller = self._speller(sentence.direction)
-        spelt = map(speller.firm if firmly else speller.usual, phrases)
-        ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
-        limit = min(len(sentence.ids) + self._search.extra_length, self._most)
-        room = limit - len(sentence.prefix) - 1
-        # What there is no room for is left out here, and found missing later.
-        while ways_of_each and sum(min(map(len, ways)) for ways in ways_of_each) > room:
-            ways_of_each.pop()
-        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(ways_of_each))
-
-    def _results(self, decoded: Decoded, phrases: list[Phrase]) -> list[Result]:
-        found = []
-        for hypothesis in decoded.hypotheses:
-            text = without_breaks(self._subwords.decode(hypothesis.ids))
-            result = Result(
-                text=text,
-                score=hypothesis.score,
-                log_prob=hypothesis.log_prob,
-                tokens=tuple(self._subwords.pieces(hypothesis.ids)),
-                token_scores=hypothesis.token_log_probs if self._options.token_scores else (),
-                engine=decoded.engine,
-                repetitive=hypothesis.repetitive,
-                unfinished=not hypothesis.finished,
-                missing=tuple(phrase.text for phrase in phrases if not phrase.is_in(text)),
-            )
-            found.append(result)
-        return found
+        return encoded(self._subwords, texts)
 
     # --- putting back --------------------------------------------------------------------------------------
 
@@ -260,25 +183,25 @@ class Translator:
         return together(text, placed, passage.split)
 
 
-def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> _Piece:
-    return _Piece(text, None if ids is None else (*direction.tag, *ids), direction)
+def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> Piece:
+    return Piece(text, None if ids is None else (*direction.tag, *ids), direction)
 
 
-def _respaced(pieces: list[_Piece], direction: Direction) -> list[_Piece]:
+def _respaced(pieces: list[Piece], direction: Direction) -> list[Piece]:
     """With a space between sentences, or without, as the language of the outputs has it."""
-    spaced: list[_Piece] = []
+    spaced: list[Piece] = []
     for piece in pieces:
-        if piece.ids is not None and spaced:
-            if direction.adds_spaces and spaced[-1].ids is not None:
-                spaced.append(_Piece(" ", None, direction))
+        if piece.is_sentence and spaced:
+            if direction.adds_spaces and spaced[-1].is_sentence:
+                spaced.append(Piece(" ", None, direction))
             elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
                 spaced.pop()
         spaced.append(piece)
     return spaced
 
 
-def _ends_in_a_sentence(pieces: list[_Piece]) -> bool:
-    return bool(pieces) and pieces[-1].ids is not None
+def _ends_in_a_sentence(pieces: list[Piece]) -> bool:
+    return bool(pieces) and pieces[-1].is_sentence
 
 
 def _readable(text: str) -> str:

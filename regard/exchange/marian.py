@@ -27,6 +27,7 @@ from regard.exchange.encoder_decoder_names import (
 from regard.exchange.family import Family, one_width, only_these
 from regard.exchange.foreign_folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.naming import Entry
+from regard.model.positional_encoding import sinusoids
 from regard.text.languages import known_code
 from regard.text.marian_vocabulary import MarianVocabulary, marian_model
 from regard.text.subwords import Subwords
@@ -184,6 +185,15 @@ class Pegasus(Marian):
     def inexpressible(self, config: ModelConfig) -> list[str]:
         """As Marian; and everything is shared."""
         return [*super().inexpressible(config), *only_these(config, shared_embeddings="three-way")]
+
+    def theirs(self, weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+        """As Marian; and the sinusoids, which whoever loads a Pegasus is else told are missing."""
+        table = sinusoids(torch.arange(config.max_length), config.d_model)
+        table = table.index_select(1, _order(config.d_model).argsort())
+        positions = {
+            f"model.{stack}.embed_positions.weight": table.clone() for stack in ("encoder", "decoder")
+        }
+        return super().theirs(weights, config) | positions
 
 
 def _order(d_model: int) -> Tensor:

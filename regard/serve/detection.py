@@ -56,7 +56,7 @@ _DENSE = ("CJK", "HANGUL", *_KANA)
 _COMMON = """
 en|the a of and to in is that for it was on are with as be this from at by not have or an you|
 de|der die das und ist nicht ein eine den von zu mit sich auf für im dem auch es an als ich|äöüß
-fr|le la les de des et est un une dans que qui pour sur pas au du il elle avec ce|àéèêçœ
+fr|le la les de des et est un une dans que qui pour sur pas au du il elle je vous tout avec ce|àéèêçœ
 es|el la los las de que y en un una es por con para no se del al como su más está|áíóúñ¿¡
 it|il lo la gli di che e un una è per con non del della sono si come più nel alla questo|àìòù
 pt|o a os as de que e em um uma é não para com por do da no na se mais|ãõáçê
@@ -113,9 +113,8 @@ def detect(text: str, languages: Sequence[str]) -> Detected | None:
     others = [code for code in _tables() if _share(code, scripts) > 0.98 * best]
     hits = _hits(text, {*alike, *others})
     first, second, *_ = [*sorted((hits[code] for code in alike), reverse=True), 0]
-    if max(hits.values()) > 2 * first + 3:
-        return None
-    confidence = best / scripts.total()
+    # A few hits of others may be chance: Rio de Janeiro.
+    confidence = best / scripts.total() * (first + 3) / (max(hits.values()) + 3)
     if len(alike) > 1:
         confidence *= (first - second) / (first + 2)
     return Detected(max(alike, key=hits.__getitem__), round(confidence, 3)) if confidence >= FLOOR else None

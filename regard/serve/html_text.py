@@ -14,23 +14,33 @@ _STAYS = ("script", "style", "code", "textarea")
 
 
 class Part(NamedTuple):
-    """A tag, or the text between two."""
+    """A tag, a comment, what stays with the tags around it, or the text between two."""
 
     raw: str
-    is_text: bool
+    is_tag: bool
+
+    @property
+    def is_text(self) -> bool:
+        """Whether there is something to translate."""
+        return not self.is_tag and bool(self.raw.strip())
 
 
 def parts(page: str) -> list[Part]:
     """A page in parts; joined, they are the page."""
-    found, inside = [], None
+    found: list[Part] = []
+    staying, inside = "", None
     for raw, is_tag in _split(page):
         name = _NAME.match(raw) if is_tag else None
         if inside is None and name and name[1].lower() in _STAYS and not raw.startswith("</"):
             inside = name[1].lower()
-        elif inside and name and raw.startswith("</") and name[1].lower() == inside:
-            inside = None
-        found.append(Part(raw, not is_tag and inside is None and bool(raw.strip())))
-    return found
+        if inside is None:
+            found.append(Part(raw, is_tag))
+            continue
+        staying += raw
+        if name and raw.startswith("</") and name[1].lower() == inside:
+            found.append(Part(staying, is_tag=True))
+            staying, inside = "", None
+    return [*found, Part(staying, is_tag=True)] if staying else found
 
 
 def plain(raw: str) -> str:

@@ -177,7 +177,9 @@ def _known(pairs: Sequence[tuple[str, str]]) -> set[str]:
 
 def _model(how: Way, job: Job, asked: Asked) -> Model:
     assert how.model is not None, "what stays as it is needs no model"
-    return how.model.for_job(job, aligning=bool(asked.options.get("alignment")))
+    # Who looks for phrases of a glossary wants to know where they belong.
+    aligning = any(asked.options.get(name) for name in ("alignment", "glossary", "keep"))
+    return how.model.for_job(job, aligning=aligning)
 
 
 def _options(how: Way, asked: Asked) -> dict[str, Any]:

@@ -35,11 +35,22 @@ def language_among(text: str, languages: Sequence[str]) -> str | None:
     """
     found: dict[str, float] = {}
     for script, words in words_by_script(text).items():
-        written = _LATIN if script == "LATIN" else _WRITTEN_IN.get(script, frozenset())
-        ours = [language for language in languages if language.split("-")[0] in written]
+        ours = _written_in(script, languages)
         if len(ours) == 1:
             found[ours[0]] = found.get(ours[0], 0.0) + words
     return max(found, key=found.__getitem__) if found else None
+
+
+def is_all_in(text: str, language: str, languages: Sequence[str]) -> bool:
+    """Whether every letter of a text tells that it is in this one of some languages; there must be one."""
+    scripts = words_by_script(text)
+    return bool(scripts) and all(_written_in(script, languages) == [language] for script in scripts)
+
+
+def _written_in(script: str, languages: Sequence[str]) -> list[str]:
+    """Those of some languages that are written so."""
+    written = _LATIN if script == "LATIN" else _WRITTEN_IN.get(script, frozenset())
+    return [language for language in languages if language.split("-")[0] in written]
 
 
 def words_by_script(text: str) -> dict[str, float]:

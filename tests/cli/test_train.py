@@ -85,6 +85,7 @@ def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_late
     assert "the same command goes on from here" in told
     again = regard(files, *words)
     assert again.returncode == 0, again.stderr
+    assert "going on from step " in again.stderr
     assert "400 steps are done" in again.stderr
 
 

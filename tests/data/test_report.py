@@ -59,7 +59,7 @@ def test_the_text_says_what_happened_and_where(cleaned):
     lines = [" ".join(line.split()) for line in text.split("\n")]
     assert f"empty 1 1.00% {zh}:11" in lines
     assert f"duplicate 5 5.00% {zh}:12, 13, 14, …" in lines
-    assert f"carriage return 1 1.00% {cleaned.corpus.names[1]}:5" in lines
+    assert f"carriage return 1 {cleaned.corpus.names[1]}:5" in lines
     assert "400 subwords" in lines
     assert "█" in text
     assert max(map(len, text.split("\n")[1:])) < 160

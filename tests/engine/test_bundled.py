@@ -94,3 +94,37 @@ def test_everybody_whose_texts_it_learned_from_is_named(monkeypatch):
     named = (bundled.folder() / "ATTRIBUTION.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w, -]+) \| [\d,]+ \|", named, flags=re.M)
     assert {name for row in rows for name in row.split(", ")} == {*sources.SOURCES} - {"simplified"}
+
+
+@pytest.mark.parametrize(
+    ("text", "glossary", "expected"),
+    [
+        ("我昨天在商店里买了一本书。", {"商店": "emporium"}, "I bought a book in the emporium yesterday."),
+        ("猫坐在垫子上。", {"猫": "kitty", "垫子": "carpet"}, "The kitty is sitting on the carpet."),
+        ("The cat sat on the mat.", {"cat": "喵星人"}, "喵星人坐在垫子上。"),
+    ],
+)
+def test_an_unlikely_phrase_replaces_a_word_and_spoils_nothing_else(translator, text, glossary, expected):
+    """A search alone gave: I bought a book in the store yesterday. e.g...., Emporium, I bought a book."""
+    result = translator.translate(text, glossary=glossary)
+    assert (result.text, result.missing) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Press {name} to continue.", ["{name}", "继续"]),
+        ("Hello {user}, you have {count} new messages.", ["{user}", "{count}", "消息"]),
+        ("The file C:\\temp\\x.txt was not found.", ["C:\\temp\\x.txt", "文件"]),
+        ("Visit http://10.0.0.1:8080/index.html now.", ["http://10.0.0.1:8080/index.html", "访问"]),
+        ("如果 x > 5，请运行 `git push`。", ["x > 5", "`git push`", "run"]),
+    ],
+)
+def test_what_is_no_language_comes_out_as_it_went_in(translator, text, expected):
+    """These signs it has never seen: without stand-ins, {name} became SESSIONnameCancel."""
+    result = translator.translate(text)
+    assert [each for each in expected if each not in result.text] == [], result.text
+    assert (result.missing, result.engine) == ((), "ctranslate2")
+    several = translator.translate(text, n_best=3)
+    scores = [several.score, *(other.score for other in several.alternatives)]
+    assert scores == sorted(scores, reverse=True)

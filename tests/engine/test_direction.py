@@ -48,10 +48,10 @@ def test_both_directions_are_told_apart_by_tags(tagged):
     ("options", "languages"),
     [
         ({}, ["en", "zh", "en"]),
-        ({"to": "zh"}, ["zh", "zh", "zh"]),
-        ({"to": "eng"}, ["en", "en", "en"]),
-        ({"source": "en"}, ["zh", "zh", "zh"]),
-        ({"source": "zh", "to": "en"}, ["en", "en", "en"]),
+        ({"to": "zh"}, ["zh", "zh"]),  # and what is in that language stays as it is
+        ({"to": "eng"}, ["en", "en"]),
+        ({"source": "en"}, ["zh", "zh"]),
+        ({"source": "zh", "to": "en"}, ["en", "en"]),
     ],
 )
 def test_a_tag_stands_before_each_sentence(model, tagged, engine, options, languages):
@@ -70,6 +70,16 @@ def test_a_document_goes_one_way_and_each_of_its_parts_has_the_tag(model, tagged
     assert set(wanted(tagged, engine)) == {"en"}
     assert max(len(request.ids) for request in engine.asked) <= 20
     assert model.translate("One. Two.").text == "One.Two."
+
+
+def test_what_is_in_the_language_that_is_wanted_stays_as_it_is(model, engine):
+    for text, to in (("你好，世界。\nThanks, 老王!", "zh"), ("Hello, world.\n再见", "en")):
+        result = model.translate(text, to=to)
+        assert result.text == text
+        assert len(engine.asked) == 1
+        engine.asked.clear()
+    assert model.translate("Hello, world.", to="en").engine == ""
+    assert model.translate("三。This is it. 四。", to="en").text == "三。 This is it. 四。"
 
 
 def test_a_phrase_is_required_as_the_language_of_its_output_is_written(model, engine):

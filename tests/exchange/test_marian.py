@@ -130,10 +130,9 @@ def test_a_model_of_ours_translates_there_as_it_does_here(tmp_path, changes, kin
     model = noisy(build(ModelConfig(**SIZES | changes | {"vocab_size": size})))
     ours = save_bundle(tmp_path / "ours", model, subwords=subwords)
     assert write_huggingface(ours, tmp_path / "out").difference < 1e-4
-    theirs, tokenizer = (
-        kind.from_pretrained(tmp_path / "out"),
-        MarianTokenizer.from_pretrained(tmp_path / "out"),
-    )
+    theirs, told = kind.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not told["missing_keys"]
+    tokenizer = MarianTokenizer.from_pretrained(tmp_path / "out")
     loaded = regard.load(ours, engine="torch", device="cpu")
     texts = [*sentences(ENGLISH, 3, seed=4), "Zürich 42"]
     read = tokenizer(texts, return_tensors="pt", padding=True)

@@ -20,6 +20,7 @@ from regard.serve.detection import detect
         ("Reading 鲁迅 in translation", ["zh", "en"], "en"),
         ("Привет, как дела", ["zh", "en"], None),
         ("Der Hund ist nicht auf der Straße und das ist gut", ["zh", "en"], None),
+        ("Bonjour tout le monde, comment allez-vous ?", ["zh", "en"], None),
         ("Hotel", ["en", "de"], None),
         ("12:30 — !?", ["zh", "en"], None),
         ("", ["zh", "en"], None),
@@ -37,3 +38,10 @@ def test_confidence_is_less_where_less_speaks_for_it():
     assert unsure is None or unsure.confidence < sure.confidence <= 1
     mixed = detect("三月五日四月六日 March", ["zh", "en"])
     assert 0.5 <= mixed.confidence < 1
+
+
+def test_confidence_is_less_where_more_speaks_for_a_language_that_is_not_served():
+    assert (
+        detect("Bonjour, le monde", ["zh", "en"]).confidence < detect("Good morning", ["zh", "en"]).confidence
+    )
+    assert detect("Rio de Janeiro", ["zh", "en"]).language == "en"

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.text.scripts import language_among, words_by_script
+from regard.text.scripts import is_all_in, language_among, words_by_script
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,19 @@ def test_letters_tell_the_language_or_do_not(text, languages, language):
 def test_words_are_runs_of_letters_or_a_few_letters_where_there_are_no_spaces():
     assert words_by_script("三只 cats, 2 dogs") == {"CJK": 2 / 1.5, "LATIN": 2.0}
     assert words_by_script("12 %") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "is_all"),
+    [
+        ("你好，世界 2024！", "zh", True),
+        ("Hello, world.", "en", True),
+        ("Hello, 世界", "zh", False),
+        ("Hello, 世界", "en", False),
+        ("Hello, мир", "en", False),
+        ("2024!", "en", False),
+    ],
+)
+def test_a_text_is_all_in_a_language_by_every_letter(text, language, is_all):
+    assert is_all_in(text, language, ("zh", "en")) is is_all
+    assert not is_all_in(text, "en", ("en", "de"))

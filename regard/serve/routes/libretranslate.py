@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,6 +20,9 @@ from regard.serve.translating import AUTO, Asked, Translated, check_options, che
 from regard.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
+URLENCODED = "application/x-www-form-urlencoded"
+MOST_FIELDS = 1000
+"""Of a form."""
 
 
 class TranslateForm(BaseModel):
@@ -44,7 +48,7 @@ class DetectForm(BaseModel):
 def _body(form: type[BaseModel]) -> dict[str, Any]:
     """How the OpenAPI document shows a body that may be JSON or a form."""
     schema = form.model_json_schema()
-    kinds = ("application/json", "application/x-www-form-urlencoded")
+    kinds = ("application/json", URLENCODED)
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
@@ -138,6 +142,20 @@ def _detected(found: Translated) -> dict[str, Any]:
     }
 
 
+async def _urlencoded(request: Request) -> dict[str, list[Any]]:
+    """A form, its letters escaped or, as `curl -d` sends them, in UTF-8 as they are."""
+    try:
+        return parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        problem = f"The form is not in UTF-8, or has more than {MOST_FIELDS:,} fields."
+        raise Refusal(400, "bad_form", problem) from None
+
+
+async def _multipart(request: Request) -> dict[str, list[Any]]:
+    sent = await request.form()
+    return {name: sent.getlist(name) for name in sent}
+
+
 async def _read(request: Request, form: type[Any], service: Service) -> Any:
     """The body as a form, and whoever asks admitted.
 
@@ -146,10 +164,9 @@ async def _read(request: Request, form: type[Any], service: Service) -> Any:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     values: Any
-    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        sent = await request.form()
-        values = {name: sent.getlist(name) for name in sent}
-        values = {name: several if len(several) > 1 else several[0] for name, several in values.items()}
+    if kind in (URLENCODED, "multipart/form-data"):
+        sent = await (_urlencoded(request) if kind == URLENCODED else _multipart(request))
+        values = {name: several if len(several) > 1 else several[0] for name, several in sent.items()}
     else:
         try:
             values = json.loads(await request.body())

@@ -1,0 +1,67 @@
+"""What is no language comes out as it went in."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.engine.verbatim import hidden, verbatim
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("见 https://a.org/b?c=1&d#e。", ["https://a.org/b?c=1&d#e"]),
+        ("(http://10.0.0.1:80/x).", ["http://10.0.0.1:80/x"]),
+        ("ask me@mail.example.org, or ~you", ["me@mail.example.org"]),
+        ("Hello {name}, ${a} {{ b }} %s %(n)d %1$s", ["{name}", "${a}", "{{ b }}", "%s", "%(n)d", "%1$s"]),
+        ("50% discount, 5%sugar", []),
+        ("Run `pip install x` in C:\\new\\dir or a\\b", ["`pip install x`", "C:\\new\\dir", "a\\b"]),
+        ('<a href="x">one</a> < two', ['<a href="x">', "</a>", "<"]),
+        ("a -> b <= c, d - e = f", ["->", "<="]),
+        (
+            "0x80070005 at 192.168.0.1, 13800138000; 10000000 on 5.3.2024",
+            ["0x80070005", "192.168.0.1", "13800138000"],
+        ),
+        ("好👍🏽！ ❤️", ["👍🏽", "❤️"]),
+        ("Nothing here: it's 5 o'clock (nearly).", []),
+    ],
+)
+def test_what_is_found(text, found):
+    assert verbatim(text) == found
+
+
+def test_stand_ins_are_names_that_the_text_does_not_have_and_no_part_of_a_word():
+    assert hidden("Set {a} to {a}.").text == "Set X1 to X2."
+    assert hidden("X1 is {a}").text == "X1 is Z1"
+    assert hidden("X1 Z2 Q3 {a}") is None
+    assert hidden("<b>one</b>two 好{x}吗").text == "X1 one X2 two 好X3吗"
+
+
+def test_outputs_get_back_what_was_hidden_and_must_have_each_once():
+    text = hidden("{a} of {b}")
+    assert text.restored("X2 中的 X1") == "{b} 中的 {a}"
+    assert text.restored("X2中的X1个") == "{b}中的{a}个"
+    assert hidden("{a}{b}").restored("X1X2") == "{a}{b}"
+    assert text.restored("X1") is None
+    assert text.restored("X1 X2 X1") is None
+    assert text.restored("X1 X22") is None
+    many = hidden(" ".join(f"{{{i}}}" for i in range(12)))
+    assert many.restored(many.text) == " ".join(f"{{{i}}}" for i in range(12))
+
+
+@given(st.text(st.sampled_from("{}<>`\\ ab1@.:/X%s好") | st.characters(codec="utf-8"), max_size=50))
+def test_an_echo_of_what_is_hidden_is_the_text_but_for_spaces(text):
+    found = hidden(text)
+    if found is not None:
+        echoed = found.restored(found.text)
+        assert echoed is not None
+        assert echoed.replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("some", ["a", "a\\", "{", "<", "a@", "`", "a.", "%(", "http://"])
+def test_a_long_text_takes_a_moment_not_an_hour(some):
+    started = time.perf_counter()
+    verbatim(some * 20_000)
+    assert time.perf_counter() - started < 5
