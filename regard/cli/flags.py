@@ -9,12 +9,16 @@ FLAGS = {
         name: f"--{name.replace('_', '-')}"
         for name in (
             "device",
+            "glossary",
+            "keep",
             "max_tokens",
             "min_p",
             "n_best",
             "past_length",
             "prefix",
             "quantisation",
+            "sample",
+            "seed",
             "temperature",
             "threshold",
             "to",

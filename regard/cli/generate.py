@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.flags import told
-from regard.cli.options import DeviceOption, JsonOption
+from regard.cli.options import (
+    DeviceOption,
+    JsonOption,
+    MinPOption,
+    SeedOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+)
 from regard.cli.telling import SPOILT, Telling, read_as_bytes
 from regard.errors import RequestError
 
@@ -34,24 +42,11 @@ def generate(
             min=1, help="Most tokens to add; else as many as the model was trained on, or 256 with slide."
         ),
     ] = None,
-    temperature: Annotated[
-        float,
-        typer.Option(min=0, help="Below 1 the likely get likelier; 0 takes the likeliest token each time."),
-    ] = 1.0,
-    top_k: Annotated[
-        int, typer.Option(min=0, help="Draw from so many of the likeliest tokens; 0 for all.")
-    ] = 0,
-    top_p: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, help="Draw from the likeliest tokens that together have this probability."
-        ),
-    ] = 1.0,
-    min_p: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Draw from tokens at least this share as likely as the likeliest."),
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 1,
+    temperature: TemperatureOption = 1.0,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
+    min_p: MinPOption = 0.0,
+    seed: SeedOption = 1,
     stop: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="End before this; may be repeated; \\n is a line break."),

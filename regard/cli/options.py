@@ -44,6 +44,20 @@ RayOption = Annotated[
         metavar="ADDRESS", help="On a Ray cluster: local starts one here, auto finds one, HOST:PORT."
     ),
 ]
+TemperatureOption = Annotated[
+    float,
+    typer.Option(min=0, help="Below 1 the likely get likelier; 0 takes the likeliest token each time."),
+]
+TopKOption = Annotated[int, typer.Option(min=0, help="Draw from so many of the likeliest tokens; 0 for all.")]
+TopPOption = Annotated[
+    float,
+    typer.Option(min=0, max=1, help="Draw from the likeliest tokens that together have this probability."),
+]
+MinPOption = Annotated[
+    float,
+    typer.Option(min=0, max=1, help="Draw from tokens at least this share as likely as the likeliest."),
+]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same text.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line instead.")]
 
 

@@ -16,9 +16,14 @@ from regard.cli.options import (
     DeviceOption,
     EngineOption,
     JsonOption,
+    MinPOption,
     ModelOption,
     RayOption,
+    SeedOption,
+    TemperatureOption,
     ThreadsOption,
+    TopKOption,
+    TopPOption,
 )
 from regard.cli.telling import SPOILT, Telling
 from regard.errors import ConfigError
@@ -68,6 +73,14 @@ def translate(
         bool,
         typer.Option("--sentences", help="Translate each sentence of a line for itself, and keep lists."),
     ] = False,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Draw tokens instead of searching for the likeliest.")
+    ] = False,
+    temperature: TemperatureOption = 1.0,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
+    min_p: MinPOption = 0.0,
+    seed: SeedOption = 1,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
@@ -90,6 +103,9 @@ def translate(
     """
     if alignment and not as_json:
         raise ConfigError("--alignment is told as JSON: add --json")
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+    if not sample:
+        _refuse_idle(drawing)
     options = {
         "source": source,
         "to": target,
@@ -102,6 +118,8 @@ def translate(
         "alignment": alignment,
         "token_scores": scores and as_json,
         "whole_lines": not sentences,
+        "sample": sample,
+        **drawing,
     }
     asked = Asked(model, engine, device, threads, scores, as_json, options)
     telling = Telling(progress=texts is None, engines=verbose)
@@ -118,6 +136,15 @@ def translate(
     telling.end()
     if telling.n_spoilt:
         raise typer.Exit(SPOILT)
+
+
+def _refuse_idle(drawing: dict[str, float]) -> None:
+    """Raise where it is said how to draw, and nothing is drawn."""
+    from regard.engine.engine import Search
+
+    for name, value in drawing.items():
+        if value != getattr(Search(), name):
+            raise ConfigError(told(f"`{name}` is for outputs that are drawn: add --sample"))
 
 
 class Asked(NamedTuple):

@@ -46,6 +46,24 @@ def test_texts_or_lines_become_lines(translate):
     assert translate(stdin="").out == ""
 
 
+def test_outputs_are_drawn_where_that_is_asked_for(translate):
+    words = ("三月", "--sample", "--n-best", "3")
+    drawn = {seed: translate(*words, "--seed", seed).out for seed in "123"}
+    assert len(set(drawn.values())) == 3
+    assert translate(*words, "--seed", "2").out == drawn["2"]
+    assert all(found.count("\t") == 2 for found in drawn.values())
+    nearly_greedy = translate("三月", "--sample", "--temperature", "0.001").out
+    assert nearly_greedy == translate("三月", "--sample", "--top-k", "1", "--temperature", "9").out
+    assert nearly_greedy == translate("三月", "--beam", "1", "--engine", "torch").out
+
+
+@pytest.mark.parametrize("words", [("--temperature", "0.5"), ("--top-k", "3"), ("--seed", "2")])
+def test_how_to_draw_is_refused_where_nothing_is_drawn(translate, words):
+    refused = translate("三月", *words)
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == f"regard: {words[0]} is for outputs that are drawn: add --sample\n"
+
+
 def test_every_line_keeps_its_place(translate):
     found = translate(stdin=NASTY)
     assert found.status == 0
