@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from regard.config import TaskConfig
 from regard.errors import RequestError
 from regard.text.languages import known_code
-from regard.text.scripts import is_all_in, language_among, words_by_script
+from regard.text.scripts import is_in, language_among, words_by_script
 from regard.text.vocabulary import Vocabulary
 
 UNSPACED = ("zh", "yue", "ja")
@@ -79,9 +79,9 @@ class Directions:
         return next((each for each in self.known if each.source == language), self.known[0])
 
     def has_arrived(self, text: str, direction: Direction) -> bool:
-        """Whether a text is in the language that is wanted already, and has no letter of the other."""
+        """Whether a text is in the language that is wanted already."""
         languages = [each.target or "" for each in self.known]
-        return len(languages) > 1 and is_all_in(text, direction.target or "", languages)
+        return len(languages) > 1 and is_in(text, direction.target or "", languages)
 
     def _refusal(self, source: str | None, target: str | None) -> str:
         if len(self.known) > 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from regard.engine.layout import parts
 from regard.engine.model import Model
 from regard.engine.result import Result
 from regard.serve.detection import Detected, detect
@@ -14,6 +15,7 @@ from regard.serve.job import Job
 from regard.serve.limits import Limits
 from regard.serve.refusals import bad_value, too_large
 from regard.serve.served import Catalogue, Served, agree
+from regard.text.scripts import is_in
 
 AUTO = "auto"
 
@@ -158,9 +160,22 @@ def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:
             detected = _detected(text, i, [*sources, *([target] if target else [])])
             source = detected.language
     if source is not None and source == target and source not in sources and source in _known(pairs):
-        return Way(None, source, target, detected)
+        rest = (
+            _rest(text, target, [one for one, other in pairs if (target, one) in pairs]) if detected else None
+        )
+        if rest is None:
+            return Way(None, source, target, detected)
+        detected, source = rest, rest.language
     model = catalogue.choose(asked.model, source, target)
     return Way(model, *model.direction(source, target), detected)
+
+
+def _rest(text: str, target: str, sources: Sequence[str]) -> Detected | None:
+    """The language of sentences that are not in the one wanted, as most of the text is; None if all are."""
+    languages = [target, *(each for each in sources if each != target)]
+    asked = [part.text for part in parts(text) if part.translated]
+    others = [each for each in asked if not is_in(each, target, languages)]
+    return detect(" ".join(others), languages[1:]) if others else None
 
 
 def _detected(text: str, i: int, languages: list[str]) -> Detected:

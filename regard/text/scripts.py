@@ -41,10 +41,16 @@ def language_among(text: str, languages: Sequence[str]) -> str | None:
     return max(found, key=found.__getitem__) if found else None
 
 
-def is_all_in(text: str, language: str, languages: Sequence[str]) -> bool:
-    """Whether every letter of a text tells that it is in this one of some languages; there must be one."""
+def is_in(text: str, language: str, languages: Sequence[str]) -> bool:
+    """Whether the letters of a text tell that it is in this one of some languages.
+
+    Three words of five tell it, since names in Latin letters stand in texts of any language. In one of Latin
+    letters all words must.
+    """
     scripts = words_by_script(text)
-    return bool(scripts) and all(_written_in(script, languages) == [language] for script in scripts)
+    own = sum(words for script, words in scripts.items() if _written_in(script, languages) == [language])
+    share = 1.0 if language in _written_in("LATIN", languages) else 0.6
+    return bool(scripts) and own >= share * sum(scripts.values())
 
 
 def _written_in(script: str, languages: Sequence[str]) -> list[str]:

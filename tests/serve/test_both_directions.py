@@ -68,6 +68,17 @@ def test_a_language_that_is_asked_for_is_the_one_that_the_model_is_told(both, fo
     assert traced["inputs"]["tokens"][0]["piece"] == "<2zh>"
 
 
+def test_auto_translates_the_sentences_that_are_not_in_the_language_asked_for(both, folder):
+    mixed = "三月五日。四月六日是 May 的前一个月。the fifth of May."
+    answer = both.post("/translate", q=mixed, source="auto", target="zh").json()
+    alone = regard.load(folder, engine="ctranslate2").translate("the fifth of May.", to="zh").text
+    assert answer["translatedText"] == f"三月五日。四月六日是 May 的前一个月。{alone}"
+    assert answer["detectedLanguage"]["language"] == "en"
+    named = "四月六日是 May 的前一个月。"
+    answer = both.post("/translate", q=named, source="auto", target="zh").json()
+    assert (answer["translatedText"], answer["detectedLanguage"]["language"]) == (named, "zh")
+
+
 def test_auto_leaves_what_is_in_the_language_asked_for(both):
     answer = both.post("/translate", q=TEXTS, source="auto", target="en").json()
     assert [each["language"] for each in answer["detectedLanguage"]] == ["zh", "en", "zh"]
