@@ -19,7 +19,7 @@ _TAG = r"</?[A-Za-z][^<>\n]*>"
 _NUMBER = r"\b(?:0x[\dA-Fa-f]+|\d{9,}|\d+(?:\.\d+){3})\b"
 """Of digits alone, only those that are too long to be anything but a name: 10000000 may become 1000万."""
 _SMILEY = r"[\u2600-\u27bf\U0001f000-\U0001faff][\u200d\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]*"
-_SIGN = r"[-=]*[<>]+[-=]*|[{}\\`]+"
+_SIGN = r"(?<![-=])[-=]*[<>]+[-=]*|[{}\\`]+"
 _VERBATIM = re.compile(
     "|".join((_ADDRESS, _MAIL, _CODE, _FIELD, _PATH, _TAG, _NUMBER, _SMILEY, _SIGN)), re.ASCII
 )
