@@ -77,13 +77,18 @@ def divergence(one, other):
     return sum(p * (p / q).log() for p, q in zip(one, other, strict=True))
 
 
-def test_answers_that_must_agree_are_both_learned_from_and_drawn_together(batch):
-    model = classifier(5)
-    answers = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1))
-    objective = LabelObjective(model, TrainingConfig(label_smoothing=0.1, agreement=0.7), torch.ones(5))
+def answering_twice(objective, smoothing):
+    """An objective whose model gives one answer and then another, which must agree; and the two answers."""
+    model, answers = classifier(5), torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1))
     given = iter(answers)
     model.forward = lambda _: next(given)
-    smoothed, told = objective.train()(batch)
+    training = TrainingConfig(label_smoothing=smoothing, agreement=0.7)
+    return objective(model, training, torch.ones(5)).train(), answers
+
+
+def test_answers_that_must_agree_are_both_learned_from_and_drawn_together(batch):
+    objective, answers = answering_twice(LabelObjective, 0.1)
+    smoothed, told = objective(batch)
     each = [F.cross_entropy(a, batch.labels_B, label_smoothing=0.1, reduction="sum") for a in answers]
     one, other = answers.softmax(dim=-1)
     apart = sum(divergence(p, q) + divergence(q, p) for p, q in zip(one, other, strict=True)) / 2
@@ -92,12 +97,8 @@ def test_answers_that_must_agree_are_both_learned_from_and_drawn_together(batch)
 
 
 def test_decisions_that_must_agree_are_drawn_together_one_by_one(tagged):
-    model = classifier(5)
-    answers = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(1))
-    objective = TagObjective(model, TrainingConfig(label_smoothing=0.0, agreement=0.7), torch.ones(5))
-    given = iter(answers)
-    model.forward = lambda _: next(given)
-    smoothed, _ = objective.train()(tagged)
+    objective, answers = answering_twice(TagObjective, 0.0)
+    smoothed, _ = objective(tagged)
     losses = [F.binary_cross_entropy_with_logits(a, tagged.labels_BC, reduction="sum") for a in answers]
     one, other = (torch.stack([a.sigmoid(), 1 - a.sigmoid()]).flatten(1).T for a in answers)
     apart = sum(divergence(p, q) + divergence(q, p) for p, q in zip(one, other, strict=True)) / 2
