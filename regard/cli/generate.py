@@ -16,7 +16,6 @@ from regard.cli.options import (
     JsonOption,
     MinPOption,
     SeedOption,
-    TemperatureOption,
     TopKOption,
     TopPOption,
 )
@@ -42,7 +41,10 @@ def generate(
             min=1, help="Most tokens to add; else as many as the model was trained on, or 256 with slide."
         ),
     ] = None,
-    temperature: TemperatureOption = 1.0,
+    temperature: Annotated[
+        float,
+        typer.Option(min=0, help="Below 1 the likely get likelier; 0 takes the likeliest token each time."),
+    ] = 1.0,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
     min_p: MinPOption = 0.0,

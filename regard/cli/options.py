@@ -44,10 +44,6 @@ RayOption = Annotated[
         metavar="ADDRESS", help="On a Ray cluster: local starts one here, auto finds one, HOST:PORT."
     ),
 ]
-TemperatureOption = Annotated[
-    float,
-    typer.Option(min=0, help="Below 1 the likely get likelier; 0 takes the likeliest token each time."),
-]
 TopKOption = Annotated[int, typer.Option(min=0, help="Draw from so many of the likeliest tokens; 0 for all.")]
 TopPOption = Annotated[
     float,

@@ -20,7 +20,6 @@ from regard.cli.options import (
     ModelOption,
     RayOption,
     SeedOption,
-    TemperatureOption,
     ThreadsOption,
     TopKOption,
     TopPOption,
@@ -76,7 +75,9 @@ def translate(
     sample: Annotated[
         bool, typer.Option("--sample", help="Draw tokens instead of searching for the likeliest.")
     ] = False,
-    temperature: TemperatureOption = 1.0,
+    temperature: Annotated[
+        float, typer.Option(help="With --sample: below 1 the likely get likelier, above 1 less likely.")
+    ] = 1.0,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
     min_p: MinPOption = 0.0,
@@ -142,9 +143,10 @@ def _refuse_idle(drawing: dict[str, float]) -> None:
     """Raise where it is said how to draw, and nothing is drawn."""
     from regard.engine.engine import Search
 
+    usual = Search()
     for name, value in drawing.items():
-        if value != getattr(Search(), name):
-            raise ConfigError(told(f"`{name}` is for outputs that are drawn: add --sample"))
+        if value != getattr(usual, name):
+            raise ConfigError(f"`{name}` is for outputs that are drawn: add `sample`")
 
 
 class Asked(NamedTuple):

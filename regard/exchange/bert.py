@@ -217,4 +217,4 @@ def _labels(settings: Settings) -> list[str]:
 
 def _separator(labels: Sequence[str]) -> str:
     """What can stand between labels: Hugging Face keeps them apart otherwise, and has none."""
-    return next(bars for n in count(1) if not any((bars := "|" * n) in label for label in labels))
+    return next(bars for bars in map("|".__mul__, count(1)) if not any(bars in label for label in labels))

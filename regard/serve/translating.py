@@ -160,9 +160,7 @@ def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:
             detected = _detected(text, i, [*sources, *([target] if target else [])])
             source = detected.language
     if source is not None and source == target and source not in sources and source in _known(pairs):
-        rest = (
-            _rest(text, target, [one for one, other in pairs if (target, one) in pairs]) if detected else None
-        )
+        rest = _rest(text, source, models) if detected else None
         if rest is None:
             return Way(None, source, target, detected)
         detected, source = rest, rest.language
@@ -170,12 +168,16 @@ def way(catalogue: Catalogue, asked: Asked, i: int) -> Way:
     return Way(model, *model.direction(source, target), detected)
 
 
-def _rest(text: str, target: str, sources: Sequence[str]) -> Detected | None:
-    """The language of sentences that are not in the one wanted, as most of the text is; None if all are."""
-    languages = [target, *(each for each in sources if each != target)]
+def _rest(text: str, target: str, models: Sequence[Served]) -> Detected | None:
+    """The language of sentences that are not in the one wanted, as most of the text is.
+
+    None where all are, or no model goes both ways: only such a one leaves the others as they are.
+    """
+    ways = [each.directions for each in models]
+    sources = [one for both in ways for one, other in both if other == target and (target, one) in both]
     asked = [part.text for part in parts(text) if part.translated]
-    others = [each for each in asked if not is_in(each, target, languages)]
-    return detect(" ".join(others), languages[1:]) if others else None
+    others = [each for each in asked if not is_in(each, target, [target, *dict.fromkeys(sources)])]
+    return detect(" ".join(others), sources) if others and sources else None
 
 
 def _detected(text: str, i: int, languages: list[str]) -> Detected:
