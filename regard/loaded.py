@@ -23,7 +23,7 @@ from regard.engine.loading import (
 )
 from regard.engine.options import Options
 from regard.engine.task_model import TaskModel
-from regard.errors import RequestError
+from regard.errors import ConfigError, RequestError
 from regard.exchange.ctranslate2_file import Quantisation
 from regard.look.aligning_heads import (
     AligningHeads,
@@ -56,7 +56,8 @@ def load(
 
     Args:
         folder: a model folder, or a run's, whose best model is meant, or the name of a bundled one; several
-            are an ensemble, which takes torch. By default the bundled translator.
+            are an ensemble of translators or of classifiers, which takes torch. By default the bundled
+            translator.
         engine: `ctranslate2`, `torch`, or `auto`: for each request CTranslate2 if it can, else torch. Results
             tell what ran.
         device: `cpu`, `cuda`, or `auto`: with torch, a GPU if there is one. CTranslate2 runs on CPUs here, so
@@ -67,12 +68,16 @@ def load(
 
     Raises:
         BundleError: a model folder is missing, damaged or without subwords.
-        ConfigError: the engine does not exist, or cannot run the model.
+        ConfigError: the engine does not exist, or cannot run the model; or several models are not alike.
     """
-    if isinstance(folder, Path | str):
-        described = describe_bundle(model_folder(folder))
-        if described.config.architecture != "encoder-decoder":
-            return _to_be_looked_at(described, device)
+    folders = [folder] if isinstance(folder, Path | str) else list(folder)
+    described = [describe_bundle(model_folder(each)) for each in folders]
+    for each in described:
+        if (own := each.config.architecture) != (other := described[0].config.architecture):
+            told = f"{own}, and {described[0].folder} of the {other}: models of one ensemble are alike"
+            raise ConfigError(f"{each.folder}: is a model of the {told}")
+    if described and described[0].config.architecture != "encoder-decoder":
+        return _to_be_looked_at(described, device)
     return open_as(
         LoadedModel, folder, engine=engine, device=device, threads=threads, quantisation=quantisation
     )
@@ -254,18 +259,19 @@ class LoadedModel(TaskModel):
         return tuple(int(i) for i in ids)
 
 
-def _to_be_looked_at(described: Description, device: str) -> LoadedModel:
-    """A model for another task; whoever wants a translation of it is told why there is none."""
+def _to_be_looked_at(described: Sequence[Description], device: str) -> LoadedModel:
+    """Models for another task; whoever wants a translation of them is told why there is none."""
+    first = described[0]
 
     def refuse() -> NoReturn:
-        raise of_another_task(described)
+        raise of_another_task(first)
 
     return LoadedModel(
         Engines([refuse]),
-        read_vocabulary(subword_model(described)),
-        max_length=described.config.max_length,
-        decoding=described.decoding,
-        task=described.task,
-        folders=[described.folder],
+        read_vocabulary(subword_model(first)),
+        max_length=min(each.config.max_length for each in described),
+        decoding=first.decoding,
+        task=first.task,
+        folders=[each.folder for each in described],
         device=device,
     )

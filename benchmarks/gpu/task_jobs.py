@@ -19,6 +19,8 @@ from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
 from regard.config import RunConfig, read_config
 from regard.data.documents import documents
 from regard.data.labelled import labelled, unlabelled
+from regard.evaluate.classification import ClassificationScore
+from regard.evaluate.tasks import score_on, score_together
 from regard.train.classification import ClassifierRun
 from regard.train.fields import FieldsRun, fields_source
 from regard.train.folder import claim
@@ -117,6 +119,15 @@ def classify(
     }
 
 
+def together(data: Path, name: str, runs: Sequence[Path]) -> Scores:
+    """The mean of the answers of several models of one set."""
+    folder = data / "classification" / name
+    valid, test = (score_together(runs, folder / f"{part}.tsv.xz") for part in ("valid", "test"))
+    assert isinstance(valid, ClassificationScore)
+    assert isinstance(test, ClassificationScore)
+    return {"valid accuracy": valid.accuracy, "accuracy": test.accuracy, "macro_f1": test.macro_f1}
+
+
 def generate(
     data: Path,
     out: Path,
@@ -179,7 +190,10 @@ def summarise(
     run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
     run.train(lambda _: nullcontext(()))
     score, examples = run.score()
-    return {**_trained(run.run), **asdict(score), "outputs": [output for _, output in examples[:20]]}
+    valid = {
+        f"valid {name}": value for name, value in asdict(score_on(out, _scitldr(data)["valid"][0])).items()
+    }
+    return {**_trained(run.run), **valid, **asdict(score), "outputs": [output for _, output in examples[:20]]}
 
 
 def _scitldr(data: Path) -> dict[str, list[Path]]:

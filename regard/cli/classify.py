@@ -28,7 +28,10 @@ def classify(
         typer.Argument(metavar="TEXT", help="What to label; by default, lines of standard input."),
     ] = None,
     *,
-    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run's.")],
+    models: Annotated[
+        list[Path],
+        typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+    ],
     too_long: Annotated[
         str,
         typer.Option(metavar="WAY", help="What to do about texts that are too long: error, or cut."),
@@ -51,7 +54,7 @@ def classify(
     from regard.loaded import load
 
     asked = Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
-    loaded, telling = load(model, device=device), Telling(progress=texts is None, engines=False)
+    loaded, telling = load(models, device=device), Telling(progress=texts is None, engines=False)
     classifier = loaded.classifier  # a model for another task says so before a line is read
     between = loaded.task.label_separator or ""
     for block in given_or_arriving(texts):

@@ -60,7 +60,7 @@ def evaluate(
     Translations of SRC are compared with REF: BLEU, chrF and chrF++ with signatures and 95% intervals. Where
     there are several, all others are compared with the first: might the difference be chance? Models
     for other tasks are scored on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE,
-    answers by exact match and F1.
+    answers by exact match and F1; of several classifiers, the mean of their answers is scored, too.
     """
     models, outputs = models or [], outputs or []
     _check_names(models, outputs)

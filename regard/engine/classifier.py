@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from regard.bundle.bundle import Description
+from regard.bundle.labels import read_labels
 from regard.engine.classification import Classification, Labelling
 from regard.engine.generation import unseen_characters
+from regard.engine.loading import load_onto, subword_model
 from regard.errors import RequestError
 from regard.model.classifier import Classifier
 from regard.packing import pack
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabulary import Vocabulary
 
 BATCH_TOKENS = 8192
@@ -29,6 +33,25 @@ class TextClassifier:
     several: bool = False
     """Whether a text may have several labels, each with a probability of its own."""
 
+    @staticmethod
+    def of(described: Description, device: str = "auto") -> TextClassifier:
+        """Read one from a model folder.
+
+        Raises:
+            RequestError: the model is for another task.
+            BundleError: the folder is damaged or without subwords.
+        """
+        if described.config.architecture != "encoder":
+            raise RequestError(f"{described.folder}: only a model of the encoder alone labels texts")
+        model = load_onto(described.folder, device).model
+        assert isinstance(model, Classifier), "the description says so"
+        return TextClassifier(
+            model,
+            read_vocabulary(subword_model(described)),
+            read_labels(described.folder, described.config.n_labels),
+            described.task.label_separator is not None,
+        )
+
     def classify(self, texts: Sequence[str], options: Labelling) -> list[Classification]:
         """Label texts.
 
@@ -38,7 +61,14 @@ class TextClassifier:
         read = [self._read(text, i, options) for i, text in enumerate(texts, start=1)]
         probs_BC = self.probabilities([ids for ids, _ in read])
         return [
-            self._told(text, row, cut, options)
+            labelled(
+                text,
+                dict(zip(self.labels, row, strict=True)),
+                options,
+                several=self.several,
+                cut=cut,
+                unseen=unseen_characters(self.subwords, text),
+            )
             for text, (_, cut), row in zip(texts, read, probs_BC.tolist(), strict=True)
         ]
 
@@ -70,18 +100,32 @@ class TextClassifier:
             raise RequestError(f"{told}: shorten it, or have it cut (`too_long='cut'`)")
         return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 
-    def _told(self, text: str, probs: list[float], cut: int, options: Labelling) -> Classification:
-        ranked = sorted(zip(self.labels, probs, strict=True), key=lambda each: -each[1])
-        probable = tuple(label for label, prob in ranked if prob >= options.threshold)
-        return Classification(
-            text=text,
-            label=ranked[0][0],
-            probability=ranked[0][1],
-            labels=probable if self.several else (ranked[0][0],),
-            probabilities=dict(ranked),
-            cut=cut,
-            unseen=unseen_characters(self.subwords, text),
-        )
+    def n_tokens(self, text: str) -> int:
+        """Tokens that are read to label a text, [CLS] among them."""
+        return len(self.subwords.encode_one(text)) + 1
+
+
+def labelled(
+    text: str,
+    probabilities: Mapping[str, float],
+    options: Labelling,
+    *,
+    several: bool,
+    cut: int,
+    unseen: tuple[str, ...],
+) -> Classification:
+    """What is told of a text whose labels are so probable."""
+    ranked = sorted(probabilities.items(), key=lambda each: -each[1])
+    probable = tuple(label for label, probability in ranked if probability >= options.threshold)
+    return Classification(
+        text=text,
+        label=ranked[0][0],
+        probability=ranked[0][1],
+        labels=probable if several else (ranked[0][0],),
+        probabilities=dict(ranked),
+        cut=cut,
+        unseen=unseen,
+    )
 
 
 def _batches(order: list[int], lengths: list[int]) -> list[list[int]]:

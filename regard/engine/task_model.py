@@ -21,6 +21,7 @@ from regard.text.subwords import Subwords
 if TYPE_CHECKING:  # torch is not imported before somebody asks for its models
     from regard.bundle import Bundle
     from regard.engine.classifier import TextClassifier
+    from regard.engine.classifier_ensemble import ClassifierEnsemble
     from regard.engine.generator import Generator
 
 
@@ -100,6 +101,8 @@ class TaskModel(Model):
 
         if self.description.config.architecture != "decoder":
             raise RequestError(f"{self.folders[0]}: only a model of the decoder alone continues texts")
+        if len(self.folders) > 1:
+            raise RequestError(f"{len(self.folders)} models were loaded together, and one continues texts")
         model = self._watched.model
         assert isinstance(model, LanguageModel), "the description says so"
         return Generator(model, self.subwords)
@@ -128,15 +131,19 @@ class TaskModel(Model):
         return classifier.classify(texts, asked)
 
     @cached_property
-    def classifier(self) -> TextClassifier:
-        """What labels texts.
+    def classifier(self) -> TextClassifier | ClassifierEnsemble:
+        """What labels texts: several models give the mean of their answers.
 
         Raises:
             RequestError: the model is for another task.
+            BundleError: of several, one has other labels than the first.
         """
         from regard.engine.classifier import TextClassifier
+        from regard.engine.classifier_ensemble import ClassifierEnsemble
         from regard.model.classifier import Classifier
 
+        if len(self.folders) > 1:
+            return ClassifierEnsemble.of([describe_bundle(each) for each in self.folders], self.device)
         if self.description.config.architecture != "encoder":
             raise RequestError(f"{self.folders[0]}: only a model of the encoder alone labels texts")
         model = self._watched.model

@@ -17,7 +17,9 @@ from regard.data.documents import documents, encode_document
 from regard.data.examples import windows
 from regard.data.labelled import labelled
 from regard.data.templates import examples_of, flat
+from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
+from regard.engine.classifier_ensemble import ClassifierEnsemble
 from regard.engine.loading import load_onto, model_folder, subword_model
 from regard.errors import ConfigError, CorpusError
 from regard.evaluate.answers import AnswerScore, score_answers
@@ -27,7 +29,6 @@ from regard.evaluate.summaries import SummaryScore, score_summaries
 from regard.evaluate.tagging import TagScore, rows_of, score_tags
 from regard.evaluate.testing import translate
 from regard.loss import label_smoothed_cross_entropy
-from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer
 from regard.packing import pack
@@ -59,7 +60,7 @@ def score_on(
     """
     described = describe_bundle(model_folder(folder))
     if described.config.architecture == "encoder":
-        return _labels(described, file, columns)
+        return _labels([described], file, columns)
     if described.config.architecture == "decoder":
         return _text(described, file, columns)
     if described.task.name not in TEMPLATES:
@@ -83,11 +84,23 @@ def _fields(described: Description, file: Path, beam_size: int | None) -> Summar
     return score_of(outputs, [right for _, right in rows])
 
 
-def _labels(described: Description, file: Path, columns: Sequence[Column]) -> ClassificationScore | TagScore:
-    labels, separator = (
-        read_labels(described.folder, described.config.n_labels),
-        described.task.label_separator,
-    )
+def score_together(
+    folders: Sequence[Path], file: Path, *, columns: Sequence[Column] = ()
+) -> ClassificationScore | TagScore:
+    """Score the mean of several classifiers' answers; the arguments are those of `score_on`.
+
+    Raises:
+        CorpusError: as `score_on` does.
+        BundleError: a model has other labels than the first.
+    """
+    return _labels([describe_bundle(model_folder(folder)) for folder in folders], file, columns)
+
+
+def _labels(
+    described: Sequence[Description], file: Path, columns: Sequence[Column]
+) -> ClassificationScore | TagScore:
+    first = described[0]
+    labels, separator = read_labels(first.folder, first.config.n_labels), first.task.label_separator
     numbers = {label: i for i, label in enumerate(labels)}
     right, texts = [], []
     for cell, text in _rows(file, columns):
@@ -97,11 +110,9 @@ def _labels(described: Description, file: Path, columns: Sequence[Column]) -> Cl
             raise CorpusError(f"{name_of(file)}: {text[:40]!r} is labelled {strange[0]!r}, and {known}")
         right.append([numbers[label] for label in own])
         texts.append(text)
-    model, subwords = load_onto(described.folder, "auto").model, _vocabulary(described)
-    assert isinstance(model, Classifier), "the description says so"
-    room = described.config.max_length - 1
-    inputs = [subwords.closed(ids, room).tolist() for ids in subwords.encode(texts)]
-    probs_BC = TextClassifier(model, subwords, labels, separator is not None).probabilities(inputs)
+    classifier = TextClassifier.of(first) if len(described) == 1 else ClassifierEnsemble.of(described)
+    found = classifier.classify(texts, Labelling(too_long="cut"))
+    probs_BC = np.array([[each.probabilities[label] for label in labels] for each in found])
     if separator is None:
         return score_labels(probs_BC, [only for (only,) in right], labels)
     return score_tags(probs_BC, rows_of(right, len(labels)), labels)

@@ -16,6 +16,7 @@ from regard.serve.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from regard.engine.classifier import TextClassifier
+    from regard.engine.classifier_ensemble import ClassifierEnsemble
     from regard.engine.generator import Generator
 
 
@@ -55,7 +56,7 @@ class Continue:
 class Label:
     """The label of one text."""
 
-    classifier: TextClassifier
+    classifier: TextClassifier | ClassifierEnsemble
     text: str
     options: Labelling
     search = Search(beam_size=1)
@@ -68,7 +69,7 @@ class Label:
     @property
     def length(self) -> int:
         """Its tokens, and [CLS]."""
-        return len(self.classifier.subwords.encode_one(self.text)) + 1
+        return self.classifier.n_tokens(self.text)
 
     def run(self, _engines: Engines, batch: Sequence[Label]) -> list[Classification]:
         """The labels of all."""
@@ -113,7 +114,11 @@ def _pieces(
 
 
 def labelled(
-    scheduler: Scheduler, job: Job, classifier: TextClassifier, texts: Sequence[str], options: Labelling
+    scheduler: Scheduler,
+    job: Job,
+    classifier: TextClassifier | ClassifierEnsemble,
+    texts: Sequence[str],
+    options: Labelling,
 ) -> list[Classification]:
     """Texts labelled, when their turn comes."""
     tasks = [Label(classifier, text, options) for text in texts]

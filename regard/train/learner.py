@@ -52,7 +52,7 @@ class Learner:
         torch.manual_seed(training.seed)
         self.model: Model = build(model).to(world.device)
         if start is not None:
-            start.give(self.model)
+            start.give(self.model, lesson.labels)
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
         on_gpu = world.device.type == "cuda"
         compiled = training.compile and on_gpu and not sharded and lesson.compiles

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.bundle import Bundle, load_bundle
+from regard.bundle.labels import read_labels
 from regard.bundle.manifest import SUBWORDS
 from regard.config import ModelConfig
 from regard.engine.loading import model_folder
 from regard.errors import BundleError, ConfigError
 
 GUESSING = "gelu-norm"
+OUTPUT = "output_probabilities."
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +61,17 @@ class Start:
         )
 
     @torch.no_grad()
-    def give(self, model: nn.Module) -> None:
-        """Overwrite the weights of a model with those that it has in common with this one."""
+    def give(self, model: nn.Module, labels: Sequence[str] = ()) -> None:
+        """Overwrite the weights of a model with those that it has in common with this one.
+
+        An output layer is for one list of labels: where that is another, it is learned anew.
+        """
         # Every name of a shared weight: the other model may know it by its second.
         own = dict(self.bundle.model.named_parameters(remove_duplicate=False))
         if self.bundle.config.label_head == GUESSING:
             own = {name: weight for name, weight in own.items() if not name.startswith("label_head.")}
-        for name, weight in _common(model, own):
-            weight.copy_(own[name])
-
-
-def _common(model: nn.Module, own: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-    for name, weight in model.named_parameters():
-        # An output layer for other labels is learned anew.
-        if name in own and own[name].shape == weight.shape:
-            yield name, weight
+        if labels and read_labels(self.bundle.folder, self.bundle.config.n_labels) != tuple(labels):
+            own = {name: weight for name, weight in own.items() if not name.startswith(OUTPUT)}
+        for name, weight in model.named_parameters():
+            if name in own and own[name].shape == weight.shape:
+                weight.copy_(own[name])

@@ -33,6 +33,20 @@ def test_each_text_gets_a_label_and_a_probability(run, capsys, monkeypatch):
     assert all(0.5 <= float(each) <= 1 for each in probabilities)
 
 
+def test_several_models_answer_together(run, tmp_path, capsys, monkeypatch):
+    words = ["classify", "it is fine", "--model", str(run), "--json"]
+    one = json.loads(typed(capsys, monkeypatch, *words)[1])
+    other = save_lone_models(tmp_path, ["0", "1"]) / "labeller"
+    status, out, err = typed(capsys, monkeypatch, *words, "--model", str(other))
+    assert status == 0, err
+    two = json.loads(typed(capsys, monkeypatch, "classify", "it is fine", "--model", str(other), "--json")[1])
+    for label, probability in json.loads(out)["probabilities"].items():
+        assert probability == pytest.approx((one["probabilities"][label] + two["probabilities"][label]) / 2)
+    odd = save_lone_models(tmp_path / "odd", ["ham", "spam"]) / "labeller"
+    status, out, err = typed(capsys, monkeypatch, *words, "--model", str(odd))
+    assert (status, out, "has other labels than" in err) == (2, "", True)
+
+
 def test_lines_that_cannot_be_labelled_stay_in_step(run, capsys, monkeypatch):
     lines = b"fine\n\n" + b"it is poor " * 40 + b"\nfine\n"
     status, out, err = typed(capsys, monkeypatch, "classify", "--model", str(run), "--json", stdin=lines)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.cli.test_generate import TINY, typed
+from tests.serve.lone import save_lone_models
 
 ROWS = [(label, f"it is {word} {i}") for i in range(40) for label, word in (("bad", "poor"), ("ok", "fine"))]
 
@@ -50,6 +51,24 @@ def test_labels(folder, capsys, monkeypatch):
     (folder / "none.tsv").write_text("ok\t \n")
     status, _, err = typed(capsys, monkeypatch, "evaluate", str(folder / "none.tsv"), "--model", str(run))
     assert (status, "there is nothing to score" in err) == (2, True)
+
+
+def test_several_classifiers_are_scored_together_too(folder, capsys, monkeypatch):
+    file = written(folder, "rows.tsv", [f"{label}\t{text}" for label, text in ROWS])
+    run, _ = trained(folder, capsys, monkeypatch, "classify", file)
+    test = str(file.with_name("test-rows.tsv"))
+    words = ["evaluate", test, "--model", str(run), "--model", str(run / "best")]
+    status, out, err = typed(capsys, monkeypatch, *words, "--json")
+    assert status == 0, err
+    one, same, together = json.loads(out).values()
+    assert one == same == together
+    *_, last = typed(capsys, monkeypatch, *words)[1].split("the mean of their answers\n")
+    assert f"accuracy {together['accuracy']:.2%}" in last
+    # Those that tell other things apart are scored one by one.
+    odd = save_lone_models(folder / "odd", ["bad", "ok", "odd"]) / "labeller"
+    words = ["evaluate", test, "--model", str(run), "--model", str(odd)]
+    status, out, err = typed(capsys, monkeypatch, *words, "--json")
+    assert (status, list(json.loads(out))) == (0, [str(run), str(odd)]), err
 
 
 def test_text(folder, capsys, monkeypatch):
