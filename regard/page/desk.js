@@ -132,8 +132,9 @@ export class Desk {
     const { signal } = (this.going = new AbortController());
     if (!store.state.text.trim()) return this.answered(null);
     const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
+    let item = null;
     try {
-      const item = await live.translate(store.state, { n_best: BEST }, signal);
+      item = await live.translate(store.state, { n_best: BEST }, signal);
       clearTimeout(waiting);
       this.answered(item);
       const more = await live.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
@@ -141,6 +142,7 @@ export class Desk {
     } catch (problem) {
       clearTimeout(waiting);
       if (signal.aborted) return;
+      if (!item) this.answered(null); // what stood there translates another text
       this.refused(/** @type {Error} */ (problem), signal);
     }
   }

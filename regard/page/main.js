@@ -4,6 +4,7 @@ import { connection } from "./asking.js";
 import { PALETTES } from "./colour.js";
 import { tableOf } from "./controls.js";
 import { h } from "./dom.js";
+import { failed, nothing } from "./empty.js";
 import { download, pngBlob, svgText } from "./figure.js";
 import { Tip, bar, rail, sheet, strips, wordsOf } from "./frame.js";
 import { languageOf, speaker } from "./i18n.js";
@@ -101,20 +102,23 @@ class Page {
     const { theme } = this.context();
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
+    this.parts.lost.textContent = this.context().t("lost");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
     const opened = await this.opened(screen).catch((problem) => problem);
     if (turn !== this.turn) return;
-    const failed = opened instanceof Error;
-    this.source = failed ? null : (opened?.source ?? null);
-    this.about = failed ? null : (opened?.about ?? null);
+    const problem = opened instanceof Error ? opened : null;
+    this.source = problem ? null : (opened?.source ?? null);
+    this.about = problem ? null : (opened?.about ?? null);
     this.store.suit(this.about);
     const context = this.context();
     const row = this.source && (await this.attentionRow(context).catch(() => null));
-    const view = failed
-      ? this.failed(context, opened)
+    const [first] = this.screens;
+    const refused = (/** @type {Error} */ why) => failed(context, first, why, () => this.draw());
+    const view = problem
+      ? refused(problem)
       : screen.alone || opened
-        ? await screen.render(context).catch((problem) => this.failed(context, problem))
-        : this.nothing(context);
+        ? await screen.render(context).catch(refused)
+        : nothing(context, first);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, row);
@@ -197,26 +201,8 @@ class Page {
     this.follow(state);
   }
 
-  /** There is nothing to look at before there is a text. @param {import("./frame.js").Context} context */
-  nothing({ store, t }) {
-    return {
-      body: h(
-        "div",
-        { class: "empty" },
-        h("strong", {}, t("nothing")),
-        h("p", {}, t("nothing.note")),
-        h(
-          "button",
-          { type: "button", class: "primary", onclick: () => store.set({ screen: this.screens[0].id }) },
-          t(this.screens[0].id),
-        ),
-      ),
-    };
-  }
-
   /** @param {boolean} lost */
   unreached(lost) {
-    this.parts.lost.textContent = speaker(this.store.state.lang)("lost");
     this.parts.lost.hidden = !lost;
     if (!lost) void this.draw();
   }
@@ -269,24 +255,6 @@ class Page {
   async attentionRow({ source, state }) {
     const matrix = await source.matrix(state.kind, state.layer, state.head, "weights");
     return at(matrix, state.query).data;
-  }
-
-  /**
-   * @param {import("./frame.js").Context} context
-   * @param {Error} problem
-   * @returns {import("./frame.js").View}
-   */
-  failed({ t }, problem) {
-    console.warn(problem);
-    return {
-      body: h(
-        "div",
-        { class: "empty", role: "alert" },
-        h("strong", {}, t("failed")),
-        h("p", {}, problem.message),
-        h("button", { type: "button", onclick: () => this.draw() }, t("again")),
-      ),
-    };
   }
 
   /**

@@ -45,6 +45,37 @@ def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     until(tab, "document.body.innerText.includes('猫')")
 
 
+MIXED = "我昨天在 GitHub 上 push 了一个 commit，but CI failed 了。"
+FOREIGN = "مرحبا بالعالم"
+TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_text_of_no_clear_language_takes_the_place_of_the_one_before(opened, server, language):
+    tab = opened(at(server, lang=language), expected="422")
+    translate(tab, "猫坐在垫子上。", "cat")
+    tab.fill("#text", MIXED)
+    until(tab, f"document.querySelector('.status.problem')?.textContent.includes('{TELLS[language]}')")
+    assert "cat" not in tab.locator("#main").inner_text()  # nor among the next best
+    assert tab.locator("#look").is_disabled()
+    tab.select_option("#way", value=tab.locator("#way option").nth(1).get_attribute("value"))
+    until(tab, "document.querySelector('#output').textContent.includes('GitHub')")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_screens_say_what_to_do_with_a_text_that_they_cannot_show(opened, server, language):
+    tab = opened(at(server, screen="map", lang=language, text=FOREIGN), expected="422|Refused")
+    assert TELLS[language] in tab.locator(".empty").inner_text()
+    drawn(tab, lambda: tab.click(".empty button"))
+    assert tab.input_value("#text") == FOREIGN
+    tab = opened(
+        at(server, screen="head", lang=language, text="One more word. " * 300), expected="413|Refused"
+    )
+    told = tab.locator(".empty").inner_text()
+    assert {"en": "too long", "zh": "太长"}[language] in told
+    assert "512" in told
+
+
 @pytest.mark.parametrize(("text", "word"), [("The cat is sleeping.", "猫"), ("猫在睡觉。", "cat")])
 def test_examples_for_libretranslate_name_the_language_that_it_is_translated_into(opened, server, text, word):
     tab = opened(at(server, screen="api", text=text))

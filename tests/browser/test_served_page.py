@@ -323,6 +323,12 @@ def test_a_server_that_goes_away_is_waited_for(opened, server, model):
     until(tab, "!document.querySelector('.lost').hidden")
     assert tab.locator(".lost").inner_text()
     assert tab.input_value("#text") == OTHER
+    assert tab.locator("#copy").is_disabled()  # what stood there translates another text
+    drawn(tab, lambda: tab.click("#screen-map"))
+    drawn(tab, lambda: tab.click("#language"))
+    assert "无法连接服务器" in tab.locator(".lost").inner_text()
+    assert "无法连接服务器" in tab.locator(".empty").inner_text()
+    drawn(tab, lambda: tab.click("#screen-translate"))
     tab.context.set_offline(False)
     until(tab, "document.querySelector('.lost').hidden")
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
