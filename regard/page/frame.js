@@ -23,6 +23,7 @@ import { percent } from "./number.js";
  * @typedef {object} View What a screen gives back.
  * @property {(Node | false | null)[]} [controls]
  * @property {Node} body
+ * @property {string} [note] The key of what is said beside the title, where it is not the screen's.
  * @property {SVGElement} [figure] What is saved.
  * @property {{ caption: string, head: string[], rows: (string | number)[][] }} [table]
  *

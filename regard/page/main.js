@@ -62,8 +62,10 @@ class Page {
 
   /** Those that there are for the model: a classifier searches for nothing. */
   get screens() {
-    const { all, live, store } = this;
-    return live ? all.filter(({ task }) => !task || task === live.model(store.state).task) : all;
+    const { all, live, held, store } = this;
+    const pairs = held?.about.architecture === "encoder-decoder" && "translate";
+    const does = live ? live.model(store.state).task : pairs;
+    return all.filter(({ task }) => !task || task === does);
   }
 
   get screen() {
@@ -190,7 +192,7 @@ class Page {
           "div",
           { class: "head" },
           h("h1", {}, t(words)),
-          h("p", { class: "note soft" }, t(`${words}.note`)),
+          h("p", { class: "note soft" }, t(view.note ?? `${words}.note`)),
         ),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),

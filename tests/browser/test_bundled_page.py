@@ -85,3 +85,26 @@ def test_examples_for_libretranslate_name_the_language_that_it_is_translated_int
     assert (
         f'"auto", "{body["target"]}"' in tab.locator("section:has(#copy-libretranslatepy) pre").inner_text()
     )
+
+
+TEXT = "The old library on the hill opens at nine, but the new one never closes."
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 720, 390])
+def test_figures_and_words_have_room(opened, server, width):
+    tab = opened(at(server, screen="off", lang="en", text=TEXT))
+    tab.set_viewport_size({"width": width, "height": 900})
+    drawn(tab, lambda: tab.click("#theme"))
+    grid = tab.locator(".wide-aside .scroll")
+    assert grid.evaluate("node => node.scrollWidth <= node.clientWidth"), "all heads are there to click on"
+    drawn(tab, lambda: tab.click("#screen-steps"))
+    figure = tab.locator(".steps .figure")
+    assert figure.evaluate(
+        "node => node.getBoundingClientRect().width === Number(node.getAttribute('width'))"
+    )
+    assert figure.evaluate("node => node.parentNode.scrollWidth <= node.parentNode.clientWidth")
+    drawn(tab, lambda: tab.click("#screen-map"))
+    cut = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText)"
+    assert tab.locator(".role").evaluate_all(cut) == []
+    assert tab.locator(".rail .name").evaluate_all("all => all.every(each => each.offsetHeight > 0)")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width

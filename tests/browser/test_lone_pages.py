@@ -1,6 +1,7 @@
 """The first screens of a generator and a classifier, in a real browser: they show what the models say."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -134,6 +135,10 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
         )
         # There was no run, and no head is off.
         assert tab.locator("main .empty").count() == (screen in ("training", "compare"))
+        told = tab.locator(".head").inner_text()
+        assert not re.search(
+            "LibreTranslate" if model == "writer" else "LibreTranslate|OpenAI|生成|Step", told
+        )
     tab.set_viewport_size({"width": 390, "height": 800})
     drawn(tab, lambda: tab.click(f"#screen-{first}"))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
