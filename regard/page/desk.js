@@ -190,13 +190,14 @@ export class Desk {
     this.clear.toggleAttribute("disabled", !this.text.value);
     this.status.className = "status soft";
     this.status.textContent = answer ? this.told(answer) : "";
+    this.status.title = answer ? t("translate.score.title") : "";
     const others = (answer?.hypotheses ?? []).slice(1);
     this.others.replaceChildren(
       ...others.map((/** @type {{ text: string, score: number }} */ each) =>
         h(
           "li",
           {},
-          h("span", { class: "number soft", title: t("beam.score") }, fixed(each.score, 2)),
+          h("span", { class: "number soft", title: t("translate.score.title") }, fixed(each.score, 2)),
           h("span", { dir: "auto", lang: this.output.lang }, each.text),
           h(
             "button",

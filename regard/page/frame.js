@@ -193,7 +193,8 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
   const looked = side === kind.keys && i === state.key;
   const colour = row ? shade(row[i], 1, theme) : null;
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
-  const told = `${i} · ${token.text}${spelt} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
+  const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
+  const told = `${i} · ${token.text}${spelt}${space} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
   const pick = () => {
     if (side === kind.queries) store.set({ query: i });
     else if (side === kind.keys) store.set({ key: i });

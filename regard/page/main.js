@@ -40,12 +40,14 @@ class Page {
       bar: h("header", { class: "bar" }),
       rail: h("nav", { class: "rail" }),
       strips: h("section", { class: "strips" }),
-      main: h("main", { class: "main", id: "main" }),
+      main: h("main", { class: "main", id: "main", tabindex: -1 }),
+      skip: h("button", { class: "skip", type: "button", onclick: () => this.parts.main.focus() }),
       heard: h("div", { class: "unseen", "aria-live": "polite" }),
       lost: h("div", { class: "lost", role: "status", hidden: true }),
     };
-    const { bar: top, rail: left, strips: texts, main, heard, lost } = this.parts;
+    const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
     document.body.replaceChildren(
+      skip,
       top,
       left,
       h("div", { class: "content" }, texts, main),
@@ -105,6 +107,7 @@ class Page {
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
     this.parts.lost.textContent = this.context().t("lost");
+    this.parts.skip.textContent = this.context().t("skip");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
     const opened = await this.opened(screen).catch((problem) => problem);
     if (turn !== this.turn) return;

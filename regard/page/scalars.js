@@ -1,7 +1,7 @@
 // Single numbers, drawn: a bar a row.
 
 import { s } from "./dom.js";
-import { TABULAR, emphasis, hatching, label, telling } from "./figure.js";
+import { TABULAR, emphasis, hatching, label, pressable, telling } from "./figure.js";
 import { shortened } from "./layout.js";
 import { short } from "./number.js";
 import { furthest } from "./tensor.js";
@@ -65,13 +65,14 @@ export function scalars({ palette, tip }, given) {
   const [tall, top] = [loud ? 32 : 24, caption || columns.length ? 26 : 2];
   const hatch = hatching(palette.soft);
   const { signed, zero, bar } = scale([...values, ...ghost], given.most ?? 0, hatch.fill, across);
+  const middle = loud && !given.ghost ? 10 : tall / 2; // a name stands beside its bar, or between two
   const drawn = rows.map((text, row) => {
     const told = given.written?.[row] ?? short(values[row]);
     const group = s(
       "g",
       { transform: `translate(0 ${top + row * tall})` },
       s("rect", { width: BESIDE + across, height: tall, fill: "transparent" }),
-      label(shortened(text, TEXT, 13), LEFT - 10, tall / 2, {
+      label(shortened(text, TEXT, 13), LEFT - 10, middle, {
         "text-anchor": "end",
         "font-size": 13,
         ...emphasis(row === given.selected, palette),
@@ -79,7 +80,9 @@ export function scalars({ palette, tip }, given) {
       rowBars(bar, given, row, tall, palette),
       rowNumbers(given, row, told, loud ? 10 : tall / 2, palette),
     );
-    return telling(group, tip, given.tips?.[row] ?? `${text}: ${told}`, pick && (() => pick(row)));
+    const said = given.tips?.[row] ?? `${text}: ${told}`;
+    telling(group, tip, said);
+    return pick ? pressable(group, said, () => pick(row)) : group;
   });
   const height = top + rows.length * tall;
   const node = s(

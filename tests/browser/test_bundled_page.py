@@ -108,3 +108,14 @@ def test_figures_and_words_have_room(opened, server, width):
     assert tab.locator(".role").evaluate_all(cut) == []
     assert tab.locator(".rail .name").evaluate_all("all => all.every(each => each.offsetHeight > 0)")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_word_is_looked_at_first_and_names_of_lines_are_whole(opened, server):
+    tab = opened(at(server, screen="head", view="lines", lang="en", text="The cat is sleeping soundly."))
+    assert "▁" in tab.locator("[id^=outputs-]").all_inner_texts(), "there is a space to pass by"
+    assert tab.locator(".looks").inner_text() != "▁"
+    past = """figure => [...figure.querySelectorAll('text')].filter(text => {
+        const {x, width} = text.getBBox();
+        return x < 0 || x + width > figure.viewBox.baseVal.width;
+    }).map(text => text.textContent)"""
+    assert tab.locator("main svg.figure").evaluate(past) == []
