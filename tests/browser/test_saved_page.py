@@ -184,6 +184,14 @@ def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
     until(tab, "!document.querySelector('dialog')")
 
 
+def test_a_head_of_the_decoder_says_which_token_it_looked_for(opened, saved, trace):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=2&lang=en")
+    told = f"“{trace.outputs.texts[3]}” comes next"
+    assert told in tab.locator(".aside").inner_text()
+    drawn(tab, lambda: tab.keyboard.press("e"))
+    assert "comes next" not in tab.locator(".aside").inner_text()
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_architecture_is_shown(opened, tmp_path, architecture):
     trace = trace_of(model_of(torch.float32, architecture=architecture))
