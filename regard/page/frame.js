@@ -25,6 +25,7 @@ import { percent } from "./number.js";
  * @property {Node} body
  * @property {string} [note] The key of what is said beside the title, where it is not the screen's.
  * @property {SVGElement} [figure] What is saved.
+ * @property {string} [heard] What those who hear the page are told behind a key, where it is not about attention.
  * @property {{ caption: string, head: string[], rows: (string | number)[][] }} [table]
  *
  * @typedef {object} Screen

@@ -33,6 +33,7 @@ class Page {
     this.tip = new Tip();
     this.turn = 0;
     this.selected = "";
+    this.keyed = false; // whether a key has led here
     /** @type {import("./frame.js").View | null} */
     this.view = null;
     this.night = matchMedia("(prefers-color-scheme: dark)");
@@ -204,6 +205,8 @@ class Page {
     );
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
+    if (this.keyed) this.announce(context, view, row);
+    this.keyed = false;
   }
 
   /** @param {boolean} lost */
@@ -316,6 +319,7 @@ class Page {
           this.about,
           this.screens.map((screen) => screen.id),
         );
+    this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();
     else if (event.key === "/" && this.live) this.store.set({ screen: this.screens[0].id });
@@ -323,20 +327,18 @@ class Page {
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();
-    void this.announce();
   }
 
-  /** For those who hear the page: where the keys have led. */
-  async announce() {
-    const { t, state, queries, keys, source } = this.context();
-    if (!source) return;
-    const row = at(await source.matrix(state.kind, state.layer, state.head, "weights"), state.query).data;
-    const key = state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
-    this.parts.heard.textContent = t("said", {
-      query: queries[state.query].text,
-      key: keys[key].text,
-      weight: row[key].toFixed(2),
-    });
+  /**
+   * For those who hear the page: where the keys have led.
+   * @param {import("./frame.js").Context} context
+   * @param {import("./frame.js").View} view
+   * @param {Float32Array | null} row
+   */
+  announce({ t, state, queries, keys }, view, row) {
+    const key = row && state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
+    const looking = row && { query: queries[state.query].text, key: keys[key].text, weight: row[key].toFixed(2) };
+    this.parts.heard.textContent = view.heard ?? (looking ? t("said", looking) : "");
   }
 }
 

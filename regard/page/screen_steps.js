@@ -151,16 +151,20 @@ async function why(context, step) {
 }
 
 /** What came, and how sure that was. @param {Context} context @param {import("./source.js").Said} step */
-function verdict({ t }, { after, chosen, entropy, rest }) {
+function came({ t }, { after, chosen }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
-  const came = chosen
-    ? t(words, { token: chosen.text, share: percent(chosen.probability) })
-    : t("steps.open");
+  return chosen ? t(words, { token: chosen.text, share: percent(chosen.probability) }) : t("steps.open");
+}
+
+/** The same, and the doubt that was left. @param {Context} context @param {import("./source.js").Said} step */
+function verdict(context, step) {
+  const { t } = context;
+  const { entropy, rest } = step;
   const doubt =
     entropy === null || rest === null
       ? []
       : [t("steps.entropy", { bits: fixed(entropy, 2) }), t("steps.rest", { rest: percent(rest) })];
-  return h("p", {}, came, " ", h("span", { class: "soft" }, doubt.join(" ")));
+  return h("p", {}, came(context, step), " ", h("span", { class: "soft" }, doubt.join(" ")));
 }
 
 /** @type {import("./frame.js").Screen} */
@@ -206,6 +210,7 @@ export const steps = {
         step.after === null && (await why(context, step)),
       ),
       figure,
+      heard: came(context, step),
       table: {
         caption: after,
         head: [t("candidate"), t("probability"), "logit"],

@@ -163,7 +163,7 @@ def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folder
     change = float(without.log_probs[0] - model.look(TEXT).log_probs[0])
     assert f"{change:.3f}".replace("-", "−") in tab.locator(".aside").inner_text()
     drawn(tab, lambda: tab.click("#effects"))
-    assert tab.locator(".switch text").count() == 2  # of three heads, one is off
+    assert tab.locator(".pressable text").count() == 2  # of three heads, one is off
     drawn(tab, lambda: tab.click("#beside"))
     assert found.label in tab.locator(".compare").inner_text()
     assert tab.locator(".apart").count() == 3

@@ -192,6 +192,24 @@ def test_a_head_of_the_decoder_says_which_token_it_looked_for(opened, saved, tra
     assert "comes next" not in tab.locator(".aside").inner_text()
 
 
+def test_those_who_hear_the_page_are_told_where_a_key_has_led(opened, saved, trace):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=1&lang=en")
+    heard = tab.locator("[aria-live]")
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert f"query “{trace.outputs.texts[2]}”" in heard.inner_text()
+    drawn(tab, lambda: tab.click("#screen-steps"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert "came next" in heard.inner_text()
+    drawn(tab, lambda: tab.click("#screen-beam"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowLeft"))
+    shown = tab.locator(".aside").inner_text()
+    assert heard.inner_text().split(" · ")[0] in shown
+    assert heard.inner_text().split()[-1] in shown  # its score
+    drawn(tab, lambda: tab.click("#screen-walk"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert tab.locator(".sentence").inner_text() in heard.inner_text()
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_architecture_is_shown(opened, tmp_path, architecture):
     trace = trace_of(model_of(torch.float32, architecture=architecture))
