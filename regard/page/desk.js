@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { fixed, percent } from "./number.js";
 import { saidOf } from "./question.js";
 import { ANEW } from "./store.js";
+import { typing } from "./typing.js";
 import { cut, pieces, sureness } from "./words_said.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -69,12 +70,8 @@ export class Desk {
   }
 
   listen() {
-    let timer = 0;
-    this.text.addEventListener("input", () => {
-      this.light(-1);
-      clearTimeout(timer);
-      timer = setTimeout(() => this.typed(), this.text.value.trim() ? PAUSE : 0);
-    });
+    this.text.addEventListener("input", () => this.light(-1));
+    typing(this.text, PAUSE, () => this.typed());
     this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
     this.clear.addEventListener("click", () => {
       this.text.value = "";

@@ -116,8 +116,12 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
     }),
     button("save-svg", "SVG", t("save.svg"), () => save("svg"), { disabled: !canSave }),
     button("save-png", "PNG", t("save.png"), () => save("png"), { disabled: !canSave }),
-    button("theme", { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐", t(`theme.${state.theme}`), () =>
-      store.set({ theme: next }),
+    button(
+      "theme",
+      { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐",
+      t(`theme.${state.theme}`),
+      () => store.set({ theme: next }),
+      { "aria-label": t(`theme.${state.theme}`) },
     ),
     button(
       "language",
@@ -126,7 +130,7 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
       () => store.set({ lang: state.lang === "zh" ? "en" : "zh" }),
       { lang: state.lang === "zh" ? "en" : "zh" },
     ),
-    button("help", "?", t("keys"), help),
+    button("help", "?", t("keys"), help, { "aria-label": t("keys") }),
   ].filter((each) => each !== null);
 }
 

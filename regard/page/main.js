@@ -34,6 +34,7 @@ class Page {
     this.turn = 0;
     this.selected = "";
     this.keyed = false; // whether a key has led here
+    this.towards = ""; // what a key has asked for, to be given the keys when it is there
     /** @type {import("./frame.js").View | null} */
     this.view = null;
     this.night = matchMedia("(prefers-color-scheme: dark)");
@@ -175,7 +176,8 @@ class Page {
     this.tip.hide();
     this.view = view;
     this.drawn = this.screen.id;
-    const held = document.activeElement?.id;
+    const held = this.towards || document.activeElement?.id;
+    this.towards = "";
     const doings = {
       save: (/** @type {"svg" | "png"} */ kind) => void this.save(kind),
       help: () => this.help(),
@@ -322,8 +324,10 @@ class Page {
     this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();
-    else if (event.key === "/" && this.live) this.store.set({ screen: this.screens[0].id });
-    else if (event.key === "s") void this.save("svg");
+    else if (event.key === "/" && this.live) {
+      this.towards = "text";
+      this.store.set({ screen: this.screens[0].id });
+    } else if (event.key === "s") void this.save("svg");
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();

@@ -45,6 +45,42 @@ def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     until(tab, "document.body.innerText.includes('猫')")
 
 
+COMPOSING = """letters => {
+    const field = document.querySelector('#text');
+    field.focus();
+    field.value += letters;
+    field.dispatchEvent(new InputEvent('input', { isComposing: true }));
+}"""
+
+
+def test_letters_of_a_character_that_is_being_composed_are_not_translated(opened, server):
+    tab = opened(f"{server.url}/")
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url) if "translate" in request.url else None)
+    tab.fill("#text", "猫")
+    for letter in "zai":
+        tab.evaluate(COMPOSING, letter)
+    tab.wait_for_timeout(800)
+    assert asked == []
+    tab.evaluate(
+        """() => {
+        const field = document.querySelector('#text');
+        field.value = '猫在睡觉。';
+        field.dispatchEvent(new CompositionEvent('compositionend'));
+    }"""
+    )
+    until(tab, "document.querySelector('#output').innerText.includes('cat')")
+
+
+def test_a_key_leads_from_any_screen_to_where_one_writes(opened, server):
+    tab = opened(at(server, screen="positions", text="猫"))
+    drawn(tab, lambda: tab.keyboard.press("/"))
+    until(tab, "document.activeElement.id === 'text'")
+    drawn(tab, lambda: tab.click("#screen-positions"))
+    drawn(tab, lambda: tab.keyboard.press("/"))
+    assert tab.evaluate("document.activeElement.id") == "text"
+
+
 MIXED = "我昨天在 GitHub 上 push 了一个 commit，but CI failed 了。"
 FOREIGN = "مرحبا بالعالم"
 TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向"}

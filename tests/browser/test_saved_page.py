@@ -175,7 +175,7 @@ def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
     tab = opened(saved.as_uri() + "#screen=head&theme=dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
-    drawn(tab, lambda: tab.click("#theme"))
+    drawn(tab, lambda: tab.get_by_role("button", name="Colours: dark").click())
     drawn(tab, lambda: tab.keyboard.press("t"))
     assert tab.locator(".table table").count() == 1
     tab.keyboard.press("?")
