@@ -66,6 +66,7 @@ def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folde
     drawn(tab, lambda: tab.click("#screen-classify"))
     tab.fill("#text", "")
     until(tab, "document.querySelector('.why').hidden && document.querySelector('#look').disabled")
+    assert not tab.locator(".why").is_visible()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -119,6 +120,19 @@ def test_what_might_come_next_can_be_added(opened, server, folders):
     spelt = next(each for each in expected if not each.piece.startswith("<"))
     tab.click(f".coming button >> text={spelt.text} >> nth=0")
     assert tab.input_value("#text") == TEXT + spelt.piece.replace("▁", " ")
+    tab.fill("#text", "")
+    until(tab, "!document.querySelector('.coming').offsetHeight")
+
+
+def test_labels_of_one_text_do_not_stay_beside_another_that_gets_none(opened, server):
+    tab = opened(at(server, model="labeller", lang="en"), expected="413")
+    tab.fill("#text", TEXT)
+    until(tab, "document.querySelectorAll('.why .read').length")
+    tab.fill("#text", "a" * 100_001)
+    until(tab, "document.querySelector('.status.problem')?.textContent.includes('too long')")
+    assert shares(tab, "#output") == []
+    assert tab.locator("#look").is_disabled()
+    assert tab.locator(".why").is_hidden()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
