@@ -9,11 +9,13 @@ export class Refused extends Error {
    * @param {number} status
    * @param {string} message
    * @param {number} [after] Seconds after which asking again may help.
+   * @param {string} [code] What programs know it by.
    */
-  constructor(status, message, after) {
+  constructor(status, message, after, code = "") {
     super(message);
     this.status = status;
     this.after = after;
+    this.code = code;
   }
 }
 
@@ -73,5 +75,6 @@ export async function ask(address, body, signal) {
   if (response.ok) return response;
   const told = await response.json().catch(() => null);
   const message = told?.error?.message ?? `${response.status} ${response.statusText}`;
-  throw new Refused(response.status, message, Number(response.headers.get("Retry-After")) || undefined);
+  const after = Number(response.headers.get("Retry-After")) || undefined;
+  throw new Refused(response.status, message, after, told?.error?.code);
 }

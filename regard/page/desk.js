@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { fixed, percent } from "./number.js";
 import { saidOf } from "./question.js";
 import { ANEW } from "./store.js";
+import { typing } from "./typing.js";
 import { cut, pieces, sureness } from "./words_said.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -69,12 +70,8 @@ export class Desk {
   }
 
   listen() {
-    let timer = 0;
-    this.text.addEventListener("input", () => {
-      this.light(-1);
-      clearTimeout(timer);
-      timer = setTimeout(() => this.typed(), this.text.value.trim() ? PAUSE : 0);
-    });
+    this.text.addEventListener("input", () => this.light(-1));
+    typing(this.text, PAUSE, () => this.typed());
     this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
     this.clear.addEventListener("click", () => {
       this.text.value = "";
@@ -132,8 +129,9 @@ export class Desk {
     const { signal } = (this.going = new AbortController());
     if (!store.state.text.trim()) return this.answered(null);
     const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
+    let item = null;
     try {
-      const item = await live.translate(store.state, { n_best: BEST }, signal);
+      item = await live.translate(store.state, { n_best: BEST }, signal);
       clearTimeout(waiting);
       this.answered(item);
       const more = await live.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
@@ -141,6 +139,7 @@ export class Desk {
     } catch (problem) {
       clearTimeout(waiting);
       if (signal.aborted) return;
+      if (!item) this.answered(null); // what stood there translates another text
       this.refused(/** @type {Error} */ (problem), signal);
     }
   }
@@ -188,13 +187,14 @@ export class Desk {
     this.clear.toggleAttribute("disabled", !this.text.value);
     this.status.className = "status soft";
     this.status.textContent = answer ? this.told(answer) : "";
+    this.status.title = answer ? t("translate.score.title") : "";
     const others = (answer?.hypotheses ?? []).slice(1);
     this.others.replaceChildren(
       ...others.map((/** @type {{ text: string, score: number }} */ each) =>
         h(
           "li",
           {},
-          h("span", { class: "number soft", title: t("beam.score") }, fixed(each.score, 2)),
+          h("span", { class: "number soft", title: t("translate.score.title") }, fixed(each.score, 2)),
           h("span", { dir: "auto", lang: this.output.lang }, each.text),
           h(
             "button",

@@ -14,7 +14,7 @@ export const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK 
  * @param {(SVGElement | null | undefined | false)[]} children
  */
 export function figure(width, height, label, children) {
-  return s(
+  const drawn = s(
     "svg",
     {
       xmlns: "http://www.w3.org/2000/svg",
@@ -29,6 +29,9 @@ export function figure(width, height, label, children) {
     },
     children,
   );
+  // An image has nothing inside for those who hear it; what can be pressed must be.
+  if (drawn.querySelector("[role=button]")) drawn.setAttribute("role", "group");
+  return drawn;
 }
 
 /**
@@ -70,6 +73,28 @@ export function telling(node, tip, text, pick) {
     node.setAttribute("cursor", "pointer");
     node.addEventListener("click", pick);
   }
+  return node;
+}
+
+/**
+ * A part that is pressed as a button is, by a click or a key.
+ * @template {SVGElement} T
+ * @param {T} node
+ * @param {string} text
+ * @param {() => void} pick
+ * @returns {T}
+ */
+export function pressable(node, text, pick) {
+  const told = { role: "button", tabindex: "0", cursor: "pointer", "aria-label": text };
+  for (const [name, value] of Object.entries(told)) node.setAttribute(name, value);
+  node.classList.add("pressable");
+  node.addEventListener("click", pick);
+  node.addEventListener("keydown", (event) => {
+    if (!["Enter", " "].includes(/** @type {KeyboardEvent} */ (event).key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    pick();
+  });
   return node;
 }
 

@@ -23,7 +23,9 @@ import { percent } from "./number.js";
  * @typedef {object} View What a screen gives back.
  * @property {(Node | false | null)[]} [controls]
  * @property {Node} body
+ * @property {string} [note] The key of what is said beside the title, where it is not the screen's.
  * @property {SVGElement} [figure] What is saved.
+ * @property {string} [heard] What those who hear the page are told behind a key, where it is not about attention.
  * @property {{ caption: string, head: string[], rows: (string | number)[][] }} [table]
  *
  * @typedef {object} Screen
@@ -114,8 +116,12 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
     }),
     button("save-svg", "SVG", t("save.svg"), () => save("svg"), { disabled: !canSave }),
     button("save-png", "PNG", t("save.png"), () => save("png"), { disabled: !canSave }),
-    button("theme", { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐", t(`theme.${state.theme}`), () =>
-      store.set({ theme: next }),
+    button(
+      "theme",
+      { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐",
+      t(`theme.${state.theme}`),
+      () => store.set({ theme: next }),
+      { "aria-label": t(`theme.${state.theme}`) },
     ),
     button(
       "language",
@@ -124,7 +130,7 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
       () => store.set({ lang: state.lang === "zh" ? "en" : "zh" }),
       { lang: state.lang === "zh" ? "en" : "zh" },
     ),
-    button("help", "?", t("keys"), help),
+    button("help", "?", t("keys"), help, { "aria-label": t("keys") }),
   ].filter((each) => each !== null);
 }
 
@@ -192,7 +198,8 @@ function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row)
   const looked = side === kind.keys && i === state.key;
   const colour = row ? shade(row[i], 1, theme) : null;
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
-  const told = `${i} · ${token.text}${spelt} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
+  const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
+  const told = `${i} · ${token.text}${spelt}${space} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
   const pick = () => {
     if (side === kind.queries) store.set({ query: i });
     else if (side === kind.keys) store.set({ key: i });

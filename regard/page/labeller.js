@@ -66,7 +66,9 @@ export class Labeller {
       },
       (problem) => {
         this.asked = "";
+        [this.answer, this.influence] = [null, null]; // they are another text's
         this.output.removeAttribute("aria-busy");
+        this.show();
         this.status.className = "status problem";
         this.status.textContent = problem;
       },

@@ -14,10 +14,10 @@ export function textWidth(text, size) {
     ems += WIDE.test(letter)
       ? 1.02
       : "ijlI'|.,:;!".includes(letter)
-        ? 0.32
-        : "mwMW%@—".includes(letter)
-          ? 0.9
-          : 0.58;
+        ? 0.34
+        : "mwMW%@—<>=+~#".includes(letter)
+          ? 1
+          : 0.64;
   return ems * size;
 }
 

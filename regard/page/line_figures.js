@@ -25,7 +25,7 @@ export function linesFigure(context, shown) {
   const most = Math.max(rows.length, columns.length);
   if (most > MANY && shown.row >= 0) return linesFigure(context, fewest(shown));
   const step = Math.max(18, Math.min(30, 620 / most));
-  const left = widest(rows);
+  const left = widest(rows, SIZE);
   const right = left + SPAN;
   const y = (/** @type {number} */ i, /** @type {number} */ count) =>
     10 + ((most - count) / 2 + i + 0.5) * step;
@@ -35,7 +35,7 @@ export function linesFigure(context, shown) {
   };
   const pickRow = (/** @type {number} */ i) => shown.pick(i, -1);
   const pickColumn = (/** @type {number} */ i) => shown.pick(shown.row, i);
-  return figure(right + widest(columns), most * step + 20, shown.told, [
+  return figure(right + widest(columns, SIZE), most * step + 20, shown.told, [
     ...curves(context, shown, curve),
     ...rows.map((text, i) =>
       token(context, text, { x: left - 8, y: y(i, rows.length) }, "end", i === shown.row, () => pickRow(i)),

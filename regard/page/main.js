@@ -4,6 +4,7 @@ import { connection } from "./asking.js";
 import { PALETTES } from "./colour.js";
 import { tableOf } from "./controls.js";
 import { h } from "./dom.js";
+import { failed, nothing } from "./empty.js";
 import { download, pngBlob, svgText } from "./figure.js";
 import { Tip, bar, rail, sheet, strips, wordsOf } from "./frame.js";
 import { languageOf, speaker } from "./i18n.js";
@@ -32,6 +33,8 @@ class Page {
     this.tip = new Tip();
     this.turn = 0;
     this.selected = "";
+    this.keyed = false; // whether a key has led here
+    this.towards = ""; // what a key has asked for, to be given the keys when it is there
     /** @type {import("./frame.js").View | null} */
     this.view = null;
     this.night = matchMedia("(prefers-color-scheme: dark)");
@@ -39,12 +42,14 @@ class Page {
       bar: h("header", { class: "bar" }),
       rail: h("nav", { class: "rail" }),
       strips: h("section", { class: "strips" }),
-      main: h("main", { class: "main", id: "main" }),
+      main: h("main", { class: "main", id: "main", tabindex: -1 }),
+      skip: h("button", { class: "skip", type: "button", onclick: () => this.parts.main.focus() }),
       heard: h("div", { class: "unseen", "aria-live": "polite" }),
       lost: h("div", { class: "lost", role: "status", hidden: true }),
     };
-    const { bar: top, rail: left, strips: texts, main, heard, lost } = this.parts;
+    const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
     document.body.replaceChildren(
+      skip,
       top,
       left,
       h("div", { class: "content" }, texts, main),
@@ -61,8 +66,10 @@ class Page {
 
   /** Those that there are for the model: a classifier searches for nothing. */
   get screens() {
-    const { all, live, store } = this;
-    return live ? all.filter(({ task }) => !task || task === live.model(store.state).task) : all;
+    const { all, live, held, store } = this;
+    const pairs = held?.about.architecture === "encoder-decoder" && "translate";
+    const does = live ? live.model(store.state).task : pairs;
+    return all.filter(({ task }) => !task || task === does);
   }
 
   get screen() {
@@ -101,20 +108,24 @@ class Page {
     const { theme } = this.context();
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
+    this.parts.lost.textContent = this.context().t("lost");
+    this.parts.skip.textContent = this.context().t("skip");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
     const opened = await this.opened(screen).catch((problem) => problem);
     if (turn !== this.turn) return;
-    const failed = opened instanceof Error;
-    this.source = failed ? null : (opened?.source ?? null);
-    this.about = failed ? null : (opened?.about ?? null);
+    const problem = opened instanceof Error ? opened : null;
+    this.source = problem ? null : (opened?.source ?? null);
+    this.about = problem ? null : (opened?.about ?? null);
     this.store.suit(this.about);
     const context = this.context();
     const row = this.source && (await this.attentionRow(context).catch(() => null));
-    const view = failed
-      ? this.failed(context, opened)
+    const [first] = this.screens;
+    const refused = (/** @type {Error} */ why) => failed(context, first, why, () => this.draw());
+    const view = problem
+      ? refused(problem)
       : screen.alone || opened
-        ? await screen.render(context).catch((problem) => this.failed(context, problem))
-        : this.nothing(context);
+        ? await screen.render(context).catch(refused)
+        : nothing(context, first);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, row);
@@ -165,7 +176,8 @@ class Page {
     this.tip.hide();
     this.view = view;
     this.drawn = this.screen.id;
-    const held = document.activeElement?.id;
+    const held = this.towards || document.activeElement?.id;
+    this.towards = "";
     const doings = {
       save: (/** @type {"svg" | "png"} */ kind) => void this.save(kind),
       help: () => this.help(),
@@ -186,7 +198,7 @@ class Page {
           "div",
           { class: "head" },
           h("h1", {}, t(words)),
-          h("p", { class: "note soft" }, t(`${words}.note`)),
+          h("p", { class: "note soft" }, t(view.note ?? `${words}.note`)),
         ),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
@@ -195,28 +207,12 @@ class Page {
     );
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
-  }
-
-  /** There is nothing to look at before there is a text. @param {import("./frame.js").Context} context */
-  nothing({ store, t }) {
-    return {
-      body: h(
-        "div",
-        { class: "empty" },
-        h("strong", {}, t("nothing")),
-        h("p", {}, t("nothing.note")),
-        h(
-          "button",
-          { type: "button", class: "primary", onclick: () => store.set({ screen: this.screens[0].id }) },
-          t(this.screens[0].id),
-        ),
-      ),
-    };
+    if (this.keyed) this.announce(context, view, row);
+    this.keyed = false;
   }
 
   /** @param {boolean} lost */
   unreached(lost) {
-    this.parts.lost.textContent = speaker(this.store.state.lang)("lost");
     this.parts.lost.hidden = !lost;
     if (!lost) void this.draw();
   }
@@ -269,24 +265,6 @@ class Page {
   async attentionRow({ source, state }) {
     const matrix = await source.matrix(state.kind, state.layer, state.head, "weights");
     return at(matrix, state.query).data;
-  }
-
-  /**
-   * @param {import("./frame.js").Context} context
-   * @param {Error} problem
-   * @returns {import("./frame.js").View}
-   */
-  failed({ t }, problem) {
-    console.warn(problem);
-    return {
-      body: h(
-        "div",
-        { class: "empty", role: "alert" },
-        h("strong", {}, t("failed")),
-        h("p", {}, problem.message),
-        h("button", { type: "button", onclick: () => this.draw() }, t("again")),
-      ),
-    };
   }
 
   /**
@@ -343,27 +321,28 @@ class Page {
           this.about,
           this.screens.map((screen) => screen.id),
         );
+    this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();
-    else if (event.key === "/" && this.live) this.store.set({ screen: this.screens[0].id });
-    else if (event.key === "s") void this.save("svg");
+    else if (event.key === "/" && this.live) {
+      this.towards = "text";
+      this.store.set({ screen: this.screens[0].id });
+    } else if (event.key === "s") void this.save("svg");
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();
-    void this.announce();
   }
 
-  /** For those who hear the page: where the keys have led. */
-  async announce() {
-    const { t, state, queries, keys, source } = this.context();
-    if (!source) return;
-    const row = at(await source.matrix(state.kind, state.layer, state.head, "weights"), state.query).data;
-    const key = state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
-    this.parts.heard.textContent = t("said", {
-      query: queries[state.query].text,
-      key: keys[key].text,
-      weight: row[key].toFixed(2),
-    });
+  /**
+   * For those who hear the page: where the keys have led.
+   * @param {import("./frame.js").Context} context
+   * @param {import("./frame.js").View} view
+   * @param {Float32Array | null} row
+   */
+  announce({ t, state, queries, keys }, view, row) {
+    const key = row && state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
+    const looking = row && { query: queries[state.query].text, key: keys[key].text, weight: row[key].toFixed(2) };
+    this.parts.heard.textContent = view.heard ?? (looking ? t("said", looking) : "");
   }
 }
 

@@ -26,8 +26,8 @@ export const LABEL = 110; // the room that a name may take
 const DRAWN_ONE_BY_ONE = 2500;
 
 /** @param {string[]} labels */
-export const widest = (labels) =>
-  Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, 12)))) + 10;
+export const widest = (labels, size = 12) =>
+  Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, size)))) + 10;
 
 /**
  * Rows look at columns.

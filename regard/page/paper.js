@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { ANEW } from "./store.js";
+import { typing } from "./typing.js";
 
 /** @typedef {import("./frame.js").Context} Context */
 
@@ -24,11 +25,7 @@ export class Paper {
     /** @type {Context | null} */
     this.context = null;
     this.taken = taken;
-    let timer = 0;
-    this.text.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.note(), this.text.value.trim() ? PAUSE : 0);
-    });
+    typing(this.text, PAUSE, () => this.note());
     this.clear.addEventListener("click", () => {
       this.write("");
       this.text.focus();

@@ -35,8 +35,11 @@ export class Question {
   }
 }
 
+// What a reader can mend is told in their language; of other refusals, the server's own sentence is what there is.
+const MENDED = ["unclear_language", "too_large"];
+
 /**
- * What a problem is called, and after how many seconds to ask again; 0: not at all.
+ * What a problem is called, after how many seconds to ask again (0: not at all), and whether it is the text's.
  * @param {unknown} problem
  * @param {Say} t
  */
@@ -44,6 +47,13 @@ export function saidOf(problem, t) {
   const busy = problem instanceof Refused && [429, 503].includes(problem.status);
   const seconds = busy ? Math.max(1, Math.ceil(problem.after ?? 1)) : 0;
   const lost = problem instanceof TypeError;
-  const told = busy ? t("busy", { seconds }) : lost ? t("lost") : /** @type {Error} */ (problem).message;
-  return { busy: seconds, told };
+  const mended = problem instanceof Refused && MENDED.includes(problem.code);
+  const told = busy
+    ? t("busy", { seconds })
+    : lost
+      ? t("lost")
+      : mended
+        ? t(`refused.${problem.code}`, { told: problem.message })
+        : /** @type {Error} */ (problem).message;
+  return { busy: seconds, told, mended };
 }

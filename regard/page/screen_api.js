@@ -37,8 +37,10 @@ export const api = {
     const { live, state, t } = context;
     const text = state.text.trim() ? state.text : t("api.text");
     const target = await live.target(state, text);
-    const asked = { ...live.way(state), task: live.model(state).task, text, target };
+    const { task } = live.model(state);
+    const asked = { ...live.way(state), task, text, target };
     return {
+      note: task === "classify" ? "api.note" : `api.note.${task}`,
       controls: [h("a", { href: "/docs" }, t("api.docs")), h("a", { href: "/openapi.json" }, "OpenAPI")],
       body: h(
         "div",

@@ -72,22 +72,25 @@ function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
   const given = node.fate === "pruned";
   const border = node.fate === "finished" ? palette.green : won ? palette.blue : palette.line;
   const fill = given ? palette.raised : won ? palette.blue : palette.paper;
-  const [ink, soft] = won ? [palette.paper, palette.paper] : [palette.ink, palette.soft];
+  const [ink, soft] = won
+    ? [palette.paper, palette.paper]
+    : [given ? palette.soft : palette.ink, palette.soft];
   const middle = { "text-anchor": "middle" };
   const told = `${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`;
   const drawn = s(
     "g",
-    { opacity: given ? 0.55 : 1, "data-node": node.id },
+    { "data-node": node.id },
     s("rect", {
       ...{ x, y, ...BOX, rx: 6, fill },
       stroke: selected ? palette.orange : border,
       "stroke-width": selected ? 3 : node.fate === "finished" ? 2 : 1,
+      "stroke-dasharray": given && !selected && "3 2",
     }),
     label(shortened(node.text, BOX.width - 10, 12.5), x + BOX.width / 2, y + 11, {
       ...{ ...middle, "font-size": 12.5, fill: ink },
       "font-weight": won ? 700 : 400,
     }),
-    label(fixed(node.total, 2), x + BOX.width / 2, y + 23, { ...middle, "font-size": 9.5, fill: soft }),
+    label(fixed(node.total, 2), x + BOX.width / 2, y + 23, { ...middle, "font-size": 10.5, fill: soft }),
   );
   return telling(drawn, tip, told, () => store.set({ node: node.id }));
 }
@@ -174,6 +177,7 @@ export const beam = {
       ],
       body: h("div", { class: "split" }, h("div", { class: "scroll" }, shown), details(context, tree, node)),
       figure: shown,
+      heard: `${node.text} · ${t(`fate.${node.fate}`)} · ${t("beam.score")} ${fixed(node.score, 3)}`,
       table: {
         caption: t("beam"),
         head: [

@@ -123,7 +123,7 @@ export const experiments = {
       controls: [
         segments(
           t("experiments"),
-          all.map(({ name }) => ({ value: name, text: name })),
+          all.map(({ name }) => ({ value: name, text: t(`experiments.name.${name}`) })),
           chosen.name,
           (experiment) => store.set({ experiment }),
         ),

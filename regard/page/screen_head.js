@@ -39,17 +39,20 @@ function threshold({ state, store, t }) {
  * @param {Context} context
  * @param {import("./tensor.js").Tensor} weights
  */
-function favourites({ state, store, source, kind, queries, keys, t }, { data, shape }) {
+function favourites({ about, state, store, source, kind, queries, keys, t }, { data, shape }) {
   const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
   const seen = row.filter((_, key) => mayAttend(kind, state.query, key)).length;
   const best = row
     .map((weight, key) => ({ weight, key }))
     .sort((a, b) => b.weight - a.weight)
     .slice(0, 6);
+  // What a token of the outputs looks at is for the one behind it, which surprises whoever compares words.
+  const next = kind.queries === "outputs" && about.wanted[state.query]?.text;
   return h(
     "aside",
     { class: "aside" },
     h("h2", {}, t("head.query", { token: queries[state.query].text })),
+    next && h("p", { class: "soft" }, t("head.next", { next })),
     h(
       "ol",
       { class: "favourites" },

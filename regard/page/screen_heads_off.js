@@ -3,7 +3,7 @@
 import { css, on, shade } from "./colour.js";
 import { difference } from "./difference.js";
 import { h, s } from "./dom.js";
-import { figure, label } from "./figure.js";
+import { figure, label, pressable, telling } from "./figure.js";
 import { headsOff as off } from "./live.js";
 import { fixed } from "./number.js";
 import { ranked, shares } from "./shares.js";
@@ -47,12 +47,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
     "g",
     {
       id: `off-${name}`,
-      class: "switch",
-      role: "button",
-      tabindex: 0,
-      cursor: "pointer",
       "aria-pressed": String(isOff),
-      "aria-label": words,
     },
     s("rect", {
       x,
@@ -79,16 +74,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
         fill: colour ? on(colour) : palette.ink,
       }),
   );
-  drawn.addEventListener("click", () => toggle(context, name));
-  drawn.addEventListener("keydown", (event) => {
-    if (!["Enter", " "].includes(/** @type {KeyboardEvent} */ (event).key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    toggle(context, name);
-  });
-  drawn.addEventListener("mousemove", (event) => tip.show(words, event));
-  drawn.addEventListener("mouseleave", () => tip.hide());
-  return drawn;
+  return pressable(telling(drawn, tip, words), words, () => toggle(context, name));
 }
 
 /**

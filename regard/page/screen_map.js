@@ -75,7 +75,7 @@ function thumb({ state, store, theme, t, tip }, { kind, layer, head, matrix, rol
       onmouseleave: () => tip.hide(),
     },
     canvas,
-    h("span", { class: "role" }, role ? t(`role.${role.role}`) : "\u00a0"),
+    h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
   );
 }
 

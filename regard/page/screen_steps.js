@@ -1,5 +1,6 @@
 // What the model said, token after token: candidates, doubt, where it looked, what each layer would say.
 
+import { across } from "./chart.js";
 import { css, on, shade } from "./colour.js";
 import { h } from "./dom.js";
 import { stacked } from "./figure.js";
@@ -7,7 +8,7 @@ import { force, forced } from "./forcing.js";
 import { influence } from "./influence.js";
 import { fixed, percent } from "./number.js";
 import { Player } from "./player.js";
-import { scalars } from "./scalars.js";
+import { BESIDE, scalars } from "./scalars.js";
 import { at } from "./tensor.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -135,6 +136,7 @@ function candidates(context, { candidates: found, chosen }, number) {
     written: found.map((each) => percent(each.probability)),
     selected: found.findIndex((each) => each.id === chosen?.id),
     most: 1,
+    across: across(BESIDE + 340) - BESIDE, // writing stays as large on a phone
     caption: told,
     pick: free ? (row) => force(context, [...before, found[row].id]) : undefined,
   });
@@ -149,22 +151,30 @@ async function why(context, step) {
 }
 
 /** What came, and how sure that was. @param {Context} context @param {import("./source.js").Said} step */
-function verdict({ t }, { after, chosen, entropy, rest }) {
+function came({ t }, { after, chosen }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
-  const came = chosen
-    ? t(words, { token: chosen.text, share: percent(chosen.probability) })
-    : t("steps.open");
+  return chosen ? t(words, { token: chosen.text, share: percent(chosen.probability) }) : t("steps.open");
+}
+
+/** The same, and the doubt that was left. @param {Context} context @param {import("./source.js").Said} step */
+function verdict(context, step) {
+  const { t } = context;
+  const { entropy, rest } = step;
   const doubt =
     entropy === null || rest === null
       ? []
       : [t("steps.entropy", { bits: fixed(entropy, 2) }), t("steps.rest", { rest: percent(rest) })];
-  return h("p", {}, came, " ", h("span", { class: "soft" }, doubt.join(" ")));
+  return h("p", {}, came(context, step), " ", h("span", { class: "soft" }, doubt.join(" ")));
 }
 
 /** @type {import("./frame.js").Screen} */
 export const steps = {
   id: "steps",
   sign: "⇥",
+  named: ({ about, live, state }) => {
+    const labels = live ? live.model(state).task === "classify" : about.architecture === "encoder";
+    return labels ? "label" : "steps";
+  },
   keys: player.keys,
   render: async (context) => {
     const { source, state, t } = context;
@@ -200,6 +210,7 @@ export const steps = {
         step.after === null && (await why(context, step)),
       ),
       figure,
+      heard: came(context, step),
       table: {
         caption: after,
         head: [t("candidate"), t("probability"), "logit"],

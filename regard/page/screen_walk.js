@@ -185,6 +185,7 @@ export const walk = {
         h("div", { class: "pace" }, player.buttons(context), wide),
       ),
       figure,
+      heard: `${t(`walk.${steps[index].name}`)}. ${state.lang === "zh" ? steps[index].chinese : steps[index].english}`,
       table: table(steps[index], t),
     };
   },

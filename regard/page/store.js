@@ -132,14 +132,16 @@ export function fitted(state, about) {
     about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
   const within = (/** @type {number} */ value, /** @type {number} */ count, usual = 0) =>
     Number.isInteger(value) && value >= 0 ? Math.min(value, count - 1) : usual;
-  const queries = about[kind.queries].tokens.length;
+  const { tokens } = about[kind.queries];
+  const queries = tokens.length;
+  const word = tokens.findIndex(({ special, text }) => !special && text !== "▁");
   const keys = about[kind.keys].tokens.length;
   return {
     ...state,
     kind: kind.kind,
     layer: within(state.layer, kind.layers, kind.layers - 1),
     head: within(state.head, kind.heads),
-    query: within(state.query, queries, Math.min(1, queries - 1)),
+    query: within(state.query, queries, word < 0 ? Math.min(1, queries - 1) : word),
     key: within(state.key, keys, -1),
     view:
       ["matrix", "lines", "arcs"].includes(state.view) &&

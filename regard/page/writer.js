@@ -149,7 +149,8 @@ export class Writer {
         this.candidates.map(({ piece, text, probability }) => {
           const added = addition(piece);
           const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
-          return { name: text, share: probability, pick };
+          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : text;
+          return { name, share: probability, pick };
         }),
         t("generate.next"),
       ),

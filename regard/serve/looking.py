@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from regard.errors import RequestError
 from regard.look.interventions import Intervention
 from regard.look.trace import Trace
 from regard.serve.job import Job
-from regard.serve.refusals import bad_value, too_large
+from regard.serve.refusals import bad_value, too_large, unclear_language
 from regard.serve.served import Served
 from regard.serve.service import Service
 
@@ -38,6 +39,8 @@ def traced(
     """
     _check(service, served, looked)
     searches = served.description.config.architecture == "encoder-decoder"
+    if searches and looked.to is None:
+        _check_language(served, looked.source)
     beam = looked.beam or (served.model.decoding.beam_size if searches else None)
     return service.inspector.look(served, job, lambda: _trace(served, looked, changes, beam))
 
@@ -66,3 +69,11 @@ def _check(service: Service, served: Served, looked: Looked) -> None:
         if n > limits.trace_tokens:
             most = f"A text to look at may have {limits.trace_tokens:,} tokens"
             raise too_large(f"{most}, and this one has {n:,}.", param)
+
+
+def _check_language(served: Served, source: str) -> None:
+    """That a text tells which way it is translated, with a code of its own: a page then asks its reader."""
+    try:
+        served.model.directions.of(source)
+    except RequestError as unclear:
+        raise unclear_language(f"{unclear}.", "to") from None

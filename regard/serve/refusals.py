@@ -42,6 +42,11 @@ def bad_value(message: str, param: str | None = None) -> Refusal:
     return Refusal(422, "bad_value", message, param=param)
 
 
+def unclear_language(message: str, param: str) -> Refusal:
+    """A text does not tell which language it is in; the field that would say it."""
+    return Refusal(422, "unclear_language", message, param=param)
+
+
 def validation_refusal(problems: Sequence[Any]) -> Refusal:
     """What pydantic found wrong with a request, the first of it in a sentence."""
     first = problems[0]

@@ -13,7 +13,7 @@ from regard.engine.result import Result
 from regard.serve.detection import Detected, detect
 from regard.serve.job import Job
 from regard.serve.limits import Limits
-from regard.serve.refusals import bad_value, too_large
+from regard.serve.refusals import bad_value, too_large, unclear_language
 from regard.serve.served import Catalogue, Served, agree
 from regard.text.scripts import is_in
 
@@ -184,7 +184,7 @@ def _detected(text: str, i: int, languages: list[str]) -> Detected:
     found = detect(text, list(dict.fromkeys(languages)))
     if found is None:
         which = f"It is not clear whether text {i + 1} is in {' or '.join(dict.fromkeys(languages))}"
-        raise bad_value(f"{which}. Say which, as `source`.", "source")
+        raise unclear_language(f"{which}. Say which, as `source`.", "source")
     return found
 
 

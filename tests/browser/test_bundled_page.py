@@ -45,6 +45,73 @@ def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     until(tab, "document.body.innerText.includes('猫')")
 
 
+COMPOSING = """letters => {
+    const field = document.querySelector('#text');
+    field.focus();
+    field.value += letters;
+    field.dispatchEvent(new InputEvent('input', { isComposing: true }));
+}"""
+
+
+def test_letters_of_a_character_that_is_being_composed_are_not_translated(opened, server):
+    tab = opened(f"{server.url}/")
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url) if "translate" in request.url else None)
+    tab.fill("#text", "猫")
+    for letter in "zai":
+        tab.evaluate(COMPOSING, letter)
+    tab.wait_for_timeout(800)
+    assert asked == []
+    tab.evaluate(
+        """() => {
+        const field = document.querySelector('#text');
+        field.value = '猫在睡觉。';
+        field.dispatchEvent(new CompositionEvent('compositionend'));
+    }"""
+    )
+    until(tab, "document.querySelector('#output').innerText.includes('cat')")
+
+
+def test_a_key_leads_from_any_screen_to_where_one_writes(opened, server):
+    tab = opened(at(server, screen="positions", text="猫"))
+    drawn(tab, lambda: tab.keyboard.press("/"))
+    until(tab, "document.activeElement.id === 'text'")
+    drawn(tab, lambda: tab.click("#screen-positions"))
+    drawn(tab, lambda: tab.keyboard.press("/"))
+    assert tab.evaluate("document.activeElement.id") == "text"
+
+
+MIXED = "我昨天在 GitHub 上 push 了一个 commit，but CI failed 了。"
+FOREIGN = "مرحبا بالعالم"
+TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_text_of_no_clear_language_takes_the_place_of_the_one_before(opened, server, language):
+    tab = opened(at(server, lang=language), expected="422")
+    translate(tab, "猫坐在垫子上。", "cat")
+    tab.fill("#text", MIXED)
+    until(tab, f"document.querySelector('.status.problem')?.textContent.includes('{TELLS[language]}')")
+    assert "cat" not in tab.locator("#main").inner_text()  # nor among the next best
+    assert tab.locator("#look").is_disabled()
+    tab.select_option("#way", value=tab.locator("#way option").nth(1).get_attribute("value"))
+    until(tab, "document.querySelector('#output').textContent.includes('GitHub')")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_screens_say_what_to_do_with_a_text_that_they_cannot_show(opened, server, language):
+    tab = opened(at(server, screen="map", lang=language, text=FOREIGN), expected="422|Refused")
+    assert TELLS[language] in tab.locator(".empty").inner_text()
+    drawn(tab, lambda: tab.click(".empty button"))
+    assert tab.input_value("#text") == FOREIGN
+    tab = opened(
+        at(server, screen="head", lang=language, text="One more word. " * 300), expected="413|Refused"
+    )
+    told = tab.locator(".empty").inner_text()
+    assert {"en": "too long", "zh": "太长"}[language] in told
+    assert "512" in told
+
+
 @pytest.mark.parametrize(("text", "word"), [("The cat is sleeping.", "猫"), ("猫在睡觉。", "cat")])
 def test_examples_for_libretranslate_name_the_language_that_it_is_translated_into(opened, server, text, word):
     tab = opened(at(server, screen="api", text=text))
@@ -54,3 +121,37 @@ def test_examples_for_libretranslate_name_the_language_that_it_is_translated_int
     assert (
         f'"auto", "{body["target"]}"' in tab.locator("section:has(#copy-libretranslatepy) pre").inner_text()
     )
+
+
+TEXT = "The old library on the hill opens at nine, but the new one never closes."
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 720, 390])
+def test_figures_and_words_have_room(opened, server, width):
+    tab = opened(at(server, screen="off", lang="en", text=TEXT))
+    tab.set_viewport_size({"width": width, "height": 900})
+    drawn(tab, lambda: tab.click("#theme"))
+    grid = tab.locator(".wide-aside .scroll")
+    assert grid.evaluate("node => node.scrollWidth <= node.clientWidth"), "all heads are there to click on"
+    drawn(tab, lambda: tab.click("#screen-steps"))
+    figure = tab.locator(".steps .figure")
+    assert figure.evaluate(
+        "node => node.getBoundingClientRect().width === Number(node.getAttribute('width'))"
+    )
+    assert figure.evaluate("node => node.parentNode.scrollWidth <= node.parentNode.clientWidth")
+    drawn(tab, lambda: tab.click("#screen-map"))
+    cut = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText)"
+    assert tab.locator(".role").evaluate_all(cut) == []
+    assert tab.locator(".rail .name").evaluate_all("all => all.every(each => each.offsetHeight > 0)")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_word_is_looked_at_first_and_names_of_lines_are_whole(opened, server):
+    tab = opened(at(server, screen="head", view="lines", lang="en", text="The cat is sleeping soundly."))
+    assert "▁" in tab.locator("[id^=outputs-]").all_inner_texts(), "there is a space to pass by"
+    assert tab.locator(".looks").inner_text() != "▁"
+    past = """figure => [...figure.querySelectorAll('text')].filter(text => {
+        const {x, width} = text.getBBox();
+        return x < 0 || x + width > figure.viewBox.baseVal.width;
+    }).map(text => text.textContent)"""
+    assert tab.locator("main svg.figure").evaluate(past) == []

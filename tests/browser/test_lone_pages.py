@@ -1,6 +1,7 @@
 """The first screens of a generator and a classifier, in a real browser: they show what the models say."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -65,6 +66,7 @@ def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folde
     drawn(tab, lambda: tab.click("#screen-classify"))
     tab.fill("#text", "")
     until(tab, "document.querySelector('.why').hidden && document.querySelector('#look').disabled")
+    assert not tab.locator(".why").is_visible()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -113,10 +115,24 @@ def test_what_might_come_next_can_be_added(opened, server, folders):
     until(tab, "document.querySelectorAll('.coming .shares li').length")
     trace = regard.load(folders / "writer").look(TEXT)
     expected = trace.candidates(len(trace.outputs) - 1)[:8]
-    assert [name for name, _ in shares(tab, ".coming")] == [each.text for each in expected]
+    spaced = [each.piece.replace("▁", "␣", 1) if each.piece[0] == "▁" else each.text for each in expected]
+    assert [name for name, _ in shares(tab, ".coming")] == spaced
     spelt = next(each for each in expected if not each.piece.startswith("<"))
     tab.click(f".coming button >> text={spelt.text} >> nth=0")
     assert tab.input_value("#text") == TEXT + spelt.piece.replace("▁", " ")
+    tab.fill("#text", "")
+    until(tab, "!document.querySelector('.coming').offsetHeight")
+
+
+def test_labels_of_one_text_do_not_stay_beside_another_that_gets_none(opened, server):
+    tab = opened(at(server, model="labeller", lang="en"), expected="413")
+    tab.fill("#text", TEXT)
+    until(tab, "document.querySelectorAll('.why .read').length")
+    tab.fill("#text", "a" * 100_001)
+    until(tab, "document.querySelector('.status.problem')?.textContent.includes('too long')")
+    assert shares(tab, "#output") == []
+    assert tab.locator("#look").is_disabled()
+    assert tab.locator(".why").is_hidden()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -134,6 +150,10 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
         )
         # There was no run, and no head is off.
         assert tab.locator("main .empty").count() == (screen in ("training", "compare"))
+        told = tab.locator(".head").inner_text()
+        assert not re.search(
+            "LibreTranslate" if model == "writer" else "LibreTranslate|OpenAI|生成|Step", told
+        )
     tab.set_viewport_size({"width": 390, "height": 800})
     drawn(tab, lambda: tab.click(f"#screen-{first}"))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
@@ -157,7 +177,7 @@ def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folder
     change = float(without.log_probs[0] - model.look(TEXT).log_probs[0])
     assert f"{change:.3f}".replace("-", "−") in tab.locator(".aside").inner_text()
     drawn(tab, lambda: tab.click("#effects"))
-    assert tab.locator(".switch text").count() == 2  # of three heads, one is off
+    assert tab.locator(".pressable text").count() == 2  # of three heads, one is off
     drawn(tab, lambda: tab.click("#beside"))
     assert found.label in tab.locator(".compare").inner_text()
     assert tab.locator(".apart").count() == 3

@@ -175,7 +175,7 @@ def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
     tab = opened(saved.as_uri() + "#screen=head&theme=dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
-    drawn(tab, lambda: tab.click("#theme"))
+    drawn(tab, lambda: tab.get_by_role("button", name="Colours: dark").click())
     drawn(tab, lambda: tab.keyboard.press("t"))
     assert tab.locator(".table table").count() == 1
     tab.keyboard.press("?")
@@ -184,14 +184,43 @@ def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
     until(tab, "!document.querySelector('dialog')")
 
 
+def test_a_head_of_the_decoder_says_which_token_it_looked_for(opened, saved, trace):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=2&lang=en")
+    told = f"“{trace.outputs.texts[3]}” comes next"
+    assert told in tab.locator(".aside").inner_text()
+    drawn(tab, lambda: tab.keyboard.press("e"))
+    assert "comes next" not in tab.locator(".aside").inner_text()
+
+
+def test_those_who_hear_the_page_are_told_where_a_key_has_led(opened, saved, trace):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=1&lang=en")
+    heard = tab.locator("[aria-live]")
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert f"query “{trace.outputs.texts[2]}”" in heard.inner_text()
+    drawn(tab, lambda: tab.click("#screen-steps"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert "came next" in heard.inner_text()
+    drawn(tab, lambda: tab.click("#screen-beam"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowLeft"))
+    shown = tab.locator(".aside").inner_text()
+    assert heard.inner_text().split(" · ")[0] in shown
+    assert heard.inner_text().split()[-1] in shown  # its score
+    drawn(tab, lambda: tab.click("#screen-walk"))
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
+    assert tab.locator(".sentence").inner_text() in heard.inner_text()
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_architecture_is_shown(opened, tmp_path, architecture):
     trace = trace_of(model_of(torch.float32, architecture=architecture))
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
-    for screen in SCREENS:
+    lone = architecture != "encoder-decoder"
+    screens = [screen for screen in SCREENS if not (lone and screen in ("beam", "alignment"))]
+    for screen in screens:
         tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}")
-        empty = screen == "beam" or (screen == "alignment" and architecture != "encoder-decoder")
-        assert tab.locator("main .empty").count() == int(empty)
+        assert tab.locator("main .empty").count() == int(screen == "beam")
+    ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
+    assert ids == screens
 
 
 def test_a_model_that_was_changed_inside_is_said_to_be(opened, saved, tmp_path):

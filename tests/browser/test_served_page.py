@@ -222,6 +222,33 @@ def test_another_candidate_leads_another_way(opened, server, model):
     assert tab.locator("[id^=outputs-]").all_inner_texts() == trace.outputs.texts
 
 
+def test_candidates_and_heads_are_buttons_for_keys_and_for_those_who_hear(opened, server, model):
+    tab = opened(at(server, screen="steps", text=SOURCE, lang="en"))
+    second = model.look(SOURCE, beam_size=4).candidates(0)[1]
+    row = tab.get_by_role("button", name=f"{second.text}: ", exact=False).first
+    row.focus()
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert second.text in tab.locator(".forced").inner_text()
+    assert tab.locator("main svg.figure").get_attribute("role") == "group"
+    for screen, figure in (("off", "group"), ("head", "img")):
+        drawn(tab, lambda screen=screen: tab.click(f"#screen-{screen}"))
+        assert tab.locator("main svg.figure").get_attribute("role") == figure
+
+
+def test_keys_reach_the_screen_without_every_token_before_it(opened, server):
+    tab = opened(at(server, screen="head", text=SOURCE, lang="zh"))
+    tab.keyboard.press("Tab")
+    assert tab.locator(":focus").inner_text() == "跳到页面内容"
+    tab.keyboard.press("Enter")
+    assert tab.locator(":focus").get_attribute("id") == "main"
+    tab.keyboard.press("Tab")
+    assert tab.locator(":focus").get_attribute("id").startswith("choose-")
+
+
+def test_the_list_of_routes_opens(opened, server):
+    assert "/api/v1/traces" in opened(f"{server.url}/docs", wait_for="table").locator("table").inner_text()
+
+
 def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     tree = model.look(SOURCE, beam_size=4).beam
     fallen = next(node for node in tree.nodes if node.fate == "pruned" and node.step == 1)
@@ -323,6 +350,12 @@ def test_a_server_that_goes_away_is_waited_for(opened, server, model):
     until(tab, "!document.querySelector('.lost').hidden")
     assert tab.locator(".lost").inner_text()
     assert tab.input_value("#text") == OTHER
+    assert tab.locator("#copy").is_disabled()  # what stood there translates another text
+    drawn(tab, lambda: tab.click("#screen-map"))
+    drawn(tab, lambda: tab.click("#language"))
+    assert "无法连接服务器" in tab.locator(".lost").inner_text()
+    assert "无法连接服务器" in tab.locator(".empty").inner_text()
+    drawn(tab, lambda: tab.click("#screen-translate"))
     tab.context.set_offline(False)
     until(tab, "document.querySelector('.lost').hidden")
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")

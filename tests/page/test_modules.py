@@ -6,6 +6,7 @@ import re
 import pytest
 
 from regard import page
+from regard.experiments.registry import NAMES
 from tests.page.running import HERE, needs_node, node
 
 MODULES = [name for name in page.names() if name.endswith(".js")]
@@ -37,6 +38,10 @@ def test_both_languages_have_the_same_words_with_the_same_gaps():
         key: gaps(text) for key, text in chinese.items()
     }
     assert all(text.strip() for text in [*english.values(), *chinese.values()])
+
+
+def test_every_experiment_has_a_name_in_words():
+    assert {f"experiments.name.{name}" for name in NAMES} <= words("en").keys()
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -83,3 +83,9 @@ def test_auto_leaves_what_is_in_the_language_asked_for(both):
     answer = both.post("/translate", q=TEXTS, source="auto", target="en").json()
     assert [each["language"] for each in answer["detectedLanguage"]] == ["zh", "en", "zh"]
     assert answer["translatedText"][1] == TEXTS[1]
+
+
+def test_a_text_that_does_not_tell_its_language_is_refused_by_a_code_of_its_own(both):
+    for path, body in (("translate", {"text": "привет"}), ("traces", {"source": "привет"})):
+        answer = both.post(f"/api/v1/{path}", **body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "unclear_language")

@@ -48,7 +48,8 @@ def _page(document: dict[str, Any]) -> str:
     ]
     title = escape(f"{document['info']['title']} {document['info']['version']}")
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<link rel="icon" href="data:,"><h1>{title}</h1>'
         '<p>Fields and answers: <a href="/openapi.json">/openapi.json</a>.</p>'
         f"<table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>{''.join(rows)}</table></html>"
     )
