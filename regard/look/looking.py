@@ -178,7 +178,7 @@ def _traced(
     with recording(model, replacing(interventions, config), keep=recorded_of(config).__contains__) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     arrays = {address: _array(value) for address, value in seen.items()}
-    arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
+    arrays |= _positions(model, inputs, "input") | _positions(model, outputs, "output")
     # Copied: the model may learn on.
     arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
     candidates = said(model, seen, states_ND, read.wanted, several=several)
@@ -199,15 +199,11 @@ def _traced(
     )
 
 
-def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
-    """The two that are added up below a stack."""
-    if tokens is None:
+def _positions(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
+    """What is added to the embeddings below a stack, where something is."""
+    if tokens is None or (positions := getattr(model, f"{side}_positions")) is None:
         return {}
-    embedding, positions = (getattr(model, f"{side}_{part}") for part in ("embedding", "positions"))
-    found = {f"{side}_embedding.embedded": _array(embedding(tokens.ids_N))}
-    if positions is not None:
-        found[f"{side}_embedding.positions"] = _array(positions(tokens.boundaries))
-    return found
+    return {f"{side}_embedding.positions": _array(positions(tokens.boundaries))}
 
 
 def _array(value: Tensor) -> np.ndarray:

@@ -44,7 +44,7 @@ class Assembly(nn.Module):
         norm: LayerNorm | RMSNorm | None = None,
     ) -> Tensor:
         """Figure 1, below the stacks: embedding plus position, then dropout (5.4)."""
-        x_ND: Tensor = embedding(tokens.ids_N)
+        x_ND = tap(embedding, "embedded", embedding(tokens.ids_N))
         if positions is not None:
             x_ND = x_ND + positions(tokens.boundaries)
         if norm is not None:

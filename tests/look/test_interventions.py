@@ -301,6 +301,21 @@ def test_what_is_replaced_is_itself_left_alone(address, shape):
     assert torch.equal(value, kept)
 
 
+def test_what_is_said_twice_counts_once():
+    model, twice = model_of(), [NoScale(), HeadOff(kind="cross", layer=0, head=1)] * 2
+    one, other = trace_of(model, interventions=twice[:2]), trace_of(model, interventions=twice)
+    assert np.array_equal(one.log_probs, other.log_probs)
+    assert np.array_equal(one.attention("cross", 0, 0), other.attention("cross", 0, 0))
+
+
+def test_one_query_is_pinned_to_one_key():
+    config = ModelConfig(vocab_size=9, d_model=6, n_heads=3)
+    pin = Pin(kind="decoder", layer=0, head=0, query=3, key=1)
+    check([pin, pin, replace(pin, query=4, key=0)], config, 7, 5)
+    with pytest.raises(RequestError, match=r"interventions\[1\] \(pin\): another .* pins the query to key 1"):
+        check([pin, replace(pin, key=2)], config, 7, 5)
+
+
 def test_the_order_of_a_list_says_nothing():
     model = model_of()
     several = [

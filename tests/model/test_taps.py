@@ -46,7 +46,9 @@ def test_every_activation_of_a_transformer_has_an_address_and_its_shape():
     with recording(model) as seen:
         run(model)
     expected = {
+        "input_embedding.embedded": (N_IN, D),
         "input_embedding.with_positions": (N_IN, D),
+        "output_embedding.embedded": (N_OUT, D),
         "output_embedding.with_positions": (N_OUT, D),
         "encoder.output": (N_IN, D),
         "decoder.output": (N_OUT, D),
