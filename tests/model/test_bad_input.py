@@ -101,6 +101,19 @@ class TestShapes:
         with refused("x", f"d_model = {config.d_model}", (B, L, D)):
             Encoder(config)(torch.zeros(B, L, D))
 
+    @pytest.mark.parametrize("tokens", [[[1, 2]], torch.tensor([[1, 2]])])
+    def test_tokens_that_were_not_packed(self, tokens):
+        with refused("tokens", "regard.pack", type(tokens).__name__):
+            small_model()(tokens, tokens)
+
+    # torch's own tracer does what torch warns of.
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_a_compiled_pack_of_a_length_that_no_tiles_cover(self):
+        torch.compiler.reset()
+        model = torch.compile(small_model(architecture="decoder"), backend="eager")
+        with refused("ids", "a multiple of 128 packed tokens", 3):
+            model(pack([[1, 2], [3]]))
+
 
 class TestHeads:
     @pytest.mark.parametrize("widths", [{}, {"d_k": K}, {"d_v": U}])
