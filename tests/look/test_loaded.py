@@ -115,12 +115,29 @@ def test_what_cannot_be_looked_at_is_refused(models, folders):
         models["torch"].look("the", [9] * 64)
     with pytest.raises(RequestError, match="nothing to search for"):
         models["torch"].look("the", "cat", beam_size=2)
+    with pytest.raises(RequestError, match="`prefix` is for a search"):
+        models["torch"].look("the", "cat", prefix=[9])
+    with pytest.raises(RequestError, match="`prefix` is for a search"):
+        regard.load(folders["decoder"]).look("the", prefix=[9])
     with pytest.raises(RequestError, match="`beam_size=0` is less than 1"):
         models["torch"].look("the", beam_size=0)
     with pytest.raises(RequestError, match="nothing to search for"):
         regard.load(folders["decoder"]).look("the", beam_size=2)
     with pytest.raises(RequestError, match="2 models were loaded together"):
         regard.load([folders["encoder-decoder"]] * 2).look("the")
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("wrong", [-1, 10**6, 1.5])
+def test_ids_that_are_no_tokens_are_refused_before_anything_runs(models, engine, wrong):
+    for source, target in (([wrong], None), ([wrong], [9]), ([9], [wrong])):
+        with pytest.raises(RequestError, match=f"no token {wrong}; they go from 0 to"):
+            models[engine].look(source, target)
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_search_begins_with_its_prefix_whatever_the_engine(models, engine):
+    assert models[engine].look(SOURCE, prefix=[9, 11]).outputs.ids[1:3] == (9, 11)
 
 
 def test_translating_does_not_wait_for_what_looking_needs(folders):
