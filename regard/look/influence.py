@@ -16,6 +16,7 @@ from torch import Tensor
 from regard.errors import RequestError
 from regard.look.blocks import BlockName, place_of
 from regard.look.copies import batches, copies_at_once, each_copy, log_probs_of_copies, model_of_trace
+from regard.look.intervening import narrowed, wide_copy
 from regard.look.interventions import NEVER
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) 
             place = place_of(address)
             if place is None or place.name != "scores" or place.block not in kinds:
                 return value
-            return value.masked_fill(masked_BHLM, NEVER)
+            return narrowed(wide_copy(value).masked_fill_(masked_BHLM, NEVER), value.dtype)
 
         found.append(log_probs_of_copies(model, trace, len(counts), change, slice(row, row + 1)))
     curve: np.ndarray = torch.cat(found).cpu().numpy()

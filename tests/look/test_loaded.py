@@ -10,6 +10,8 @@ import torch
 import regard
 from regard.config import TaskConfig
 from regard.errors import RequestError
+from regard.look.head_effects import effect_of_each_head
+from regard.look.influence import integrated_gradients
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
 from regard.look.trace import Trace
@@ -97,6 +99,34 @@ def test_models_for_other_tasks_can_be_looked_at(folders, architecture):
     assert trace.kinds == (architecture,)
     assert trace.arrays.keys() == direct.arrays.keys()
     assert np.array_equal(trace.log_probs, direct.log_probs)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_a_trace_can_be_asked_is_asked_of_the_weights_in_the_folder(folders, architecture):
+    loaded, model = regard.load(folders[architecture]), regard.load_bundle(folders[architecture]).model.eval()
+    trace = loaded.look(SOURCE, None if architecture == "encoder" else TARGET)
+    for kind, found in loaded.head_effects(trace).items():
+        assert np.array_equal(found, effect_of_each_head(model, trace)[kind])
+    influence = loaded.influence(trace)
+    assert np.array_equal(influence, integrated_gradients(model, trace, 0))
+    assert np.array_equal(loaded.with_influence(trace).influence, influence)
+    side = "output" if architecture == "decoder" else "input"
+    added = trace.arrays[f"{side}_embedding.positions"]
+    assert np.array_equal(loaded.positions(len(added)), added)
+
+
+def test_a_classifier_is_asked_for_a_label_by_its_name_or_its_number(tmp_path):
+    model = model_of(torch.float32, architecture="encoder")
+    labels = ["cats", "dogs", "birds", "mats", "rest"]
+    loaded = regard.load(
+        regard.save_bundle(tmp_path / "labels", model, subwords=subwords().model, labels=labels)
+    )
+    assert loaded.look(SOURCE, "birds") == loaded.look(SOURCE, [2])
+    assert loaded.look(SOURCE, [2]).wanted == (2,)
+    with pytest.raises(RequestError, match="no label 'bird'; did you mean"):
+        loaded.look(SOURCE, "bird")
+    with pytest.raises(RequestError, match="one label, from 0 to 4"):
+        loaded.look(SOURCE, [5])
 
 
 def test_what_led_to_a_trace_is_kept_in_its_file(models, tmp_path):

@@ -106,6 +106,11 @@ class TestShapes:
         with refused("tokens", "regard.pack", type(tokens).__name__):
             small_model()(tokens, tokens)
 
+    def test_new_tokens_for_another_number_of_rows_than_the_cache_has(self):
+        model = small_model(architecture="decoder")
+        with refused("ids", "each of the cache's 2 rows", 3):
+            model.extend(pack([[1], [2], [3]]), model.start(2, 5))
+
     # torch's own tracer does what torch warns of.
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_a_compiled_pack_of_a_length_that_no_tiles_cover(self):
