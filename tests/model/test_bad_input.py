@@ -120,6 +120,15 @@ class TestShapes:
             model(pack([[1, 2], [3]]))
 
 
+class TestMasksOfThreeDimensions:
+    def test_sequences_are_not_taken_for_heads_where_there_are_as_many(self):
+        block, x = MultiHeadAttention(H * K, H), torch.randn(H, L, H * K)
+        may_attend = causal_mask(L).expand(H, L, L)
+        with refused("may_attend", "(batch, heads, queries, keys)", (H, L, L)):
+            block(x, may_attend=may_attend)
+        block(x, may_attend=may_attend[:, None])
+
+
 class TestHeads:
     @pytest.mark.parametrize("widths", [{}, {"d_k": K}, {"d_v": U}])
     def test_a_width_that_does_not_divide_among_the_heads(self, widths):
