@@ -32,6 +32,7 @@ from regard.look.aligning_heads import (
     usual_heads,
 )
 from regard.look.contents import INFLUENCE
+from regard.look.tokens import token_ids
 from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
@@ -106,7 +107,7 @@ class LoadedModel(TaskModel):
             source: what it reads, in one piece: a text, or token ids.
             target: what it is to have written, whole or in part: a text, or token ids, such as those of a
                 node of a beam tree. Without one, a translation is searched for. Of a classifier, a label, by
-                its name or its number; without one, the likeliest.
+                its name or, as `[2]`, its number; without one, the likeliest.
             to: the language to translate into; where a model knows both directions, else the source tells.
             prefix: token ids that an output which is searched for must begin with, such as those of another
                 node of a beam tree.
@@ -120,10 +121,11 @@ class LoadedModel(TaskModel):
 
         bundle = self._watched
         ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
-        answer = None if target is None else self._fitting(self._wanted(target))
+        answer = None if target is None else self._wanted(target)
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
-        if beam_size is not None and not searching:
-            raise RequestError("`beam_size` is for a search, and here there is nothing to search for")
+        for name, given in (("beam_size", beam_size is not None), ("prefix", len(prefix) > 0)):
+            if given and not searching:
+                raise RequestError(f"`{name}` is for a search, and here there is nothing to search for")
         search, engine = Options(beam_size=beam_size).search(self.decoding), ""
         if searching and beam_size is None and not interventions:
             chosen = self._engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
@@ -135,7 +137,7 @@ class LoadedModel(TaskModel):
             self.subwords,
             ids,
             answer,
-            prefix=prefix,
+            prefix=() if engine else prefix,
             search=search,
             interventions=interventions,
             several=self.task.label_separator is not None,
@@ -152,7 +154,7 @@ class LoadedModel(TaskModel):
             first: the first token of what was written that counts, as where a continuation begins.
 
         Raises:
-            RequestError: the trace cannot have come from this model.
+            RequestError: there is no such token, or the trace cannot have come from this model.
         """
         from regard.look.head_effects import effect_of_each_head
 
@@ -245,8 +247,10 @@ class LoadedModel(TaskModel):
 
     def _wanted(self, target: Text) -> Sequence[int]:
         """The token ids of what is to have been written; of a classifier, the number of the label."""
-        if not self.labels or not isinstance(target, str):
-            return self._encoded(target)
+        if not self.labels:
+            return self._fitting(self._encoded(target))
+        if not isinstance(target, str):
+            return target
         if target not in self.labels:
             known = did_you_mean(target, self.labels) or f"; there are {', '.join(self.labels)}"
             raise RequestError(f"there is no label {target!r}{known}")
@@ -256,7 +260,7 @@ class LoadedModel(TaskModel):
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
             raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
-        return tuple(int(i) for i in ids)
+        return token_ids(ids, self.description.config.vocab_size)
 
 
 def _to_be_looked_at(described: Sequence[Description], device: str) -> LoadedModel:

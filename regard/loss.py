@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from regard.errors import ShapeError
+from regard.errors import RequestError, ShapeError
 
 CPU_SLICE = 8 * 1024 * 1024
 """Logits in one slice on a CPU; larger ones gained nothing measurable."""
@@ -112,8 +111,11 @@ class _SlicedLoss(torch.autograd.Function):
         return smoothed, nll, correct
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        # torch's `once_differentiable` would let a second derivative pass, and take the first for a constant.
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            told = "take `F.cross_entropy` of the logits for a second derivative"
+            raise RequestError(f"this loss has a gradient, worked out with it, but no graph of it: {told}")
         grad_x, grad_w, grad_b = ctx.saved_tensors
         scaled = [None if g is None else g * grad.to(g.dtype) for g in (grad_x, grad_w, grad_b)]
         return scaled[0], scaled[1], scaled[2], None, None, None, None

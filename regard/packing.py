@@ -136,11 +136,11 @@ class PaddedView:
 
     def pad(self, x_N: Tensor) -> tuple[Tensor, ...]:
         """(N, …) to one (B, L, …) a group, zeros where no token is."""
-        return _Pad.apply(x_N, self)
+        return self._pad(x_N) if is_transforming() else _Pad.apply(x_N, self)
 
     def unpad(self, padded: Sequence[Tensor]) -> Tensor:
         """One (B, L, …) a group to (N, …): undoes `pad`."""
-        return _Unpad.apply(self, *padded)
+        return self._unpad(padded) if is_transforming() else _Unpad.apply(self, *padded)
 
     def _pad(self, x_N: Tensor) -> tuple[Tensor, ...]:
         blocks = []
@@ -154,6 +154,12 @@ class PaddedView:
     def _unpad(self, padded: Sequence[Tensor]) -> Tensor:
         cells = [block.flatten(0, 1) for block in padded]
         return (cells[0] if len(cells) == 1 else torch.cat(cells)).index_select(0, self.cell_N)
+
+
+def is_transforming() -> bool:
+    """Whether `torch.func` is at work, which derives plain operations, not those with their own gradient."""
+    active: bool = torch._C._are_functorch_transforms_active()  # torch has no public name for it
+    return active
 
 
 # The gradient of padding is unpadding and the other way round; autograd alone would add rows one by one.
@@ -228,6 +234,9 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
     >>> pack([[5, 6, 7], [8]]).ids_N
     tensor([5, 6, 7, 8])
     """
+    given: Sequence[object] = sequences
+    if wrong := [each for each in given if isinstance(each, str) or not hasattr(each, "__len__")]:
+        raise ShapeError("sequences", "a list of token ids for each sequence", repr(wrong[0]))
     boundaries = Boundaries.of_lengths([len(sequence) for sequence in sequences], device)
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])
     if ids.dtype.kind not in "iu":

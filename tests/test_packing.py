@@ -145,3 +145,9 @@ class TestPaddedView:
         assert torch.autograd.gradcheck(view.pad, (x,))
         assert torch.autograd.gradcheck(lambda *padded: view.unpad(padded), blocks)
         assert torch.autograd.gradgradcheck(view.pad, (x,))
+
+
+@pytest.mark.parametrize(("sequences", "wrong"), [([1, 2], "1"), (["ab"], "'ab'"), ([[3], None], "None")])
+def test_what_is_no_list_of_sequences_is_refused(sequences, wrong):
+    with pytest.raises(ShapeError, match=f"sequences: expected a list of token ids .*, got {wrong}"):
+        pack(sequences)

@@ -22,7 +22,6 @@ def contents_of(config: ModelConfig) -> set[str]:
     """All the arrays of a trace of such a model."""
     found = recorded_of(config) | {f"said.{name}" for name in SAID}
     for stack in _stacks(config):
-        found.add(f"{side_of(stack)}_embedding.embedded")
         if config.positions in ("sinusoidal", "learned"):
             found.add(f"{side_of(stack)}_embedding.positions")
     return found | set(similarity_weights_of(config))
@@ -48,7 +47,8 @@ def _stacks(config: ModelConfig) -> list[str]:
 def _recorded(config: ModelConfig) -> Iterator[str]:
     around = ("output", "normed") if config.norm_position == "pre" else ("output",)
     for stack in _stacks(config):
-        yield from (f"{side_of(stack)}_embedding.with_positions", f"{stack}.output")
+        yield from (f"{side_of(stack)}_embedding.{name}" for name in ("embedded", "with_positions"))
+        yield f"{stack}.output"
         for i, block in enumerate(sublayers_of(config, stack)):
             within = ("q", "k", "v", "output") if block in KINDS else ("output",)
             for layer in range(layers_of(config, block)):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.errors import RequestError
 from regard.look.blocks import Kind, layers_of, place_of, stack_of
 from regard.look.copies import copies_at_once, each_copy, log_probs_of_copies, model_of_trace
 from regard.look.interventions import HeadOff
@@ -27,9 +28,11 @@ def effect_of_each_head(model: Model, trace: Trace, first: int = 0) -> dict[Kind
     Copies of the text run side by side, each without one head.
 
     Raises:
-        RequestError: the trace cannot have come from this model.
+        RequestError: there is no such row, or the trace cannot have come from this model.
     """
     model = model_of_trace(model, trace)
+    if not 0 <= first <= len(trace.wanted):
+        raise RequestError(f"no row {first}: what was written goes from 0 to {len(trace.wanted) - 1}")
     rows = slice(first, len(trace.wanted))
     intact = float(trace.log_probs[rows].sum())
     effects = {kind: np.zeros((layers_of(model.config, kind), model.config.n_heads)) for kind in trace.kinds}

@@ -16,6 +16,7 @@ from torch import Tensor
 from regard.errors import RequestError
 from regard.look.blocks import BlockName, place_of
 from regard.look.copies import batches, copies_at_once, each_copy, log_probs_of_copies, model_of_trace
+from regard.look.intervening import narrowed, wide_copy
 from regard.look.interventions import NEVER
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) 
             place = place_of(address)
             if place is None or place.name != "scores" or place.block not in kinds:
                 return value
-            return value.masked_fill(masked_BHLM, NEVER)
+            return narrowed(wide_copy(value).masked_fill_(masked_BHLM, NEVER), value.dtype)
 
         found.append(log_probs_of_copies(model, trace, len(counts), change, slice(row, row + 1)))
     curve: np.ndarray = torch.cat(found).cpu().numpy()
@@ -97,9 +98,20 @@ def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) 
 
 
 def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """Whether two measures put tokens in the same order: Spearman's correlation of their ranks, -1 to 1."""
-    a, b = (np.argsort(np.argsort(each, kind="stable")) - (len(each) - 1) / 2 for each in (one, other))
-    return float(a @ b / (a @ a))
+    """Whether two measures put tokens in the same order: Spearman's correlation of their ranks, -1 to 1.
+
+    Tokens that a measure holds for equal share a rank. 0 where one of the two puts no token before another.
+    """
+    a, b = (_ranks(each) for each in (one, other))
+    spread = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / spread) if spread else 0.0
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Each value's place among all of them, from the middle: how many are below it less how many above."""
+    values = np.asarray(values)
+    found: np.ndarray = np.sign(values[:, None] - values).sum(axis=1)
+    return found
 
 
 def _gradients(model: Model, trace: Trace, row: int, shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -109,18 +121,17 @@ def _gradients(model: Model, trace: Trace, row: int, shares: Tensor) -> tuple[np
     at = f"{'output' if trace.inputs is None else 'input'}_embedding"
     parameter = next(model.parameters())
     embedded_ND = torch.tensor(trace.arrays[f"{at}.embedded"], device=parameter.device)
-    whole_ND = torch.tensor(trace.arrays[f"{at}.with_positions"], device=parameter.device)
     total_ND = torch.zeros_like(embedded_ND)
     with torch.enable_grad():
         for part in shares.split(max(1, copies_at_once(trace) // 4)):  # a gradient keeps every activation
-            missing = (1 - part.to(embedded_ND))[:, None, None] * embedded_ND
-            x = (whole_ND - missing).flatten(0, 1).to(model.compute_dtype).requires_grad_()
+            x = (part.to(embedded_ND)[:, None, None] * embedded_ND).flatten(0, 1).requires_grad_()
 
             def change(address: str, value: Tensor, x: Tensor = x) -> Tensor:
-                return x if address == f"{at}.with_positions" else value
+                return x if address == f"{at}.embedded" else value
 
             log_probs = log_probs_of_copies(model, trace, len(part), change, slice(row, row + 1))
-            (gradient,) = torch.autograd.grad(log_probs.sum(), x)
+            # Where interventions cut the way from what was read, nothing has any influence.
+            (gradient,) = torch.autograd.grad(log_probs.sum(), x, materialize_grads=True)
             total_ND += gradient.unflatten(0, (len(part), -1)).sum(0)
     return embedded_ND.cpu().numpy(), (total_ND / len(shares)).cpu().numpy()
 

@@ -60,11 +60,22 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
             value = value.clone()
             value[..., off, :] = 0.0
         if name == "scores" and block in KINDS:
-            value = value.clone()
+            scores = wide_copy(value)
             for head in range(config.n_heads):
-                change_scores(value[:, head], interventions, config, block, layer, head)
+                change_scores(scores[:, head], interventions, config, block, layer, head)
             if block != "decoder":
-                value[..., hidden] = NEVER
+                scores[..., hidden] = NEVER
+            return narrowed(scores, value.dtype)
         return value
 
     return change
+
+
+def wide_copy(scores: Tensor) -> Tensor:
+    """Scores to be written to: float16 does not reach down to `NEVER`."""
+    return scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
+
+
+def narrowed(scores: Tensor, dtype: torch.dtype) -> Tensor:
+    """Scores in the dtype that they had, as low as that goes."""
+    return scores.clamp(min=torch.finfo(dtype).min).to(dtype)

@@ -9,7 +9,7 @@ is made uniform, then pinned, and a masked token stays masked whatever else was 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, get_type_hints
 
 from regard.config import ModelConfig
@@ -150,9 +150,14 @@ def check(
     masked = {each.token for each in interventions if isinstance(each, MaskSource)}
     if n_inputs and len(masked) == n_inputs:
         raise RequestError("every token of the inputs is masked: leave one to look at")
+    keys: dict[Pin, int] = {}
     for i, each in enumerate(interventions):
-        if isinstance(each, Pin) and each.kind != "decoder" and each.key in masked:
+        if not isinstance(each, Pin):
+            continue
+        if each.kind != "decoder" and each.key in masked:
             raise RequestError(f"interventions[{i}] (pin): key {each.key} is masked by another of the list")
+        if (other := keys.setdefault(replace(each, key=0), each.key)) != each.key:
+            raise RequestError(f"interventions[{i}] (pin): another of the list pins the query to key {other}")
 
 
 def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | None]) -> str | None:
@@ -199,8 +204,8 @@ def _outside(what: str, number: int, count: int) -> str | None:
 def change_scores(
     scores: Any, interventions: Iterable[Intervention], config: ModelConfig, kind: Kind, layer: int, head: int
 ) -> None:
-    """Change one head's scores (…, queries, keys) in place, in numpy or in torch."""
-    found = [each for each in interventions if _concerns(each, kind, layer, head)]
+    """Change one head's scores (…, queries, keys) in place, numpy or torch; what is said twice, once."""
+    found = {each for each in interventions if _concerns(each, kind, layer, head)}
     for each in sorted(found, key=lambda each: (NoScale, Uniform, Pin).index(type(each))):
         match each:
             case NoScale():

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.config import ModelConfig
 from regard.engine.engine import Request, Search
 from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
@@ -19,7 +20,7 @@ from regard.look.contents import recorded_of, similarity_weights_of
 from regard.look.intervening import intervened, replacing
 from regard.look.interventions import Intervention, check
 from regard.look.saying import said
-from regard.look.tokens import read_tokens, shown
+from regard.look.tokens import read_tokens, shown, token_ids
 from regard.look.trace import Trace
 from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
@@ -80,15 +81,18 @@ def look(
     _check_model(model, subwords, target)
     bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
     interventions = tuple(interventions)
-    ids, answer = _ids(subwords, source), None if target is None else _ids(subwords.outputs, target)
+    ids, answer = _ids(subwords, source), None if target is None else _wanted(model, subwords, target)
     observer = BeamRecording(lambda tokens: [*map(shown, subwords.pieces(tokens))])
     if isinstance(model, Transformer) and answer is None:
         check(interventions, model.config, len(ids) + 1, None)
         request = Request(ids=ids, prefix=tuple(prefix))
         answer = _found(model, request, search or Search(), interventions, observer, bos, eos)
+    elif prefix:
+        raise RequestError("`prefix` is for a search, and here there is nothing to search for")
     elif answer and answer[-1] == eos and not isinstance(model, Classifier):  # a hypothesis that ended
         answer = answer[:-1]
     read = _read(model, subwords, ids, answer or (), bos, eos)
+    _check_length(model.config, max(len(read.inputs), len(read.outputs)))
     check(interventions, model.config, len(read.inputs), len(read.outputs))
     trace = _traced(model, subwords, read, interventions, several=several)
     return replace(trace, beam=tree, engine=TorchEngine.name) if (tree := observer.tree()) else trace
@@ -126,9 +130,23 @@ def _check_label(n_labels: int, target: Text) -> None:
         raise RequestError(f"the target of the encoder alone is one label, from 0 to {n_labels - 1}")
 
 
+def _check_length(config: ModelConfig, length: int) -> None:
+    if config.positions == "learned" and length > config.max_length:
+        raise RequestError(f"{length:,} tokens, and the model learned {config.max_length:,} positions")
+
+
 def _ids(subwords: Vocabulary, text: Text) -> tuple[int, ...]:
-    ids = subwords.encode_one(text) if isinstance(text, str) else text
-    return tuple(int(i) for i in ids)
+    return token_ids(
+        subwords.encode_one(text).tolist() if isinstance(text, str) else text, subwords.vocab_size
+    )
+
+
+def _wanted(model: Model, subwords: Vocabulary, target: Text) -> tuple[int, ...]:
+    """The ids of a target; of a classifier, the label, which was checked."""
+    if isinstance(model, Classifier):
+        assert not isinstance(target, str)
+        return tuple(target)
+    return _ids(subwords.outputs, target)
 
 
 def _found(
@@ -178,7 +196,7 @@ def _traced(
     with recording(model, replacing(interventions, config), keep=recorded_of(config).__contains__) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     arrays = {address: _array(value) for address, value in seen.items()}
-    arrays |= _embedded(model, inputs, "input") | _embedded(model, outputs, "output")
+    arrays |= _positions(model, inputs, "input") | _positions(model, outputs, "output")
     # Copied: the model may learn on.
     arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
     candidates = said(model, seen, states_ND, read.wanted, several=several)
@@ -199,15 +217,11 @@ def _traced(
     )
 
 
-def _embedded(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
-    """The two that are added up below a stack."""
-    if tokens is None:
+def _positions(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
+    """What is added to the embeddings below a stack, where something is."""
+    if tokens is None or (positions := getattr(model, f"{side}_positions")) is None:
         return {}
-    embedding, positions = (getattr(model, f"{side}_{part}") for part in ("embedding", "positions"))
-    found = {f"{side}_embedding.embedded": _array(embedding(tokens.ids_N))}
-    if positions is not None:
-        found[f"{side}_embedding.positions"] = _array(positions(tokens.boundaries))
-    return found
+    return {f"{side}_embedding.positions": _array(positions(tokens.boundaries))}
 
 
 def _array(value: Tensor) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 Each block is taken to pass on half of what a token was and half of what its attention mixes in, which stands
 for the residual connection (Abnar and Zuidema, 2020). Shares are multiplied up the stack: of what arrives at
-a token, they tell which part set out from which token. Rows sum to 1 over both sides together.
+a token, they tell which part set out from which token. Rows sum to 1 over both sides together. Heads that are
+switched off have no part in it, and a block without any head passes everything on.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.look.blocks import Kind, address_of, layers_of
-from regard.look.interventions import heads_off
+from regard.look.interventions import SkipBlock, heads_off
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
     from regard.look.trace import Trace
 
 Mixing = Callable[[Kind, int], np.ndarray]
-"""How much the tokens of one block take from which: (queries, keys), rows that sum to 1."""
+"""How much the tokens of one block take from which: (queries, keys), rows that sum to 1.
+
+Asked only of blocks with a head that is on."""
 
 
 class Shares(NamedTuple):
@@ -37,27 +40,37 @@ def rollout(trace: Trace, mixing: Mixing | None = None) -> Shares:
     if trace.inputs is not None:
         of_inputs = np.eye(len(trace.inputs))
         for layer in range(layers_of(trace.config, "encoder")):
-            of_inputs = (of_inputs + mixing("encoder", layer) @ of_inputs) / 2
+            if heads_on(trace, "encoder", layer):
+                of_inputs = (of_inputs + mixing("encoder", layer) @ of_inputs) / 2
     if trace.outputs is None:
         return Shares(of_inputs, None)
     of_outputs = np.eye(len(trace.outputs))
     from_memory = None if of_inputs is None else np.zeros((len(trace.outputs), len(of_inputs)))
     for layer in range(layers_of(trace.config, "decoder")):
-        weights_TT = mixing("decoder", layer)
-        of_outputs = (of_outputs + weights_TT @ of_outputs) / 2
-        if from_memory is not None and of_inputs is not None:
-            from_memory = (from_memory + weights_TT @ from_memory) / 2
+        if heads_on(trace, "decoder", layer):
+            weights_TT = mixing("decoder", layer)
+            of_outputs = (of_outputs + weights_TT @ of_outputs) / 2
+            from_memory = None if from_memory is None else (from_memory + weights_TT @ from_memory) / 2
+        if from_memory is not None and of_inputs is not None and heads_on(trace, "cross", layer):
             from_memory = (from_memory + mixing("cross", layer) @ of_inputs) / 2
             of_outputs = of_outputs / 2
     return Shares(from_memory, of_outputs)
+
+
+def heads_on(trace: Trace, kind: Kind, layer: int) -> list[int]:
+    """The heads that hand something on: none of a block that is skipped."""
+    if SkipBlock(block=kind, layer=layer) in trace.interventions:
+        return []
+    off = heads_off(trace.interventions, kind, layer)
+    return [head for head in range(trace.config.n_heads) if head not in off]
 
 
 def mean_attention(trace: Trace) -> Mixing:
     """The attention of a block, as the mean of its heads."""
 
     def mixing(kind: Kind, layer: int) -> np.ndarray:
-        heads = range(trace.config.n_heads)
-        mean_LM: np.ndarray = np.mean([trace.attention(kind, layer, head) for head in heads], axis=0)
+        heads = [trace.attention(kind, layer, head) for head in heads_on(trace, kind, layer)]
+        mean_LM: np.ndarray = np.mean(heads, axis=0)
         return mean_LM
 
     return mixing
@@ -71,11 +84,9 @@ def norm_weighted(model: Model, trace: Trace) -> Mixing:
     config = trace.config
 
     def mixing(kind: Kind, layer: int) -> np.ndarray:
-        on = sorted(set(range(config.n_heads)) - set(heads_off(trace.interventions, kind, layer)))
+        on = heads_on(trace, kind, layer)
         w_o = model.get_parameter(f"{address_of(kind, layer)}.w_o.weight").detach().double().cpu().numpy()
         parts = np.split(w_o, config.n_heads, axis=1)
-        if not on:
-            return np.zeros(trace.may_attend(kind).shape)
         handed_HMD = np.stack([trace.v(kind, layer, head) @ parts[head].T for head in on])
         weights_HLM = np.stack([trace.attention(kind, layer, head) for head in on])
         # Query by query: all at once, a long text would take gigabytes.

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, chain, groupby
 from typing import Any
 
+from regard.errors import RequestError
 from regard.look.visible import visible
 from regard.text.vocabulary import Vocabulary
 
@@ -34,6 +35,18 @@ _INSIDE_WORDS = "'’-"
 
 Spelt = tuple[str, list[tuple[int, int]]]
 """A text, and where in it each token stands."""
+
+
+def token_ids(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
+    """Token ids that came from outside.
+
+    Raises:
+        RequestError: one of them is none; an accelerator would break down over it.
+    """
+    for each in ids:
+        if not hasattr(each, "__index__") or not 0 <= each < vocab_size:
+            raise RequestError(f"no token {each!r}; they go from 0 to {vocab_size - 1}")
+    return tuple(map(int, ids))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from regard.look.aligning_heads import AligningHeads
 from regard.look.beam_tree import BeamTree
 from regard.look.blocks import BlockName, Kind, address_of, kinds_of, layers_of, sublayers_of
 from regard.look.choice import choose
-from regard.look.contents import INFLUENCE, contents_of
+from regard.look.contents import INFLUENCE, contents_of, side_of
 from regard.look.interventions import (
     Intervention,
     change_scores,
@@ -166,23 +166,28 @@ class Trace:
 
         Layer -1 is what goes into the first: embedding plus position.
         """
+        blocks = self._sublayers(stack)
         if layer == -1:
-            side = "input" if stack == "encoder" else "output"
-            return self.arrays[f"{side}_embedding.with_positions"]
-        n = len(sublayers_of(self.config, stack))
-        return self.arrays[f"{stack}.layers.{layer}.add_and_norm.{sublayer % n}.output"]
+            return self.arrays[f"{side_of(stack)}_embedding.with_positions"]
+        if not -len(blocks) <= sublayer < len(blocks):
+            raise RequestError(f"no sub-layer {sublayer}; those of the {stack} are {', '.join(blocks)}")
+        self._check(blocks[sublayer], layer)
+        return self.arrays[f"{stack}.layers.{layer}.add_and_norm.{sublayer % len(blocks)}.output"]
 
     def residual_norms(self, stack: Stack) -> np.ndarray:
         """How long each token's vector is: (1 + layers · sub-layers, tokens), from the embedding upwards."""
-        blocks = sublayers_of(self.config, stack)
-        if not blocks:
-            raise RequestError(f"this model has no {stack}")
+        blocks = self._sublayers(stack)
         streams = [
             self.stream(stack, layer, i)
             for layer in range(layers_of(self.config, blocks[0]))
             for i in range(len(blocks))
         ]
         return np.stack([np.linalg.norm(x_ND, axis=-1) for x_ND in (self.stream(stack, -1), *streams)])
+
+    def _sublayers(self, stack: Stack) -> tuple[BlockName, ...]:
+        if not (blocks := sublayers_of(self.config, stack)):
+            raise RequestError(f"this model has no {stack}")
+        return blocks
 
     @property
     def log_probs(self) -> np.ndarray:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.errors import ConfigError
+from regard.errors import ConfigError, ShapeError
 from regard.model.add_and_norm import LayerNorm, RMSNorm, make_norm
 from regard.model.dropout import Dropout
 from regard.model.embedding import Embedding
@@ -27,9 +27,20 @@ class Assembly(nn.Module):
             )
             raise ConfigError([problem])
         self.config = config
-        self.compute_dtype = torch.float32
-        """Weights may be kept finer than what flows: set bfloat16 here for mixed precision."""
+        self._compute_dtype: torch.dtype | None = None
         self.dropout = Dropout(config.dropout)
+
+    @property
+    def compute_dtype(self) -> torch.dtype:
+        """What flows: as the weights are, so that `double()` means what it says; or what it was set to.
+
+        Weights may be kept finer than what flows: set bfloat16 here for mixed precision.
+        """
+        return self._compute_dtype or next(self.parameters()).dtype
+
+    @compute_dtype.setter
+    def compute_dtype(self, dtype: torch.dtype) -> None:
+        self._compute_dtype = dtype
 
     @property
     def n_parameters(self) -> int:
@@ -44,7 +55,9 @@ class Assembly(nn.Module):
         norm: LayerNorm | RMSNorm | None = None,
     ) -> Tensor:
         """Figure 1, below the stacks: embedding plus position, then dropout (5.4)."""
-        x_ND: Tensor = embedding(tokens.ids_N)
+        if not isinstance(tokens, Packed):
+            raise ShapeError("tokens", "sequences that `regard.pack` laid end to end", type(tokens).__name__)
+        x_ND = tap(embedding, "embedded", embedding(tokens.ids_N))
         if positions is not None:
             x_ND = x_ND + positions(tokens.boundaries)
         if norm is not None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
+
+from regard.packing import is_transforming
 
 
 def keep_mask(like: Tensor, p: float) -> Tensor:
@@ -33,7 +35,6 @@ class _Dropout(torch.autograd.Function):
         return x * keep if added_to is None else torch.addcmul(added_to, x, keep)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (keep,) = ctx.saved_tensors  # type: ignore[attr-defined]
         return grad * keep, grad if ctx.needs_input_grad[1] else None, None  # type: ignore[attr-defined]
@@ -54,7 +55,7 @@ class Dropout(nn.Module):
         """dropout(x), or added_to + dropout(x)."""
         if not self.training or self.p == 0.0:
             return x if added_to is None else added_to + x
-        if x.device.type == "cpu" and not torch.compiler.is_compiling():
+        if x.device.type == "cpu" and not torch.compiler.is_compiling() and not is_transforming():
             return _Dropout.apply(x, added_to, self.p)
         dropped = F.dropout(x, self.p)
         return dropped if added_to is None else added_to + dropped

@@ -15,11 +15,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from regard.model.masks import SameSequence
+from regard.model.scaled_dot_product_attention import scaled_dot_product_attention
+from regard.packing import is_transforming
 
 SHORT = 256
 """Rows up to this long are written out on CPUs, where the fused gradient is slow (bf16, 16 keys: 7 times)."""
@@ -82,7 +83,11 @@ def _group_attention(
     q_BLHK: Tensor, k_BMHK: Tensor, v_BMHU: Tensor, may_attend: Tensor | None, scale: float
 ) -> Tensor:
     q_BHLK, k_BHMK, v_BHMU = (x.transpose(1, 2) for x in (q_BLHK, k_BMHK, v_BMHU))
-    if q_BHLK.device.type == "cpu" and k_BHMK.shape[2] <= SHORT:
+    if is_transforming():
+        heads_BHLU = scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
+    elif q_BHLK.device.type == "cpu" and k_BHMK.shape[2] <= SHORT:
+        # Products of small matrices copy what is not contiguous, more slowly than this.
+        q_BHLK, k_BHMK, v_BHMU = q_BHLK.contiguous(), k_BHMK.contiguous(), v_BHMU.contiguous()
         heads_BHLU = _ShortAttention.apply(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
     else:  # every row has a key to attend to: a sequence is never empty
         heads_BHLU = _fused(q_BHLK, k_BHMK, v_BHMU, may_attend, scale)
@@ -102,21 +107,16 @@ class _ShortAttention(torch.autograd.Function):
     def forward(
         ctx: Any, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None, scale: float
     ) -> Tensor:
-        # Products of small matrices copy what is not contiguous, more slowly than this.
-        q_BHLK, k_BHMK, v_BHMU = q_BHLK.contiguous(), k_BHMK.contiguous(), v_BHMU.contiguous()
-        wide = torch.promote_types(q_BHLK.dtype, torch.float32)
-        scores_BHLM = (q_BHLK @ k_BHMK.transpose(2, 3)).to(wide).mul_(scale)
-        if may_attend is not None:
-            scores_BHLM.masked_fill_(~may_attend, float("-inf"))
-        weights_BHLM = torch.softmax(scores_BHLM, dim=-1).to(q_BHLK.dtype)
-        ctx.save_for_backward(q_BHLK, k_BHMK, v_BHMU, weights_BHLM)
+        weights_BHLM = _short_weights(q_BHLK, k_BHMK, may_attend, scale)
+        ctx.save_for_backward(q_BHLK, k_BHMK, v_BHMU, may_attend, weights_BHLM)
         ctx.scale = scale
         return weights_BHLM @ v_BHMU
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_BHLU: Tensor) -> tuple[Tensor | None, ...]:
-        q_BHLK, k_BHMK, v_BHMU, weights_BHLM = ctx.saved_tensors
+        q_BHLK, k_BHMK, v_BHMU, may_attend, weights_BHLM = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted: the weights as what follows from q and k
+            weights_BHLM = _short_weights(q_BHLK, k_BHMK, may_attend, ctx.scale)
         grad_BHLU = grad_BHLU.contiguous()
         grad_v_BHMU = weights_BHLM.transpose(2, 3) @ grad_BHLU
         wide = torch.promote_types(q_BHLK.dtype, torch.float32)
@@ -124,3 +124,11 @@ class _ShortAttention(torch.autograd.Function):
         # The gradient of a softmax row: w · (g - Σ w g).
         grad_scores = torch._softmax_backward_data(g, w, -1, wide).mul_(ctx.scale).to(q_BHLK.dtype)
         return grad_scores @ k_BHMK, grad_scores.transpose(2, 3) @ q_BHLK, grad_v_BHMU, None, None
+
+
+def _short_weights(q_BHLK: Tensor, k_BHMK: Tensor, may_attend: Tensor | None, scale: float) -> Tensor:
+    wide = torch.promote_types(q_BHLK.dtype, torch.float32)
+    scores_BHLM = (q_BHLK @ k_BHMK.transpose(2, 3)).to(wide).mul_(scale)
+    if may_attend is not None:
+        scores_BHLM.masked_fill_(~may_attend, float("-inf"))
+    return torch.softmax(scores_BHLM, dim=-1).to(q_BHLK.dtype)

@@ -53,10 +53,20 @@ class Linear(nn.Linear):
 
 def side_by_side(maps: Sequence[Linear], x: Tensor) -> list[Tensor]:
     """Several maps of the same input, as one product: wider products run faster."""
-    if maps[0].packed is not None:
+    if any(_goes_alone(each) for each in maps):
         return [each(x) for each in maps]
     weight = torch.cat([each.weight for each in maps]).to(x.dtype)
     bias = None
     if maps[0].bias is not None:
         bias = torch.cat([each.bias for each in maps]).to(x.dtype)
     return list(F.linear(x, weight, bias).split([each.out_features for each in maps], dim=-1))
+
+
+def _goes_alone(each: Linear) -> bool:
+    """Whether a map must be called: weights alone do not tell of a pack, a subclass, or somebody's hooks."""
+    if type(each) is not Linear or each.packed is not None:
+        return True
+    if torch.compiler.is_compiling():
+        return False
+    hooks = (each._forward_hooks, each._forward_pre_hooks, each._backward_hooks, each._backward_pre_hooks)
+    return any(hooks)

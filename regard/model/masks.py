@@ -92,6 +92,12 @@ class SameSequence:
         Sequence numbers never fall, so a tile of queries meets a tile of keys where their ranges overlap.
         """
         q_seq_N, k_seq_N, causal = self.queries.sequence_N, self.keys.sequence_N, self.causal
+        for n_tokens in (q_seq_N.shape[0], k_seq_N.shape[0]):
+            if n_tokens % BLOCK:
+                expected = (
+                    f"a multiple of {BLOCK} packed tokens in what is compiled, as `Packed.filled` makes it"
+                )
+                raise ShapeError("ids", expected, n_tokens)
         q_tiles, k_tiles = q_seq_N.view(-1, BLOCK), k_seq_N.view(-1, BLOCK)
         q_first, q_last = q_tiles[:, :1], q_tiles[:, -1:]
         k_first, k_last = k_tiles[None, :, 0], k_tiles[None, :, -1]

@@ -65,6 +65,7 @@ def check_may_attend(may_attend: Tensor, scores_shape: torch.Size) -> None:
         fits = torch.broadcast_shapes(may_attend.shape, scores_shape) == scores_shape
     except RuntimeError:
         fits = False
-    if not fits:
+    # (batch, queries, keys) would pass for (heads, queries, keys) where there are as many heads as sequences.
+    if not fits or (may_attend.dim() == 3 and len(scores_shape) == 4):
         expected = f"a shape that broadcasts to {tuple(scores_shape)} (batch, heads, queries, keys)"
         raise ShapeError("may_attend", expected, tuple(may_attend.shape))

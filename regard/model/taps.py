@@ -18,6 +18,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor, nn
 
+from regard.errors import ShapeError
+
 Replace = Callable[[str, Tensor], Tensor]
 Keep = Callable[[str], bool]
 
@@ -37,10 +39,18 @@ class Recorder:
             return value
         address = f"{path}.{name}" if path else name
         if self._replace is not None:
-            value = self._replace(address, value)
+            value = self._replaced(self._replace, address, value)
         if self._keep is None or self._keep(address):
             self.seen[address] = value.detach()
         return value
+
+    @staticmethod
+    def _replaced(replace: Replace, address: str, value: Tensor) -> Tensor:
+        found: object = replace(address, value)
+        if not isinstance(found, Tensor) or found.shape != value.shape:  # sums would stretch some of them
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ShapeError(f"what replaces {address}", tuple(value.shape), got)
+        return found
 
 
 # A context variable, so that one thread can look while others run.

@@ -12,9 +12,9 @@ from regard.look.influence import (
     integrated_gradients,
     value_zeroing,
 )
-from regard.look.interventions import HeadOff, MaskSource, NoPositions
+from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
 from regard.look.looking import look
-from regard.look.rollout import norm_weighted, rollout
+from regard.look.rollout import mean_attention, norm_weighted, rollout
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -79,6 +79,36 @@ def test_integrated_gradients_add_up_to_what_the_embeddings_changed(architecture
     changed = log_prob(model, trace, 0) - log_prob(model, trace, 0, empty)
     assert integrated_gradients(model, trace, 0).sum() == pytest.approx(changed, abs=0.02)
     assert abs(changed - gradient_times_input(model, trace, 0).sum()) > 0.05
+
+
+@each_architecture
+def test_where_embeddings_are_normalised_they_are_taken_away_before_the_norm(architecture):
+    model = model_of(architecture=architecture, feed_forward="gelu", embedding_norm=True)
+    trace = trace_of(model)
+    side, tokens = read_side(trace)
+
+    def shorter(by, places):
+        def change(address, value):
+            if address == f"{side}_embedding.embedded":
+                value = value.clone()
+                value[places] *= 1 - by
+            return value
+
+        return log_prob(model, trace, 0, change)
+
+    whole = integrated_gradients(model, trace, 0)
+    assert whole.sum() == pytest.approx(log_prob(model, trace, 0) - shorter(1.0, slice(None)), abs=0.02)
+    slopes = gradient_times_input(model, trace, 0)
+    for j in range(len(tokens)):
+        assert slopes[j] == pytest.approx((shorter(-1e-5, j) - shorter(1e-5, j)) / 2e-5, rel=1e-4, abs=1e-6)
+
+
+def test_inputs_that_nothing_comes_from_have_no_influence():
+    model = model_of()
+    cut = [SkipBlock(block="cross", layer=layer) for layer in range(model.config.decoder_layers)]
+    trace = trace_of(model, interventions=cut)
+    assert (integrated_gradients(model, trace, 1) == 0).all()
+    assert (value_zeroing(model, trace, 1) == 0).all()
 
 
 @each_architecture
@@ -173,6 +203,32 @@ def test_norm_weighted_attention_is_the_length_of_what_is_carried(changes):
     close(
         sum(part.sum(-1) for part in rollout(trace, norm_weighted(model, trace))), np.ones(len(trace.outputs))
     )
+
+
+@each_architecture
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_block_that_adds_nothing_passes_everything_on(architecture, weighted):
+    model = model_of(architecture=architecture)
+    kind = trace_of(model).kinds[-1]
+    all_heads = [HeadOff(kind=kind, layer=1, head=head) for head in range(model.config.n_heads)]
+    off, skipped = (trace_of(model, interventions=x) for x in (all_heads, [SkipBlock(block=kind, layer=1)]))
+    shares, others = (rollout(t, norm_weighted(model, t) if weighted else None) for t in (off, skipped))
+    for one, other in zip(shares, others, strict=True):
+        assert (one is None and other is None) or np.array_equal(one, other)
+    total = sum(part.sum(-1) for part in shares if part is not None)
+    close(total, np.ones_like(total))
+
+
+def test_a_head_that_is_off_has_no_part_in_the_rollout():
+    trace = trace_of(model_of(), interventions=[HeadOff(kind="cross", layer=2, head=0)])
+    mean = (trace.attention("cross", 2, 1) + trace.attention("cross", 2, 2)) / 2
+    close(mean_attention(trace)("cross", 2), mean)
+
+
+def test_tokens_that_a_measure_holds_for_equal_share_a_rank():
+    assert agreement(np.array([0.0, 0.0, 1.0]), np.array([2.0, 1.0, 3.0])) == pytest.approx(0.75**0.5)
+    assert agreement(np.zeros(3), np.arange(3)) == 0
+    assert agreement(np.ones(1), np.ones(1)) == 0
 
 
 def test_measures_agree_with_themselves_and_not_with_their_opposites():

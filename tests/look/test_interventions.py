@@ -11,6 +11,7 @@ from regard.config import ModelConfig
 from regard.engine.engine import Search
 from regard.errors import RequestError
 from regard.look.head_effects import effect_of_each_head
+from regard.look.influence import deletion_curve
 from regard.look.intervening import replacing
 from regard.look.interventions import (
     HeadOff,
@@ -299,6 +300,34 @@ def test_what_is_replaced_is_itself_left_alone(address, shape):
     kept = value.clone()
     assert not torch.equal(replacing(EACH, model_of().config)(address, value), value)
     assert torch.equal(value, kept)
+
+
+def test_what_is_said_twice_counts_once():
+    model, twice = model_of(), [NoScale(), HeadOff(kind="cross", layer=0, head=1)] * 2
+    one, other = trace_of(model, interventions=twice[:2]), trace_of(model, interventions=twice)
+    assert np.array_equal(one.log_probs, other.log_probs)
+    assert np.array_equal(one.attention("cross", 0, 0), other.attention("cross", 0, 0))
+
+
+def test_one_query_is_pinned_to_one_key():
+    config = ModelConfig(vocab_size=9, d_model=6, n_heads=3)
+    pin = Pin(kind="decoder", layer=0, head=0, query=3, key=1)
+    check([pin, pin, replace(pin, query=4, key=0)], config, 7, 5)
+    with pytest.raises(RequestError, match=r"interventions\[1\] \(pin\): another .* pins the query to key 1"):
+        check([pin, replace(pin, key=2)], config, 7, 5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "change", [MaskSource(token=1), Pin(kind="cross", layer=1, head=2, query=2, key=3)], ids=lambda c: c.OP
+)
+def test_coarse_models_are_intervened_in_too(dtype, change):
+    fine, coarse = model_of(torch.float32), model_of(dtype)
+    expected, found = (trace_of(model, interventions=[change]) for model in (fine, coarse))
+    assert np.allclose(found.log_probs, expected.log_probs, atol=0.3)
+    assert np.array_equal(found.attention("cross", 1, 2) == 0, expected.attention("cross", 1, 2) == 0)
+    curve = deletion_curve(coarse, found, 1, np.arange(len(found.inputs)))
+    assert np.isfinite(curve).all()
 
 
 def test_the_order_of_a_list_says_nothing():

@@ -10,6 +10,8 @@ import torch
 import regard
 from regard.config import TaskConfig
 from regard.errors import RequestError
+from regard.look.head_effects import effect_of_each_head
+from regard.look.influence import integrated_gradients
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
 from regard.look.trace import Trace
@@ -99,6 +101,34 @@ def test_models_for_other_tasks_can_be_looked_at(folders, architecture):
     assert np.array_equal(trace.log_probs, direct.log_probs)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_a_trace_can_be_asked_is_asked_of_the_weights_in_the_folder(folders, architecture):
+    loaded, model = regard.load(folders[architecture]), regard.load_bundle(folders[architecture]).model.eval()
+    trace = loaded.look(SOURCE, None if architecture == "encoder" else TARGET)
+    for kind, found in loaded.head_effects(trace).items():
+        assert np.array_equal(found, effect_of_each_head(model, trace)[kind])
+    influence = loaded.influence(trace)
+    assert np.array_equal(influence, integrated_gradients(model, trace, 0))
+    assert np.array_equal(loaded.with_influence(trace).influence, influence)
+    side = "output" if architecture == "decoder" else "input"
+    added = trace.arrays[f"{side}_embedding.positions"]
+    assert np.array_equal(loaded.positions(len(added)), added)
+
+
+def test_a_classifier_is_asked_for_a_label_by_its_name_or_its_number(tmp_path):
+    model = model_of(torch.float32, architecture="encoder")
+    labels = ["cats", "dogs", "birds", "mats", "rest"]
+    loaded = regard.load(
+        regard.save_bundle(tmp_path / "labels", model, subwords=subwords().model, labels=labels)
+    )
+    assert loaded.look(SOURCE, "birds") == loaded.look(SOURCE, [2])
+    assert loaded.look(SOURCE, [2]).wanted == (2,)
+    with pytest.raises(RequestError, match="no label 'bird'; did you mean"):
+        loaded.look(SOURCE, "bird")
+    with pytest.raises(RequestError, match="one label, from 0 to 4"):
+        loaded.look(SOURCE, [5])
+
+
 def test_what_led_to_a_trace_is_kept_in_its_file(models, tmp_path):
     trace = models["torch"].look(SOURCE)
     trace.save(tmp_path / "trace.safetensors")
@@ -115,12 +145,29 @@ def test_what_cannot_be_looked_at_is_refused(models, folders):
         models["torch"].look("the", [9] * 64)
     with pytest.raises(RequestError, match="nothing to search for"):
         models["torch"].look("the", "cat", beam_size=2)
+    with pytest.raises(RequestError, match="`prefix` is for a search"):
+        models["torch"].look("the", "cat", prefix=[9])
+    with pytest.raises(RequestError, match="`prefix` is for a search"):
+        regard.load(folders["decoder"]).look("the", prefix=[9])
     with pytest.raises(RequestError, match="`beam_size=0` is less than 1"):
         models["torch"].look("the", beam_size=0)
     with pytest.raises(RequestError, match="nothing to search for"):
         regard.load(folders["decoder"]).look("the", beam_size=2)
     with pytest.raises(RequestError, match="2 models were loaded together"):
         regard.load([folders["encoder-decoder"]] * 2).look("the")
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("wrong", [-1, 10**6, 1.5])
+def test_ids_that_are_no_tokens_are_refused_before_anything_runs(models, engine, wrong):
+    for source, target in (([wrong], None), ([wrong], [9]), ([9], [wrong])):
+        with pytest.raises(RequestError, match=f"no token {wrong}; they go from 0 to"):
+            models[engine].look(source, target)
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_search_begins_with_its_prefix_whatever_the_engine(models, engine):
+    assert models[engine].look(SOURCE, prefix=[9, 11]).outputs.ids[1:3] == (9, 11)
 
 
 def test_translating_does_not_wait_for_what_looking_needs(folders):

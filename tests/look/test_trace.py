@@ -264,6 +264,11 @@ def test_of_no_text_there_is_a_trace_too(architecture):
         (lambda t: t.candidates(99), "no candidates of row 99"),
         (lambda t: t.walk("decoder", 0, 0, 77), "no query 77"),
         (lambda t: t.output("feed_forward", 0), "no feed_forward attention or block"),
+        (lambda t: t.stream("encoder", 9), "no layer 9; the encoder-feed-forward layers go from 0 to 1"),
+        (lambda t: t.stream("decoder", 0, 3), "no sub-layer 3; those of the decoder are decoder, cross"),
+        (lambda t: t.stream("memory", -1), "this model has no memory"),
+        (lambda t: effect_of_each_head(model_of(), t, -1), "no row -1: what was written goes from 0 to 3"),
+        (lambda t: effect_of_each_head(model_of(), t, 9), "no row 9"),
     ],
 )
 def test_what_there_is_not_is_refused(ask, told):
@@ -278,6 +283,12 @@ def test_what_cannot_be_looked_at_is_refused():
         look(model_of(architecture="encoder"), subwords(), SOURCE, TARGET)
     with pytest.raises(RequestError, match="do not belong together"):
         look(small_model(), subwords(), SOURCE, TARGET)
+    with pytest.raises(RequestError, match="no token 9999"):
+        look(model_of(), subwords(), [9999], TARGET)
+    with pytest.raises(RequestError, match="nothing to search for"):
+        look(model_of(), subwords(), SOURCE, TARGET, prefix=[9])
+    with pytest.raises(RequestError, match="81 tokens, and the model learned 64 positions"):
+        look(model_of(architecture="decoder", positions="learned"), subwords(), [9] * 40, [9] * 40)
     with pytest.raises(RequestError, match="no encoder"):
         trace_of(model_of(architecture="decoder")).residual_norms("encoder")
 

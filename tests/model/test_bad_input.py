@@ -101,6 +101,33 @@ class TestShapes:
         with refused("x", f"d_model = {config.d_model}", (B, L, D)):
             Encoder(config)(torch.zeros(B, L, D))
 
+    @pytest.mark.parametrize("tokens", [[[1, 2]], torch.tensor([[1, 2]])])
+    def test_tokens_that_were_not_packed(self, tokens):
+        with refused("tokens", "regard.pack", type(tokens).__name__):
+            small_model()(tokens, tokens)
+
+    def test_new_tokens_for_another_number_of_rows_than_the_cache_has(self):
+        model = small_model(architecture="decoder")
+        with refused("ids", "each of the cache's 2 rows", 3):
+            model.extend(pack([[1], [2], [3]]), model.start(2, 5))
+
+    # torch's own tracer does what torch warns of.
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_a_compiled_pack_of_a_length_that_no_tiles_cover(self):
+        torch.compiler.reset()
+        model = torch.compile(small_model(architecture="decoder"), backend="eager")
+        with refused("ids", "a multiple of 128 packed tokens", 3):
+            model(pack([[1, 2], [3]]))
+
+
+class TestMasksOfThreeDimensions:
+    def test_sequences_are_not_taken_for_heads_where_there_are_as_many(self):
+        block, x = MultiHeadAttention(H * K, H), torch.randn(H, L, H * K)
+        may_attend = causal_mask(L).expand(H, L, L)
+        with refused("may_attend", "(batch, heads, queries, keys)", (H, L, L)):
+            block(x, may_attend=may_attend)
+        block(x, may_attend=may_attend[:, None])
+
 
 class TestHeads:
     @pytest.mark.parametrize("widths", [{}, {"d_k": K}, {"d_v": U}])

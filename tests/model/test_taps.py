@@ -5,7 +5,9 @@ import threading
 import pytest
 import torch
 
+from regard.errors import ShapeError
 from regard.model import multi_head_attention
+from regard.model.linear import Linear
 from regard.model.masks import SameSequence
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import is_recording, recording, tap
@@ -46,7 +48,9 @@ def test_every_activation_of_a_transformer_has_an_address_and_its_shape():
     with recording(model) as seen:
         run(model)
     expected = {
+        "input_embedding.embedded": (N_IN, D),
         "input_embedding.with_positions": (N_IN, D),
+        "output_embedding.embedded": (N_OUT, D),
         "output_embedding.with_positions": (N_OUT, D),
         "encoder.output": (N_IN, D),
         "decoder.output": (N_OUT, D),
@@ -252,3 +256,42 @@ def test_cached_steps_show_the_same_addresses_as_a_whole_run():
     # The memory's keys and values are not worked out in a step, so these two may be missing.
     remembered = {a for a in whole if a.endswith((".multi_head_attention.k", ".multi_head_attention.v"))}
     assert set(whole) - remembered - {"output_probabilities.logits"} <= set(stepwise)
+
+
+@pytest.mark.parametrize(("wrong", "got"), [(lambda v: v[:1], r"\(1, 3, 11\)"), (lambda _: None, "NoneType")])
+def test_a_replacement_of_another_shape_is_refused_by_its_address(wrong, got):
+    model = small_model()
+    address = "encoder.layers.0.multi_head_attention.heads"
+    with (
+        pytest.raises(ShapeError, match=rf"what replaces {address}: expected \(22, 3, 11\), got {got}"),
+        recording(model, lambda at, value: wrong(value) if at == address else value),
+    ):
+        run(model)
+
+
+class TestMapsThatAreMoreThanTheirWeights:
+    def expected(self, model):
+        return run(model), model.encoder.layers[0].multi_head_attention
+
+    def test_hooks_of_torch_are_called(self):
+        model = small_model(feed_forward="swiglu")
+        plain, block = self.expected(model)
+        seen = []
+        for module in (block.w_q, block.w_v, model.encoder.layers[1].feed_forward.gate):
+            module.register_forward_hook(lambda *_: seen.append(1))
+        assert_close(run(model), plain)
+        assert len(seen) == 3
+
+    def test_a_subclass_goes_its_own_way(self):
+        class Doubled(Linear):
+            def forward(self, x):
+                return 2 * super().forward(x)
+
+        model = small_model()
+        plain, block = self.expected(model)
+        block.w_v.__class__ = Doubled
+        doubled = run(model)
+        assert differ(doubled, plain)
+        block.w_v.__class__ = Linear
+        block.w_v.weight.mul_(2)
+        assert_close(doubled, run(model))

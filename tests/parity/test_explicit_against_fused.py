@@ -5,12 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.model import kernels
+from regard.model.build import build
 from regard.model.masks import SameSequence, causal_mask, length_mask
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.scaled_dot_product_attention import scaled_dot_product_attention
 from regard.model.taps import recording
 from regard.packing import Boundaries
-from tests.model.small import INPUT_LENGTHS, OUTPUT_LENGTHS, random_pack, small_model, stirred
+from tests.model.small import INPUT_LENGTHS, OUTPUT_LENGTHS, random_pack, small_config, small_model, stirred
 from tests.parity.tolerances import assert_close
 
 B, H, L, M, K, U, D = 2, 3, 5, 7, 11, 13, 17
@@ -145,3 +146,17 @@ def test_bfloat16_is_as_near_to_float32_as_bfloat16_allows(positions):
     assert coarse.dtype == torch.float32
     assert not torch.equal(coarse, fine)
     assert_close(coarse, fine, torch.bfloat16)
+
+
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder", "encoder"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_what_flows_is_as_fine_as_the_weights_unless_told_otherwise(architecture, dtype):
+    model = build(small_config(architecture=architecture)).eval()
+    packs = [random_pack(INPUT_LENGTHS)] * (2 if architecture == "encoder-decoder" else 1)
+    assert model.compute_dtype == torch.float32
+    assert model(*packs).dtype == torch.float32
+    model.to(dtype)
+    assert model.compute_dtype == dtype
+    assert model(*packs).dtype == dtype
+    model.compute_dtype = torch.float32
+    assert model(*packs).dtype == torch.float32
