@@ -126,7 +126,10 @@ def test_a_folder_that_holds_another_run_is_told_and_left_alone(train, files, pa
     assert train("train.zh", "train.en", "--out", "run").status == 0
     before = {path: path.read_bytes() for path in (files / "run").rglob("*") if path.is_file()}
     refused(
-        train("train.zh", "train.en", "--out", "run", "--set", "model.d_ff=16"), "model.d_ff was 32 and is 16"
+        train("train.zh", "train.en", "--out", "run", "--set", "model.d_ff=16"),
+        "1 problem in run: a run goes on as it began",
+        "--from run --out NEW",
+        "model.d_ff was 32 and is 16",
     )
     write(files, "pairs.tsv", "zh\ten\n", *(f"{zh}\t{en}\n" for zh, en in pairs))
     refused(train("pairs.tsv", *TABLE, "--out", "run"), "run: the data has changed since the run began")
