@@ -22,6 +22,8 @@ from pathlib import Path
 from regard.config import DataConfig
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
+from regard.data.doubts import SAMPLED as DOUBTED
+from regard.data.doubts import doubts
 from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads
 from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
@@ -150,6 +152,9 @@ def _stored(folder: Path, key: str) -> tuple[Store, Store] | None:
 def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Follow) -> None:
     tell(f"reading {', '.join(source.train.names)}")
     cleaned = _cleaned(source, scratch=folder)
+    sampled = islice(cleaned.rows(), 0, None, max(1, cleaned.count(Fate.TRAINING) // DOUBTED))
+    for doubt in doubts([*sampled], source.languages):
+        tell(doubt)
     left_out = Tally()
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
