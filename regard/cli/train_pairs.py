@@ -42,6 +42,8 @@ def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: s
     source, target = source or config.task.source, target or config.task.target
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
     config = replace(config, task=replace(config.task, source=languages[0], target=languages[1]))
+    if start is not None and config.task.both_directions:
+        start.check_tags(languages)
     run = asked.out or Path("runs") / (builtin or "-".join(languages))
     corpora = {} if sets is None else sets.corpora()
     with joined(run, config, asked.device) as world:
