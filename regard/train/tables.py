@@ -162,7 +162,8 @@ def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
             drawn.append(i)
     if len(drawn) < size:
         told = f"{size:,} texts are to be held out, and {len(drawn):,} have labels that others have, too"
-        raise CorpusError(f"{told}; give --valid and --test")
+        turned = "is the label in the first column? --columns 2,1 takes them the other way round"
+        raise CorpusError(f"{told}; {turned if 2 * len(left) > len(rows) else 'give --valid and --test'}")
     return np.array(drawn, dtype=np.int64)
 
 
