@@ -51,14 +51,18 @@ class Start:
         folder, n_labels = self.bundle.folder, self.bundle.config.n_labels
         return read_labels(folder, n_labels) if (folder / LABELS).exists() else ()
 
+    def without_tags(self, languages: Sequence[str]) -> list[str]:
+        """Those of some languages that its subwords have no tag for, to say that they are wanted."""
+        known = read_vocabulary(self.subwords).languages
+        return [language for language in languages if language not in known]
+
     def check_tags(self, languages: Sequence[str]) -> None:
         """Raise unless its subwords can say which language is wanted.
 
         Raises:
             ConfigError: they have no tag for a language.
         """
-        known = read_vocabulary(self.subwords).languages
-        if missing := [language for language in languages if language not in known]:
+        if missing := self.without_tags(languages):
             told = f"its subwords have no tag for {' and '.join(missing)}, so it cannot learn both directions"
             raise ConfigError(f"{self.bundle.folder}: {told}; train one way, or start from one that has them")
 
