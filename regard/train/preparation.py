@@ -153,12 +153,14 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     tell(f"reading {', '.join(source.train.names)}")
     cleaned = _cleaned(source, scratch=folder)
     sampled = islice(cleaned.rows(), 0, None, max(1, cleaned.count(Fate.TRAINING) // DOUBTED))
-    for doubt in doubts([*sampled], source.languages):
-        tell(doubt)
+    _tell_doubts("training", [*sampled], source, tell)
     left_out = Tally()
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
     test = test if source.test is None else list(source.test.rows())
+    for name, held, given in (("validation", valid, source.valid), ("test", test, source.test)):
+        if given is not None:
+            _tell_doubts(name, held[:DOUBTED], source, tell)
     tags = source.languages if source.both_directions else ()
     model = source.subwords
     if model is None:
@@ -206,6 +208,11 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     if cut is not None and cut.count:
         tell(f"{cut.count:,} inputs were cut after {room:,} tokens")
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+
+
+def _tell_doubts(name: str, rows: list[Row], source: PairsSource, tell: Tell) -> None:
+    for doubt in doubts(rows, source.languages):
+        tell(f"the {name} set: {doubt}")
 
 
 def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
