@@ -152,15 +152,11 @@ def _stored(folder: Path, key: str) -> tuple[Store, Store] | None:
 def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Follow) -> None:
     tell(f"reading {', '.join(source.train.names)}")
     cleaned = _cleaned(source, scratch=folder)
-    sampled = islice(cleaned.rows(), 0, None, max(1, cleaned.count(Fate.TRAINING) // DOUBTED))
-    _tell_doubts("training", [*sampled], source, tell)
     left_out = Tally()
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
     test = test if source.test is None else list(source.test.rows())
-    for name, held, given in (("validation", valid, source.valid), ("test", test, source.test)):
-        if given is not None:
-            _tell_doubts(name, held[:DOUBTED], source, tell)
+    _tell_doubts(cleaned, valid, test, source, tell)
     tags = source.languages if source.both_directions else ()
     model = source.subwords
     if model is None:
@@ -210,9 +206,17 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
 
-def _tell_doubts(name: str, rows: list[Row], source: PairsSource, tell: Tell) -> None:
-    for doubt in doubts(rows, source.languages):
-        tell(f"the {name} set: {doubt}")
+def _tell_doubts(
+    cleaned: Cleaned, valid: list[Row], test: list[Row], source: PairsSource, tell: Tell
+) -> None:
+    """Ask about what is trained on, and about the sets that were given."""
+    spread = max(1, cleaned.count(Fate.TRAINING) // DOUBTED)
+    sets = {"training": [*islice(cleaned.rows(), 0, None, spread)]}
+    sets |= {"validation": valid[:DOUBTED]} if source.valid is not None else {}
+    sets |= {"test": test[:DOUBTED]} if source.test is not None else {}
+    for name, rows in sets.items():
+        for doubt in doubts(rows, source.languages):
+            tell(f"the {name} set: {doubt}")
 
 
 def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
