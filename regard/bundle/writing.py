@@ -55,7 +55,10 @@ def is_replaceable(folder: Path, overwrite: bool) -> bool:
         kept = "something else is in the way, and is never replaced; choose another place"
         raise BundleError([kept, *error.problems], str(folder)) from error
     if not overwrite:
-        raise BundleError("there is a model already; overwrite=True replaces it", str(folder))
+        raise BundleError(
+            "there is a model already; choose another folder (in Python, overwrite=True replaces it)",
+            str(folder),
+        )
     if strangers := sorted(present - manifest.files.keys() - {MANIFEST}):
         kept = "is no part of the model, and would be lost with it; move it away"
         raise BundleError([f"{name} {kept}" for name in strangers], str(folder))

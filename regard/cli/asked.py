@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.cli.training import say
 from regard.config import RunConfig, read_config
-from regard.config.checking import did_you_mean
+from regard.config.checking import did_you_mean, shown
 from regard.config.task import TASKS, TEMPLATES
 from regard.errors import ConfigError
 
@@ -43,6 +44,8 @@ class Asked:
     config: RunConfig
     vocab_size: int | None
     """None: left to the data."""
+    shape: tuple[str, ...]
+    """The settings of the model that were written down, by their bare names."""
     device: str
     shard: bool
     log_to: list[str]
@@ -105,9 +108,22 @@ def configured(
 
 
 def shaped_like(asked: Asked, start: Start | None) -> RunConfig:
-    """The configuration with the shape of the model that is started from."""
+    """The configuration with the shape of the model that is started from; what is not taken is told."""
     config = asked.config
-    return config if start is None else replace(config, model=start.shape(config.model))
+    if start is None:
+        return config
+    model = start.shape(config.model)
+    unused = [name for name in asked.shape if getattr(config.model, name) != getattr(model, name)]
+    told = ", ".join(f"model.{name}={shown(getattr(config.model, name))}" for name in unused)
+    say(f"starting from {asked.start_from}, with its shape and subwords" + (f", not {told}" if told else ""))
+    return replace(config, model=model)
+
+
+def written_shape(file: Path | None, settings: list[str]) -> tuple[str, ...]:
+    """The settings of the model that a file or the command line names, by their bare names, each once."""
+    section = table(file).get("model", {})
+    typed = (name for setting in settings if (name := setting.strip().partition("=")[0]).startswith("model."))
+    return tuple(dict.fromkeys([*section, *(name.strip().removeprefix("model.") for name in typed)]))
 
 
 def table(file: Path | None) -> dict[str, Any]:

@@ -24,4 +24,4 @@ def average(
     from regard.train.averaging import average_models
 
     model = average_models([model_folder(place) for place in places], out)
-    typer.echo(f"the mean of {len(places)} models is in {model}")
+    typer.echo(f"the mean of {len(places)} model{'s' * (len(places) != 1)} is in {model}")

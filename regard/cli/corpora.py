@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
+from regard.cli.training import say
 from regard.errors import ConfigError
 from regard.text.languages import known_code, language_in, language_of
 from regard.text.opening import STDIN, name_of
@@ -117,7 +118,7 @@ class NamedSets:
         return made
 
     def languages(self, source: str | None, target: str | None) -> tuple[str, str]:
-        """The two languages, from the flags or from the names of the columns or of the files."""
+        """The two languages, from the flags or else from the names of columns or files; a clash is told."""
         if len(self.train) == 1:
             told = [(f"column {column}", language_in(str(column))) for column in self.columns]
         else:
@@ -128,6 +129,8 @@ class NamedSets:
             if not found[-1]:
                 hint = f"say it with {flag}, as in {flag} en"
                 problems.append(f"{name}: the name does not tell its language; {hint}")
+            elif code and code.split("-")[0] != found[-1].split("-")[0]:
+                say(f"{name}: the name tells {code}, and it is taken for {found[-1]}, as was asked")
         if problems:
             raise ConfigError(problems)
         return found[0], found[1]

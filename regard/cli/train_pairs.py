@@ -42,6 +42,10 @@ def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: s
     source, target = source or config.task.source, target or config.task.target
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
     config = replace(config, task=replace(config.task, source=languages[0], target=languages[1]))
+    if start is not None and config.task.both_directions:
+        start.check_tags(languages)
+    elif start is not None and not start.without_tags(languages):
+        say("it goes both ways by tags, which --both-directions keeps; to go one way it learns to do without")
     run = asked.out or Path("runs") / (builtin or "-".join(languages))
     corpora = {} if sets is None else sets.corpora()
     with joined(run, config, asked.device) as world:

@@ -54,9 +54,20 @@ def carried_out(task: R, log_to: list[str], conclude: Callable[[R], None]) -> No
         if stopped:
             say("the same command goes on from here")
         else:
+            _tell_warm_up(task.run)
             conclude(task)
     if stopped:
         raise typer.Exit(INTERRUPTED)
+
+
+def _tell_warm_up(run: Run) -> None:
+    """A short run of a preset for long ones ends before it has learned at its full rate."""
+    steps, warmup = run.progress.step, run.config.training.warmup_steps
+    if steps < warmup:
+        say(
+            f"the learning rate was still rising, for training.warmup_steps is {warmup:,}, and there were "
+            f"{steps:,} steps; a run as short as this may learn more with fewer"
+        )
 
 
 def say(words: str) -> None:

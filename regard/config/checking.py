@@ -103,11 +103,11 @@ def too_small(config: Section, least: Mapping[str, float]) -> list[str]:
 
 
 def not_positive(config: Section, *names: str) -> list[str]:
-    """The numbers that are not above 0, or not finite."""
+    """The numbers that are not above 0, or not finite; none is no limit."""
     return [
         f"{config.SECTION}.{name} = {value} must be above 0 and finite"
         for name in names
-        if not 0 < (value := getattr(config, name)) < inf
+        if (value := getattr(config, name)) is not None and not 0 < value < inf
     ]
 
 

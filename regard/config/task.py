@@ -1,9 +1,10 @@
 """What a model is for. The docstrings are the help text."""
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from regard.config.checking import refuse_problems
+from regard.config.checking import refuse_problems, shown
 
 TaskName = Literal["translate", "generate", "classify", "summarise", "converse", "answer"]
 TASKS: tuple[str, ...] = get_args(TaskName)
@@ -13,6 +14,9 @@ TEMPLATES: dict[str, tuple[str, str]] = {
     "answer": ("{question} {context}", "{answer}"),
 }
 """What is read and written in the tasks whose data has named fields."""
+
+FIELD = re.compile(r"\{([^{}]+)\}")
+"""The name of a field, in a template."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +59,9 @@ class TaskConfig:
         ]
         if self.label_separator == "":
             found.append("task.label_separator is empty; it stands between labels, as in a|b")
+        for name, template in {"task.input": self.input, "task.output": self.output}.items():
+            if template and not FIELD.search(template):
+                found.append(f"{name} = {shown(template)} names no field; put one in braces, like {{text}}")
         if self.both_directions and self.source is not None and self.source == self.target:
             found.append(f"task.both_directions needs two languages, and both are {self.source}")
         return found

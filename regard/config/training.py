@@ -122,14 +122,13 @@ class TrainingConfig:
                 "probe_sentences",
                 "weight_decay",
                 "clip_norm",
-                "max_minutes",
                 "agreement",
             ),
             0,
         )
         return [
             *too_small(self, least),
-            *not_positive(self, "learning_rate", "adam_epsilon"),
+            *not_positive(self, "learning_rate", "adam_epsilon", "max_minutes"),
             *not_a_fraction(
                 self, "adam_beta1", "adam_beta2", "label_smoothing", "ema_decay", "hidden_tokens"
             ),

@@ -48,8 +48,11 @@ class Split:
         usual = min(_MOST, max(1, n_rows // self.one_in))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
-            told = f"{n_rows:,} rows are left after cleaning"
-            raise CorpusError(f"{told}, too few to hold out {validation:,} to validate and {test:,} to test")
+            told = "1 row is" if n_rows == 1 else f"{n_rows:,} rows are"
+            wanted = f"{validation:,} to validate" + (f" and {test:,} to test" if test else "")
+            sets = "--valid" + (" and --test" if test else "")
+            few = "left after cleaning, too few to hold out"
+            raise CorpusError(f"{told} {few} {wanted}; give more, or {sets}")
         return validation, test
 
 

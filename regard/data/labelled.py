@@ -1,4 +1,4 @@
-"""Tables of a label and a text: TSV without a head, label first, or JSONL with `label` and `text`."""
+"""Tables of a label and a text: TSV, the label first, or TSV with a head or JSONL with `label` and `text`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     )
 
 
+def labels_in(cell: str, separator: str | None) -> list[str]:
+    """The labels of a row, each once; without a separator, it has one."""
+    if separator is None:
+        return [cell]
+    return list(dict.fromkeys(label for part in cell.split(separator) if (label := part.strip())))
+
+
 def _joined(corpora: list[Corpus]) -> Corpus:
     return Corpus(tuple(part for corpus in corpora for part in corpus.parts))
 
@@ -52,7 +59,10 @@ def _usual(path: Path | str) -> Sequence[Column]:
         return NAMES
     # A table with more columns may have label and text anywhere: nobody should have to guess.
     for block in islice(read_lines(path) if Path(path).is_file() else [], 1):
-        n_fields = len(block.columns[0][0].split("\t"))
+        fields = block.columns[0][0].split("\t")
+        n_fields = len(fields)
+        if set(NAMES) <= set(fields):
+            return NAMES  # a head, and no text that is labelled "label"
         if n_fields != len(NAMES):
             wanted = "a label and a text are wanted, parted by a tab"
             ways = "say which columns they are, by number or by name, as in --columns 1,3"

@@ -7,24 +7,27 @@ a list of what was said in turn: each of them but the first is learned from thos
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.config.checking import did_you_mean
+from regard.config.task import FIELD
 from regard.errors import CorpusError, RequestError
 from regard.text.lines import read_lines
 from regard.text.opening import name_of
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
 """The field of a conversation, and what stands between its turns."""
-_FIELD = re.compile(r"\{([^{}]+)\}")
+
+
+class MissingFieldError(RequestError):
+    """A row has not the field that a template names."""
 
 
 def fields_of(template: str) -> list[str]:
     """The names of the fields that a template has."""
-    return _FIELD.findall(template)
+    return FIELD.findall(template)
 
 
 def filled(template: str, row: Mapping[str, Any]) -> str:
@@ -33,7 +36,7 @@ def filled(template: str, row: Mapping[str, Any]) -> str:
     Raises:
         RequestError: a field is missing, or holds no text.
     """
-    return _FIELD.sub(lambda field: _text(row, field[1]), template)
+    return FIELD.sub(lambda field: _text(row, field[1]), template)
 
 
 def read_of(template: str, row: Mapping[str, Any]) -> str:
@@ -79,7 +82,9 @@ def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[
                 try:
                     yield from _examples(_row(line), templates)
                 except RequestError as error:
-                    raise CorpusError(f"{name}:{number}: {error}") from None
+                    missing = isinstance(error, MissingFieldError)
+                    hint = "; task.input and task.output say which fields are taken" if missing else ""
+                    raise CorpusError(f"{name}:{number}: {error}{hint}") from None
 
 
 def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
@@ -97,6 +102,8 @@ def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple
         yield filled(templates[0], row), _every(templates[1], row)
         return
     turns = row.get(TURNS)
+    if turns is None:
+        _text(row, TURNS)  # raises, and says which fields there are
     if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
         raise RequestError(f"{TURNS} is not a list of two texts or more")
     for i in range(1, len(turns)):
@@ -109,7 +116,7 @@ def _every(template: str, row: Mapping[str, Any]) -> list[str]:
     lists = [value for field in fields_of(template) if isinstance(value := _value(row, field), list)]
     most = max(map(len, lists), default=1)
     found = (
-        _FIELD.sub(lambda field, i=i: _text(row, field[1], i), template)  # type: ignore[misc]
+        FIELD.sub(lambda field, i=i: _text(row, field[1], i), template)  # type: ignore[misc]
         for i in range(max(1, most))
     )
     return list(dict.fromkeys(found))
@@ -150,7 +157,7 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
         return json.dumps(value)
     known = list(map(str, row))
     near = did_you_mean(field, known) or f"; the fields are {', '.join(known)}"
-    raise RequestError(f"there is no text in {field}{near}")
+    raise MissingFieldError(f"there is no text in {field}{near}")
 
 
 def flat(text: str) -> str:

@@ -15,7 +15,7 @@ from regard.bundle.labels import read_labels
 from regard.config.task import TEMPLATES
 from regard.data.documents import documents, encode_document
 from regard.data.examples import windows
-from regard.data.labelled import labelled
+from regard.data.labelled import labelled, labels_in
 from regard.data.templates import examples_of, flat
 from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
@@ -103,8 +103,7 @@ def _labels(
     labels, separator = read_labels(first.folder, first.config.n_labels), first.task.label_separator
     numbers = {label: i for i, label in enumerate(labels)}
     right, texts = [], []
-    for cell, text in _rows(file, columns):
-        own = [cell] if separator is None else [part.strip() for part in cell.split(separator)]
+    for own, text in _rows(file, columns, separator):
         if strange := [label for label in own if label not in numbers]:
             known = f"the model knows {', '.join(labels[:10])}"
             raise CorpusError(f"{name_of(file)}: {text[:40]!r} is labelled {strange[0]!r}, and {known}")
@@ -118,14 +117,14 @@ def _labels(
     return score_tags(probs_BC, rows_of(right, len(labels)), labels)
 
 
-def _rows(file: Path, columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
-    """Labels and texts, without the rows that lack one."""
+def _rows(file: Path, columns: Sequence[Column], separator: str | None) -> Iterator[tuple[list[str], str]]:
+    """Labels and texts, read as in training, without the rows that lack one."""
     found = False
     for row in labelled(file, columns=columns).rows():
-        label, text = (cell.strip() for cell in row)
-        if label and text:
+        cell, text = (cell.strip() for cell in row)
+        if cell and text and (labels := labels_in(cell, separator)):
             found = True
-            yield label, text
+            yield labels, text
     if not found:
         raise CorpusError(f"{name_of(file)}: has no label with a text, so there is nothing to score")
 

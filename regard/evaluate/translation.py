@@ -53,7 +53,8 @@ def score_translations(
 ) -> TranslationScore:
     """Score outputs against one reference each; `language` is the code of the outputs' language."""
     check_pairs(outputs, references)
-    bleu, chrf = BLEU(tokenize=tokenizer_of(language)), CHRF()
+    # Without `force`, outputs that end in " ." make sacreBLEU advise on its own Python.
+    bleu, chrf = BLEU(tokenize=tokenizer_of(language), force=True), CHRF()
     return TranslationScore(
         bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
         bleu_signature=str(bleu.get_signature()),

@@ -45,6 +45,10 @@ _REPAIRS = (
 )
 
 
+_OF_EUROPE = re.compile("[\\0-\x7fÀ-þŒœŠšŽžŸ‘’“”„–—…«»€°§\xa0]+")
+_OF_EAST_ASIA = re.compile("[\\0-\x7f\u2e80-\uffef]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Consecutive lines of a file, or of files that are in step, one column for each."""
@@ -175,13 +179,22 @@ def not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
     start = chunk.rfind(b"\n", 0, at) + 1
     line = chunk[start:].partition(b"\n")[0]
     number = first + chunk.count(b"\n", 0, at)
-    try:
-        signs = [sign for sign in line.decode("gb18030") if not sign.isascii()]
-        guess = "gb18030" if all("\u2e80" <= sign <= "\uffef" for sign in signs) else ""
-    except UnicodeDecodeError:
-        guess = ""
+    guess = _likely_encoding(line)
     how = f"it may be {guess}; iconv -f {guess} -t UTF-8" if guess else "iconv -f ENCODING -t UTF-8"
     return f"{name}:{number}: byte {at - start + 1} (0x{chunk[at]:02x}) is not UTF-8; {how} converts the file"
+
+
+def _likely_encoding(line: bytes) -> str:
+    """What a line that is not UTF-8 may be written in; empty where nothing tells."""
+    runs = re.findall(rb"[\x80-\xff]+", line)
+    # An accent mostly stands among plain letters; a character of Chinese is two bytes, and seldom alone.
+    lone = 2 * sum(len(run) == 1 for run in runs) > len(runs)
+    encoding, likely = ("windows-1252", _OF_EUROPE) if lone else ("gb18030", _OF_EAST_ASIA)
+    try:
+        text = line.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    return encoding if likely.fullmatch(text) else ""
 
 
 def refuse_utf_16(start: bytes, name: str) -> None:

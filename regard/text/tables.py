@@ -88,6 +88,8 @@ def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -
 
 def _places(head: list[str], columns: Sequence[Column], name: str) -> list[int]:
     """Where the columns asked for stand."""
+    if len(head) == 1 and "," in head[0] and list(columns) != [1]:
+        raise CorpusError(f"{name}:1: has no tab; fields are parted by tabs, and not by commas")
     places = []
     for column in columns:
         if isinstance(column, int):

@@ -71,6 +71,9 @@ class ClassifierRun(TaskRun):
         if self.prepared.plain is not None:
             self.start = Start.of(self.folder / PRETRAINING)
         lesson = self.prepared.lesson
+        before = () if self.start is None else self.start.named_labels
+        if before and before != tuple(lesson.labels) and not has_begun(self.folder):
+            self.tell(f"the labels were {', '.join(before[:10])}: what tells them apart is learned anew")
         if not self.config.training.class_weights:
             lesson = replace(lesson, class_weights=[1.0] * len(lesson.labels))
         trial = LabelledTrial(lesson.valid, self.prepared.subwords, lesson)

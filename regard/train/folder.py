@@ -59,8 +59,8 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
             f"{name} was {before[name]} and is {now[name]}" for name in now if before[name] != now[name]
         ]
         if changed:
-            hint = "a run goes on as it began: give it the same settings, or another folder"
-            raise ConfigError([*changed, hint], str(folder))
+            hint = f"give it the same settings, or start another from it: --from {folder} --out NEW"
+            raise ConfigError(changed, f"{folder}: a run goes on as it began; {hint}")
 
 
 def _is_free(folder: Path) -> bool:

@@ -22,6 +22,8 @@ from pathlib import Path
 from regard.config import DataConfig
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
+from regard.data.doubts import SAMPLED as DOUBTED
+from regard.data.doubts import doubts
 from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads
 from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
@@ -154,6 +156,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
     test = test if source.test is None else list(source.test.rows())
+    _tell_doubts(cleaned, valid, test, source, tell)
     tags = source.languages if source.both_directions else ()
     model = source.subwords
     if model is None:
@@ -201,6 +204,19 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     if cut is not None and cut.count:
         tell(f"{cut.count:,} inputs were cut after {room:,} tokens")
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+
+
+def _tell_doubts(
+    cleaned: Cleaned, valid: list[Row], test: list[Row], source: PairsSource, tell: Tell
+) -> None:
+    """Ask about what is trained on, and about the sets that were given."""
+    spread = max(1, cleaned.count(Fate.TRAINING) // DOUBTED)
+    sets = {"training": [*islice(cleaned.rows(), 0, None, spread)]}
+    sets |= {"validation": valid[:DOUBTED]} if source.valid is not None else {}
+    sets |= {"test": test[:DOUBTED]} if source.test is not None else {}
+    for name, rows in sets.items():
+        for doubt in doubts(rows, source.languages):
+            tell(f"the {name} set: {doubt}")
 
 
 def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:

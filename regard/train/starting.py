@@ -11,10 +11,11 @@ from torch import nn
 
 from regard.bundle import Bundle, load_bundle
 from regard.bundle.labels import read_labels
-from regard.bundle.manifest import SUBWORDS
+from regard.bundle.manifest import LABELS, SUBWORDS
 from regard.config import ModelConfig
 from regard.engine.loading import model_folder
 from regard.errors import BundleError, ConfigError
+from regard.text.vocabularies import read_vocabulary
 
 GUESSING = "gelu-norm"
 OUTPUT = "output_probabilities."
@@ -43,6 +44,27 @@ class Start:
         """Its vocabulary, which the new model shares."""
         assert self.bundle.subwords is not None, "Start.of refuses a folder without subwords"
         return self.bundle.subwords
+
+    @property
+    def named_labels(self) -> tuple[str, ...]:
+        """The labels that it has names for; none where it guesses tokens, or labels nothing."""
+        folder, n_labels = self.bundle.folder, self.bundle.config.n_labels
+        return read_labels(folder, n_labels) if (folder / LABELS).exists() else ()
+
+    def without_tags(self, languages: Sequence[str]) -> list[str]:
+        """Those of some languages that its subwords have no tag for, to say that they are wanted."""
+        known = read_vocabulary(self.subwords).languages
+        return [language for language in languages if language not in known]
+
+    def check_tags(self, languages: Sequence[str]) -> None:
+        """Raise unless its subwords can say which language is wanted.
+
+        Raises:
+            ConfigError: they have no tag for a language.
+        """
+        if missing := self.without_tags(languages):
+            told = f"its subwords have no tag for {' and '.join(missing)}, so it cannot learn both directions"
+            raise ConfigError(f"{self.bundle.folder}: {told}; train one way, or start from one that has them")
 
     def shape(self, model: ModelConfig) -> ModelConfig:
         """The shape of the model that is to be trained: this one's, but for what is not a matter of weights.

@@ -20,6 +20,7 @@ import numpy as np
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key
 from regard.data.holding_out import Split
+from regard.data.labelled import labels_in
 from regard.data.store import Store
 from regard.errors import CorpusError
 from regard.text.tally import Tally
@@ -63,9 +64,7 @@ class TableSource(Wanted):
 
     def labels_in(self, cell: str) -> list[str]:
         """The labels of a row, each once."""
-        if self.separator is None:
-            return [cell]
-        return list(dict.fromkeys(label for part in cell.split(self.separator) if (label := part.strip())))
+        return labels_in(cell, self.separator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,8 @@ def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
             drawn.append(i)
     if len(drawn) < size:
         told = f"{size:,} texts are to be held out, and {len(drawn):,} have labels that others have, too"
-        raise CorpusError(f"{told}; give --valid and --test")
+        turned = "is the label in the first column? --columns 2,1 takes them the other way round"
+        raise CorpusError(f"{told}; {turned if 2 * len(left) > len(rows) else 'give --valid and --test'}")
     return np.array(drawn, dtype=np.int64)
 
 

@@ -25,7 +25,9 @@ from tests.bundle.folders import (
 
 def test_a_model_is_replaced_only_when_asked_to(folder, model):
     before = contents(folder)
-    with pytest.raises(BundleError, match="there is a model already; overwrite=True replaces it"):
+    with pytest.raises(
+        BundleError, match=r"there is a model already; choose another folder .*overwrite=True"
+    ):
         save_bundle(folder, build(SMALL))
     assert contents(folder) == before
     other = build(replace(SMALL, d_ff=13))

@@ -92,6 +92,7 @@ def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):
         ("t.tsv", "一\tone\n二\ttwo\n", "1,3", "t.tsv:1: has no column 3; it has 2 fields"),
         ("t.tsv", "zh\ten\n一\tone\n", "zh,de", "t.tsv:1: there is no column de; the columns are zh, en"),
         ("t.tsv", "zh\ten\n", "zh,en", "t.tsv: the file has no rows"),
+        ("t.csv", "zh,en\n一,one\n", "zh,en", "t.csv:1: has no tab; fields are parted by tabs"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二"}\n', "zh,en", "t.jsonl:2: there is no column en"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二", "en"\n', "zh,en", "t.jsonl:2: is not JSON"),
         ("t.jsonl", '{"t": {"zh": "一"}}\n', "t.zh,t.en", "t.jsonl:1: there is no column t.en"),
@@ -126,7 +127,10 @@ def test_a_folder_that_holds_another_run_is_told_and_left_alone(train, files, pa
     assert train("train.zh", "train.en", "--out", "run").status == 0
     before = {path: path.read_bytes() for path in (files / "run").rglob("*") if path.is_file()}
     refused(
-        train("train.zh", "train.en", "--out", "run", "--set", "model.d_ff=16"), "model.d_ff was 32 and is 16"
+        train("train.zh", "train.en", "--out", "run", "--set", "model.d_ff=16"),
+        "1 problem in run: a run goes on as it began",
+        "--from run --out NEW",
+        "model.d_ff was 32 and is 16",
     )
     write(files, "pairs.tsv", "zh\ten\n", *(f"{zh}\t{en}\n" for zh, en in pairs))
     refused(train("pairs.tsv", *TABLE, "--out", "run"), "run: the data has changed since the run began")
@@ -164,3 +168,23 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_when_there_is_room(tra
     assert "File too large" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert train("train.zh", "train.en").status == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_a_run_that_ends_before_its_full_rate_says_so(train):
+    words = ("train.zh", "train.en", "--set", "data.valid_lines=5", "--set", "data.test_lines=5")
+    short = train(*words, "--set", "training.warmup_steps=7", "--out", "short")
+    assert "still rising, for training.warmup_steps is 7, and there were 6 steps" in short.err
+    assert "still rising" not in train(*words, "--out", "long").err
+
+
+@pytest.mark.usefixtures("files")
+def test_what_a_model_to_start_from_does_not_take_is_told(train):
+    assert train("train.zh", "train.en", "--out", "first").status == 0
+    wider = train("train.zh", "train.en", "--from", "first", "--set", "model.d_ff=64", "--out", "second")
+    assert wider.status == 0, wider.err
+    assert "starting from first, with its shape and subwords, not model.d_ff=64\n" in wider.err
+    both = train("train.zh", "train.en", "--from", "first", "--both-directions", "--out", "third")
+    refused(both, "first/best: its subwords have no tag for zh and en")
+    turned = train("train.zh", "train.en", "--from", "en", "--to", "zh", "--out", "fourth")
+    assert "pairs that were looked at seem to go from zh to en, not from en to zh" in turned.err

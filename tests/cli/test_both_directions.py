@@ -29,6 +29,9 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     assert trained.status == 0, trained.err
     assert trained.out.index("zh-en: BLEU") < trained.out.index("en-zh: BLEU")
 
+    further = train("train.zh", "train.en", "--from", "both", "--out", "forth")
+    assert "it goes both ways by tags, which --both-directions keeps" in further.err
+
     lines = "三月\nПривет\n\nMarch\n"
     status, out, err = regard("translate", "--model", "both", "--json", stdin=lines)
     assert status == 2

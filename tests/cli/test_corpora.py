@@ -93,6 +93,13 @@ def test_all_that_is_wrong_is_said_at_once():
     assert len(caught.value.problems) == 3
 
 
+def test_a_name_and_a_flag_that_do_not_agree_are_told(capsys):
+    NamedSets(PAIR).languages("zh-TW", None)
+    assert capsys.readouterr().err == ""
+    assert NamedSets(PAIR).languages("xx", "en") == ("xx", "en")
+    assert "the name tells zh, and it is taken for xx, as was asked" in capsys.readouterr().err
+
+
 def test_languages_come_from_flags_then_from_the_names_of_columns_or_files():
     assert NamedSets(PAIR).languages(None, None) == ("zh", "en")
     assert NamedSets(PAIR).languages("deu", "tlh") == ("de", "tlh")

@@ -53,6 +53,22 @@ def test_labels(folder, capsys, monkeypatch):
     assert (status, "there is nothing to score" in err) == (2, True)
 
 
+def test_labels_of_which_a_text_has_several_are_read_as_in_training(folder, capsys, monkeypatch):
+    rows = [
+        f"{label}||{word}|\tit is {word} {i}"
+        for i in range(40)
+        for label, word in (("bad", "poor"), ("ok", "fine"))
+    ]
+    file = written(folder, "tags.tsv", [" | \tnothing", *rows])
+    words = ["train", "--task", "classify", str(file), "--test", str(file.with_name("test-tags.tsv"))]
+    run, separator = folder / "tags", ["--set", "task.label_separator=|"]
+    status, _, err = typed(capsys, monkeypatch, *words, "--out", str(run), *separator, *TINY)
+    assert status == 0, err
+    scores = json.loads((run / "scores.json").read_text())
+    found, _ = evaluated(capsys, monkeypatch, run, file)
+    assert [found[name] for name in ("n_texts", "micro_f1")] == [8, scores["micro_f1"]]
+
+
 def test_several_classifiers_are_scored_together_too(folder, capsys, monkeypatch):
     file = written(folder, "rows.tsv", [f"{label}\t{text}" for label, text in ROWS])
     run, _ = trained(folder, capsys, monkeypatch, "classify", file)

@@ -206,3 +206,15 @@ def test_a_misspelt_setting_is_recognised(field):
     misspelt = field.name[:-1] if len(field.name) > 4 else field.name + "s"
     (problem,) = refusal(settings=[f"model.{misspelt}=1"]).problems
     assert problem == f"model.{misspelt} is not a setting; did you mean model.{field.name}?"
+
+
+@pytest.mark.parametrize("template", ["text", "{text", "{}"])
+def test_a_template_without_a_field_is_refused(template):
+    with pytest.raises(ConfigError, match=r"task\.input = .* names no field; put one in braces"):
+        read_config(preset="tiny", settings=["task.name=summarise", f"task.input={template}"])
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "inf"])
+def test_a_run_takes_time(minutes):
+    with pytest.raises(ConfigError, match=r"training\.max_minutes = .* must be above 0 and finite"):
+        read_config(preset="tiny", settings=[f"training.max_minutes={minutes}"])

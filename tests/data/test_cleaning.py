@@ -209,6 +209,8 @@ def test_how_much_is_held_out(split, n_rows, sizes):
 def test_holding_out_everything_is_refused(corpus):
     with pytest.raises(CorpusError, match="20 rows are left after cleaning, too few to hold out 15"):
         clean(corpus(many(20)), split=Split(validation=15, test=5))
+    with pytest.raises(CorpusError, match=r"1 row is left .* hold out 1 to validate; give more, or --valid$"):
+        clean(corpus(many(1)), split=Split(test=0))
 
 
 def test_rows_that_are_all_alike_cannot_be_held_out(corpus):

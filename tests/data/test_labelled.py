@@ -35,6 +35,14 @@ def test_a_row_of_three_columns_is_refused_with_its_place(tmp_path):
     assert list(labelled(first, columns=(3, 2)).rows()) == [("5", "I like it")]
 
 
+@pytest.mark.parametrize("head", ["label\ttext", "text\tlabel", "id\ttext\tlabel"])
+def test_a_head_that_names_label_and_text_is_no_row(tmp_path, head):
+    path = tmp_path / "head.tsv"
+    row = {"id": "7", "label": "good", "text": "I like it"}
+    path.write_text(f"{head}\n" + "\t".join(row[name] for name in head.split("\t")) + "\n")
+    assert list(labelled(path).rows()) == [("good", "I like it")]
+
+
 def test_a_file_that_is_missing_or_given_twice_is_named(tables, tmp_path):
     with pytest.raises(CorpusError, match="twice"):
         labelled(tables[0], tables[0])

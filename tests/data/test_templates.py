@@ -36,6 +36,12 @@ def test_each_turn_is_learned_from_those_before_it(tmp_path):
     assert read_of("{turns}", {"turns": ["Hi.", "Hello."]}) == pairs[1][0]
 
 
+def test_a_row_without_turns_is_told_the_fields_that_it_has(tmp_path):
+    file = rows(tmp_path / "talk.jsonl", {"dialogue": ["Hi.", "Hello."]})
+    with pytest.raises(CorpusError, match="no text in turns; the fields are dialogue"):
+        list(pairs_of(file, ("{turns}", "{turns}")))
+
+
 def test_what_is_written_down_has_no_line_breaks(tmp_path):
     file = rows(
         tmp_path / "a.jsonl", {"document": "one\n\ntwo ", "summary": "both"}, {"document": 3, "summary": "x"}
@@ -49,6 +55,7 @@ def test_what_is_written_down_has_no_line_breaks(tmp_path):
     [
         ('{"question": "Who?", "contxt": "x", "answer": "y"}', "no text in context; did you mean contxt"),
         ('{"question": "Who?", "context": null, "answer": "y"}', "no text in context"),
+        ('{"text": "x"}', "the fields are text; task.input and task.output say which fields are taken"),
         ("[1]", "is not an object"),
         ("{", "is not JSON"),
     ],

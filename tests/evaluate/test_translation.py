@@ -29,3 +29,8 @@ def test_outputs_and_references_must_match():
         score_translations(LINES[:2], LINES)
     with pytest.raises(ShapeError, match="at least one"):
         score_translations([], [])
+
+
+def test_outputs_that_end_in_a_space_and_a_stop_are_scored_without_advice_on_python(caplog):
+    score_translations(["a cat ."] * 200, ["a cat."] * 200, "en")
+    assert not caplog.records

@@ -107,6 +107,12 @@ def test_chinese_in_its_old_encoding_is_recognised(write):
         read(write("猫坐在垫子上。\n".encode("gb18030")))
 
 
+@pytest.mark.parametrize("text", ["Eine große Straße in München", "l’été à la forêt, ça va", "Straße"])
+def test_accents_in_their_old_encoding_are_not_taken_for_chinese(write, text):
+    with pytest.raises(CorpusError, match="it may be windows-1252; iconv -f windows-1252"):
+        read(write(f"{text}\n".encode("windows-1252")))
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_recognised(write, encoding):
     with pytest.raises(CorpusError, match=":1: this is not UTF-8; it looks like UTF-16"):

@@ -20,6 +20,7 @@ from regard.look.trace import Trace
 from regard.text.subwords import learn_subwords
 from regard.train.classification import ClassifierRun
 from regard.train.folder import claim
+from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables
 from regard.train.world import World
 from tests.train.copying import stop_at
@@ -140,6 +141,15 @@ def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, table
     assert weights_hash(again.run.model) == weights_hash(once.run.model)
 
 
+def test_a_start_with_other_labels_is_told(tmp_path, whole):
+    other = write(tmp_path / "other.tsv", [(label.upper(), text) for label, text in ROWS])
+    told = []
+    task = classifier_run(tmp_path / "run", other, "training.max_steps=1")
+    task.start, task.tell = Start.of(whole.folder), told.append
+    trained(task)
+    assert told == ["the labels were bad, good, worst: what tells them apart is learned anew"]
+
+
 def test_what_was_guessed_first_is_where_labels_are_learned_from(tmp_path, table):
     task = classifier_run(tmp_path / "run", table, "training.learning_rate=1e-9", pretrain=True)
     trained(task)
@@ -232,6 +242,11 @@ def test_a_tenth_is_held_out_and_the_last_text_of_a_label_stays(tmp_path):
         told_of(
             tmp_path / "strange", [row for row in rows if "odd" in row[0]], valid=[rows[-1]], test_lines=5
         )
+
+
+def test_labels_behind_their_texts_are_told_from_too_few(tmp_path):
+    with pytest.raises(CorpusError, match="is the label in the first column"):
+        told_of(tmp_path, [(text, label) for label, text in ROWS])
 
 
 def test_characters_that_the_subwords_of_a_start_lack_are_named(tmp_path):

@@ -51,6 +51,15 @@ def test_what_is_prepared_is_taken_again_while_the_files_stay_the_same(tmp_path,
     assert changed.data.train.facts.key != first.data.train.facts.key
 
 
+def test_sets_that_go_the_other_way_are_named(tmp_path, source):
+    turned = [(english, chinese) for chinese, english in sample("train", 30, 2)]
+    told = []
+    given = replace(source, valid=write(tmp_path / "text", "valid", turned))
+    prepare_pairs(tmp_path / "data", given, told.append)
+    (doubt,) = (words for words in told if "the wrong way round" in words)
+    assert doubt.startswith("the validation set: 30 of 30 pairs that were looked at seem to go from en to zh")
+
+
 def test_sets_that_are_given_are_used_whole_and_kept_out_of_training(tmp_path, source):
     pairs = list(source.train.rows())
     valid, test = (

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
+from regard.errors import ConfigError
 from regard.model.build import build
 from regard.train.starting import Start
 from tests.serve.lone import save_lone_models
@@ -34,3 +35,13 @@ def test_subwords_that_are_guessed_have_no_names_and_are_taken_over(tmp_path, st
     guesser.give(model)
     taken = model.state_dict()["output_probabilities.weight"]
     assert torch.equal(taken, start.bundle.model.state_dict()["output_probabilities.weight"])
+
+
+def test_one_without_tags_cannot_learn_both_directions(start):
+    with pytest.raises(ConfigError, match="its subwords have no tag for zh and en"):
+        start.check_tags(("zh", "en"))
+
+
+def test_what_was_told_apart_has_names_and_what_was_guessed_has_none(tmp_path, start):
+    save_bundle(tmp_path / "guesser", start.bundle.model, subwords=start.subwords)
+    assert (start.named_labels, Start.of(tmp_path / "guesser").named_labels) == (BEGUN, ())
