@@ -44,7 +44,7 @@ def tiny() -> RunConfig:
     return vary(
         small(),
         model={"vocab_size": 8000, "d_model": 128, "d_ff": 512, "encoder_layers": 2, "decoder_layers": 2},
-        training={"batch_tokens": 4096, "max_steps": 20_000, "warmup_steps": 1000},
+        training={"batch_tokens": 4096, "max_steps": 20_000, "warmup_steps": 250},
     )
 
 
@@ -60,7 +60,7 @@ def small() -> RunConfig:
             "encoder_layers": 3,
             "decoder_layers": 3,
         },
-        training={"batch_tokens": 8192, "max_steps": 50_000, "warmup_steps": 2000},
+        training={"batch_tokens": 8192, "max_steps": 50_000, "warmup_steps": 500},
     )
 
 
