@@ -119,7 +119,8 @@ def test_a_run_that_was_cut_goes_on_where_it_stopped(talker, corpus, sources, ex
     (tmp_path / "begun").unlink()
     again = CorpusRun([talker], order, **ask).written(lines_of([corpus]), SHARD)
     assert [each.text for block in again for each in block] == expected
-    assert begun(tmp_path) == [
+    # A worker that is killed may begin one more shard before it dies, which the next run begins, too.
+    assert list(dict.fromkeys(begun(tmp_path))) == [
         text for i, text in enumerate(sources[::SHARD], start=1) if f"{i:08}" not in done
     ]
 
