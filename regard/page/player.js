@@ -16,7 +16,8 @@ export class Player {
     this.pace = pace;
     /** Of the steps that were drawn last, as the state names them. @type {(string | number)[]} */
     this.names = [0];
-    this.timer = 0;
+    /** What goes on by itself now. @type {object | null} */
+    this.play = null;
   }
 
   /** Where one is; at the first step if the one that is named is not there. @param {import("./store.js").State} state */
@@ -30,37 +31,28 @@ export class Player {
 
   /** @param {import("./store.js").Store} store @param {number} by */
   turn(store, by) {
-    this.go(store, Math.min(Math.max(0, this.place(store.state) + by), this.last));
+    return this.go(store, Math.min(Math.max(0, this.place(store.state) + by), this.last));
   }
 
   /** @param {import("./store.js").Store} store @param {number} place */
   go(store, place) {
-    store.set({ [this.field]: this.names[place] });
+    return store.set({ [this.field]: this.names[place] });
   }
 
-  /** Go on by itself, or stop. @param {import("./store.js").Store} store */
-  toggle(store) {
-    if (this.timer) this.stop();
-    else {
-      if (this.place(store.state) === this.last) this.go(store, 0);
-      this.timer = setInterval(() => this.tick(store), this.pace);
+  /**
+   * Go on by itself, or stop. A step lasts from when it is there to see: a slow server delays it, and hides none.
+   * @param {import("./store.js").Store} store
+   */
+  async toggle(store) {
+    const play = (this.play = this.play ? null : {});
+    if (play && this.place(store.state) === this.last) store.note({ [this.field]: this.names[0] });
+    await store.tell();
+    while (play && play === this.play) {
+      await new Promise((next) => setTimeout(next, this.pace));
+      if (play !== this.play) return;
+      if (store.state.screen === this.screen && this.place(store.state) < this.last) await this.turn(store, 1);
+      else await this.toggle(store);
     }
-    store.tell();
-  }
-
-  /** @param {import("./store.js").Store} store */
-  tick(store) {
-    if (store.state.screen === this.screen && this.place(store.state) < this.last) {
-      this.turn(store, 1);
-      return;
-    }
-    this.stop();
-    store.tell();
-  }
-
-  stop() {
-    clearInterval(this.timer);
-    this.timer = 0;
   }
 
   /** @returns {Record<string, (context: Context) => void>} */
@@ -81,7 +73,7 @@ export class Player {
       more = {},
     ) => h("button", { id, type: "button", onclick, ...more }, text);
     const place = this.place(state);
-    const playing = this.timer > 0;
+    const playing = this.play !== null;
     return [
       button("back", `◀ ${t("back")}`, () => this.turn(store, -1), { disabled: place === 0 }),
       button("play", playing ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`, () => this.toggle(store), {

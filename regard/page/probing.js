@@ -90,8 +90,8 @@ export async function attentionThroughTraining(context, run, validations) {
   };
   const button = h(
     "button",
-    { id: "play", type: "button", "aria-pressed": String(player.timer > 0), onclick: play },
-    player.timer ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`,
+    { id: "play", type: "button", "aria-pressed": String(player.play !== null), onclick: play },
+    player.play ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`,
   );
   const several = probes.length > 1;
   const choose = (/** @type {string} */ name) => (/** @type {string | number} */ value) =>

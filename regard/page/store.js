@@ -164,7 +164,7 @@ export class Store {
   constructor(about, lang) {
     this.about = about;
     this.lang = lang;
-    /** @type {((state: State) => void)[]} */
+    /** @type {((state: State) => unknown)[]} */
     this.listeners = [];
     this.state = this.read();
     addEventListener("hashchange", () => {
@@ -186,8 +186,8 @@ export class Store {
   }
 
   /** @param {Partial<State>} changes */
-  set(changes) {
-    if (this.note(changes)) this.tell();
+  async set(changes) {
+    if (this.note(changes)) await this.tell();
   }
 
   /**
@@ -210,12 +210,13 @@ export class Store {
     return true;
   }
 
-  /** @param {(state: State) => void} listener */
+  /** @param {(state: State) => unknown} listener May give a promise: of having drawn it. */
   listen(listener) {
     this.listeners.push(listener);
   }
 
-  tell() {
-    for (const listener of this.listeners) listener(this.state);
+  /** Whoever waits for it goes on when all have heard, and what they draw is there to see. */
+  async tell() {
+    await Promise.all(this.listeners.map((listener) => listener(this.state)));
   }
 }

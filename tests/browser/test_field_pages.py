@@ -1,5 +1,7 @@
 """The first screen of models that answer and converse, in a real browser: it says what they do."""
 
+import json
+
 import pytest
 
 import regard
@@ -27,8 +29,7 @@ def test_the_first_screen_says_what_the_model_does(opened, server, folders, lang
     tab = opened(at(server, lang=language, text="who sat?\nthe cat sat on the mat"))
     assert tab.locator("h1").inner_text() == tab.locator("#screen-translate .name").inner_text() == titles[0]
     wanted = regard.load(folders[0]).translate("who sat? the cat sat on the mat").text
-    until(tab, "document.querySelector('#output').textContent.trim()")
-    assert tab.locator("#output").evaluate("each => each.textContent").strip() == wanted.strip()
+    until(tab, f"document.querySelector('#output').textContent.trim() === {json.dumps(wanted.strip())}")
     drawn(tab, lambda: tab.select_option("#way", label="talks"))
     assert tab.locator("h1").inner_text() == titles[1]
     drawn(tab, lambda: tab.click("#screen-api"))

@@ -8,6 +8,7 @@ import { changesOf } from "../../regard/page/keys.js";
 import { parse } from "../../regard/page/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/layout.js";
 import { bracketed, fixed, percent, short } from "../../regard/page/number.js";
+import { Player } from "../../regard/page/player.js";
 import { relations, roleOf } from "../../regard/page/roles.js";
 import { mayAttend, remembered } from "../../regard/page/source.js";
 import { spread } from "../../regard/page/source_file.js";
@@ -295,4 +296,27 @@ test("formulas are written with their numbers", () => {
   assert.deepEqual(lines(7), ["1.000 · 2.000 + 0.000 · 7.000 = 2.000"]);
   assert.deepEqual(moments([1, 3]), { mean: 2, variance: 1 });
   assert.deepEqual(exponentials([null, 20]), { shift: 20, powers: [0, 1], sum: 1 });
+});
+
+test("what plays by itself shows every step, however slowly they are drawn, and stops at the last", async () => {
+  const shown = [];
+  const player = new Player("steps", "step", 1);
+  player.names = [0, 1, 2, 3];
+  const store = {
+    state: { screen: "steps", step: 3 },
+    note: (changes) => Object.assign(store.state, changes),
+    set: (changes) => store.tell(store.note(changes)),
+    tell: async () => {
+      const { step } = store.state;
+      await new Promise((drawn) => setTimeout(drawn, 20));
+      if (step === store.state.step) shown.push(step); // else another was asked for before this was drawn
+    },
+  };
+  await player.toggle(store);
+  assert.deepEqual(shown, [0, 1, 2, 3, 3]); // the last once more, where the button says "play" again
+  assert.equal(player.play, null);
+  const played = player.toggle(store);
+  await player.toggle(store);
+  await played;
+  assert.equal(store.state.step, 0);
 });
