@@ -97,6 +97,8 @@ class Report:
     dropped: Tally
     left_out: Tally
     """What was left out of a validation set that was given."""
+    made_from: int
+    """Lines that were made into these; as many, unless a line gives several."""
     vocab_size: int = 0
     lengths: tuple[Lengths, ...] = ()
 
@@ -142,9 +144,12 @@ class Report:
         given = self.validation + self.test - self.split_off
         origin = "given" if not self.split_off else f"{given:,} of them given" if given else "split off"
         held_out = f"{self.validation:,} to validate, {self.test:,} to test ({origin})"
+        found = f"{self.lines:,} lines"
+        if self.made_from < self.lines:
+            found = f"{self.lines:,} examples from {self.made_from:,} lines"
         lines = [
             "Data: " + ", ".join(self.files),
-            f"  {self.lines:,} lines; {self.training:,} to train on, {held_out}",
+            f"  {found}; {self.training:,} to train on, {held_out}",
             *_tallied("dropped", self.dropped, self.lines),
             *_tallied("repaired", self.repairs),
         ]
@@ -179,6 +184,7 @@ def report(
         repairs=cleaned.repairs,
         dropped=cleaned.dropped,
         left_out=left_out or Tally(),
+        made_from=cleaned.places.n_lines,
         vocab_size=vocab_size,
         lengths=tuple(Lengths() for _ in sides),
     )
