@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.config import DataConfig
+from regard.config.checking import counted
 from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, hashes_of, mark_duplicates
 from regard.data.holding_out import Split, draw, known_texts, mark_known, n_units
@@ -234,7 +235,9 @@ def _refuse_nothing(fates: Fates, corpus: Corpus) -> None:
     if not np.any(fates == Fate.TRAINING):
         counts = {words: int(np.count_nonzero(fates == fate)) for fate, words in REASONS.items()}
         why = ", ".join(f"{words} {count:,}" for words, count in counts.items() if count)
-        raise CorpusError(f"{corpus.names[0]}: nothing is left to train on of {len(fates):,} lines: {why}")
+        raise CorpusError(
+            f"{corpus.names[0]}: nothing is left to train on of {counted(len(fates), 'line')}: {why}"
+        )
 
 
 def _count_dropped(cleaned: Cleaned) -> None:

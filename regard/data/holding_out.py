@@ -17,6 +17,7 @@ from itertools import chain
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, among, hashes_of
 from regard.errors import CorpusError
@@ -49,7 +50,7 @@ class Split:
         usual = min(_MOST, max(1, n_rows // self.one_in))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
-            told = "1 row is" if n_rows == 1 else f"{n_rows:,} rows are"
+            told = counted(n_rows, "row is", "rows are")
             wanted = f"{validation:,} to validate" + (f" and {test:,} to test" if test else "")
             sets = "--valid" + (" and --test" if test else "")
             few = "left after cleaning, too few to hold out"

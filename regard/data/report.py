@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.cleaning import Cleaned
 from regard.data.fingerprints import Fate
 from regard.text.tally import Tally
@@ -144,9 +145,9 @@ class Report:
         given = self.validation + self.test - self.split_off
         origin = "given" if not self.split_off else f"{given:,} of them given" if given else "split off"
         held_out = f"{self.validation:,} to validate, {self.test:,} to test ({origin})"
-        found = f"{self.lines:,} lines"
+        found = counted(self.lines, "line")
         if self.made_from < self.lines:
-            found = f"{self.lines:,} examples from {self.made_from:,} lines"
+            found = f"{counted(self.lines, 'example')} from {counted(self.made_from, 'line')}"
         lines = [
             "Data: " + ", ".join(self.files),
             f"  {found}; {self.training:,} to train on, {held_out}",
@@ -156,7 +157,7 @@ class Report:
         if self.left_out.counts:
             lines += _tallied("left out of validation", self.left_out, self.validation + self.left_out.total)
         if self.vocab_size:
-            lines.append(f"  {self.vocab_size:,} subwords")
+            lines.append(f"  {counted(self.vocab_size, 'subword')}")
         for name, lengths in zip(self.sides, self.lengths, strict=True):
             lines += _drawn(name, lengths)
         return "\n".join(lines)
@@ -223,7 +224,7 @@ def _drawn(name: str, lengths: Lengths) -> list[str]:
         return [f"  {name}: no tokens"]
     facts = lengths.as_dict()
     summary = f"mean {facts['mean']}, median {facts['median']}, longest {facts['longest']:,}"
-    told = [f"  {name}: {facts['tokens']:,} tokens; a sequence has {summary}"]
+    told = [f"  {name}: {counted(facts['tokens'], 'token')}; a sequence has {summary}"]
     bins = lengths.bins()
     most = max(count for *_, count in bins)
     for first, last, count in bins:

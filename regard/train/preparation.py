@@ -20,6 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from regard.config import DataConfig
+from regard.config.checking import counted
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
 from regard.data.doubts import SAMPLED as DOUBTED
@@ -205,7 +206,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
     if cut is not None and cut.count:
-        tell(f"{cut.count:,} inputs were cut after {room:,} tokens")
+        tell(f"{counted(cut.count, 'input was', 'inputs were')} cut after {counted(room, 'token')}")
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
 
@@ -282,7 +283,8 @@ def _fitting(
     limited = slice(0 if cut is None else 1, None)
     fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size[limited]) <= room]
     if len(fit) < len(rows):
-        tell(f"{len(rows) - len(fit):,} of {len(rows):,} lines of the {name} set are empty or too long")
+        less, of = len(rows) - len(fit), counted(len(rows), "line")
+        tell(f"{less:,} of {of} of the {name} set {'is' if less == 1 else 'are'} empty or too long")
     if not fit:
         raise CorpusError(f"no line of the {name} set can be used: all are empty or too long")
     return fit

@@ -178,7 +178,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (["training.max_epochs=1"], "1 epochs are done"),
+        (["training.max_epochs=1"], "1 epoch is done"),
         (["training.max_minutes=1e-9"], "1e-09 minutes are over"),
         (
             ["training.patience=2", "training.learning_rate=1e-12", "training.validate_every=1"],
