@@ -38,6 +38,7 @@ from regard.text.vocabularies import read_vocabulary
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
+    from regard.engine.torch_engine import TorchEngine
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
@@ -141,6 +142,7 @@ class LoadedModel(TaskModel):
             search=search,
             interventions=interventions,
             several=self.task.label_separator is not None,
+            engine=self._searching_inside if searching and not engine else None,
         )
         if self.labels:
             trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
@@ -233,6 +235,15 @@ class LoadedModel(TaskModel):
         from regard.look.word_aligner import WordAligner
 
         return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
+
+    @cached_property
+    def _searching_inside(self) -> TorchEngine:
+        """What searches while somebody looks: to lay its weights out takes as long as half a search."""
+        from regard.engine.torch_engine import TorchEngine
+
+        model, subwords = self._translator_to_watch, self.subwords
+        device = next(model.parameters()).device
+        return TorchEngine([model], bos=subwords.bos_id, eos=subwords.eos_id, device=device)
 
     @property
     def _translator_to_watch(self) -> Transformer:
