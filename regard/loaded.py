@@ -23,7 +23,7 @@ from regard.engine.loading import (
 )
 from regard.engine.options import Options
 from regard.engine.task_model import TaskModel
-from regard.errors import ConfigError, RequestError
+from regard.errors import ConfigError, RequestError, TooLongError
 from regard.exchange.ctranslate2_file import Quantisation
 from regard.look.aligning_heads import (
     AligningHeads,
@@ -270,7 +270,7 @@ class LoadedModel(TaskModel):
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
-            raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
+            raise TooLongError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
         return token_ids(ids, self.description.config.vocab_size)
 
 
