@@ -101,7 +101,20 @@ async def _own_error(request: Request, _error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return refused(validation_refusal(error.errors()), request.url.path, request_id(request))
+    refusal = validation_refusal(error.errors())
+    if _is_of_another_kind(request, error):
+        message = "The body is not said to be JSON: send the header `Content-Type: application/json`."
+        refusal = Refusal(415, "not_json", message)
+    return refused(refusal, request.url.path, request_id(request))
+
+
+def _is_of_another_kind(request: Request, error: RequestValidationError) -> bool:
+    """Whether a body was not read as JSON, because its header names something else, or nothing."""
+    return isinstance(error.body, bytes) and not _says_json(request)
+
+
+def _says_json(request: Request) -> bool:
+    return "json" in request.headers.get("content-type", "").lower()
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -110,6 +123,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
         404: ("not_found", "There is nothing at this path; /docs lists what there is."),
         405: ("wrong_method", "This path takes other methods; /docs lists them."),
     }
+    if _says_json(request):  # and yet it could not be read
+        known[400] = ("bad_json", "The body is no JSON in UTF-8.")
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
     refusal = Refusal(error.status_code, code, message)
     answer = refused(refusal, request.url.path, request_id(request))
