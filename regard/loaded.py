@@ -23,7 +23,7 @@ from regard.engine.loading import (
 )
 from regard.engine.options import Options
 from regard.engine.task_model import TaskModel
-from regard.errors import ConfigError, RequestError
+from regard.errors import ConfigError, RequestError, TooLongError
 from regard.exchange.ctranslate2_file import Quantisation
 from regard.look.aligning_heads import (
     AligningHeads,
@@ -38,6 +38,7 @@ from regard.text.vocabularies import read_vocabulary
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
+    from regard.engine.torch_engine import TorchEngine
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
@@ -141,6 +142,7 @@ class LoadedModel(TaskModel):
             search=search,
             interventions=interventions,
             several=self.task.label_separator is not None,
+            engine=self._searching_inside if searching and not engine else None,
         )
         if self.labels:
             trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
@@ -234,6 +236,15 @@ class LoadedModel(TaskModel):
 
         return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
 
+    @cached_property
+    def _searching_inside(self) -> TorchEngine:
+        """What searches while somebody looks: to lay its weights out takes as long as half a search."""
+        from regard.engine.torch_engine import TorchEngine
+
+        model, subwords = self._translator_to_watch, self.subwords
+        device = next(model.parameters()).device
+        return TorchEngine([model], bos=subwords.bos_id, eos=subwords.eos_id, device=device)
+
     @property
     def _translator_to_watch(self) -> Transformer:
         from regard.model.transformer import Transformer
@@ -259,7 +270,7 @@ class LoadedModel(TaskModel):
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
-            raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
+            raise TooLongError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
         return token_ids(ids, self.description.config.vocab_size)
 
 

@@ -19,7 +19,7 @@ class Looked:
     """A text to look into a model with."""
 
     source: str
-    target: str | list[int] | None = None
+    target: str | tuple[int, ...] | None = None
     """What it is to have written, as a text or as token ids, or its label; None for what it would say."""
     to: str | None = None
     """The language to translate into."""

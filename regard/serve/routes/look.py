@@ -31,7 +31,7 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
+    looked = Looked(body.source, _whole(body.target), body.to, body.beam, tuple(body.prefix or ()))
     changes = from_json(body.interventions)
 
     def work(job: Job) -> dict[str, Any]:
@@ -131,7 +131,7 @@ async def ablate(request: Request, body: AblateAsked) -> Response:
     if (n := sum(map(len, body.interventions))) > (most := service.limits.interventions):
         raise bad_value(f"A request may have {most} interventions, and this one has {n}.", "interventions")
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, body.target, body.to)
+    looked = Looked(body.source, _whole(body.target), body.to)
     lists = [from_json(each) for each in body.interventions]
 
     def work(job: Job) -> dict[str, Any]:
@@ -157,6 +157,11 @@ async def positions(
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+
+
+def _whole(target: str | list[int] | None) -> str | tuple[int, ...] | None:
+    """A target, its ids as a value that can be remembered."""
+    return tuple(target) if isinstance(target, list) else target
 
 
 async def _shown(request: Request, number: str, show: Callable[[Trace], T]) -> T:
