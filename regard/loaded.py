@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
+    from regard.look.methods import Measures
     from regard.look.trace import Trace
     from regard.model.transformer import Transformer
 
@@ -160,17 +161,35 @@ class LoadedModel(TaskModel):
 
         return effect_of_each_head(self._watched.model, trace, first)
 
-    def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
-        """How much each token that was read had to do with one that was written, by integrated gradients.
+    def influence(
+        self, trace: Trace, row: int = 0, *, method: str = "integrated-gradients", prefix: bool = False
+    ) -> np.ndarray:
+        """How much each token that was read had to do with one that was written, or with a label.
 
-        Above 0 it made that token, or the label of a classifier, likelier.
+        Args:
+            trace: what was read and written.
+            row: the token that was written; of a classifier 0, its label.
+            method: attention, norms, rollout, gradient-x-input, integrated-gradients, value-zeroing or
+                leave-one-out. Of the last four, a token above 0 made it likelier; the others tell shares.
+            prefix: whether a translator is asked for the tokens that it had written as well, behind those of
+                the inputs.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace cannot have come from this model.
+        """
+        from regard.look.measures import influence_by
+
+        return influence_by(method, self._watched.model, trace, row, prefix=prefix)
+
+    def influences(self, trace: Trace, row: int = 0) -> Measures:
+        """Influence by every method, with what was written before; how far they agree, and which to trust.
 
         Raises:
             RequestError: there is no such row, or the trace cannot have come from this model.
         """
-        from regard.look.influence import integrated_gradients
+        from regard.look.measures import measures
 
-        return integrated_gradients(self._watched.model, trace, row)
+        return measures(self._watched.model, trace, row)
 
     def with_influence(self, trace: Trace) -> Trace:
         """The trace of a classifier, with the influence of each token on its label: tables and pages show it.

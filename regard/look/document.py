@@ -19,6 +19,7 @@ from regard.look.aligning_heads import usual_heads
 from regard.look.alignment import Head, Rows, align
 from regard.look.blocks import Kind, layers_of
 from regard.look.interventions import to_json
+from regard.look.methods import Measures
 from regard.look.tokens import Tokens
 from regard.look.trace import Candidate, Trace
 
@@ -160,6 +161,17 @@ def alignment(
         "links": [list(link) for link in found.links],
         "coverage": plain(found.coverage),
         "untouched": [i for i, word in enumerate(found.inputs) if word in found.untouched],
+    }
+
+
+def measures(found: Measures) -> dict[str, Any]:
+    """Every measure of influence by its name, and how far each two agree, in the same order."""
+    return {
+        "methods": {
+            name: {"values": plain(values), "curve": plain(found.curves[name])}
+            for name, values in found.values.items()
+        },
+        "agreement": plain(found.agreement),
     }
 
 

@@ -27,7 +27,7 @@ from tests.serve.running import Gated, gated_catalogue, running
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "off", "compare", "positions", "training", "experiments", "api",
+    "influence", "off", "compare", "positions", "training", "experiments", "api",
 ]  # fmt: skip
 SOURCE = talking.PAIRS["train"][0][0]
 OTHER = talking.PAIRS["train"][1][0]
@@ -259,6 +259,16 @@ def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
 
 
+def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):
+    tab = opened(at(server, screen="influence", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.click("#step-1"))
+    assert tab.locator("main .scroll svg svg").count() == 2
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    trace = model.look(SOURCE, beam_size=4)
+    found = np.stack(list(model.influences(trace, 1).values.values()), axis=1)
+    np.testing.assert_allclose(numbers_on(tab), found[: len(trace.inputs) + 2], atol=2e-3)
+
+
 def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
     for head in range(3):
@@ -333,7 +343,9 @@ def test_requests_can_be_copied_and_sent(opened, server, model):
     assert said.strip() == model.translate(hostile, n_best=3).text.strip()
 
 
-@pytest.mark.parametrize("screen", ["map", "head", "walk", "steps", "beam", "off", "positions", "training"])
+@pytest.mark.parametrize(
+    "screen", ["map", "head", "walk", "steps", "beam", "influence", "off", "positions", "training"]
+)
 def test_figures_can_be_saved(opened, server, screen, tmp_path):
     tab = opened(at(server, screen=screen, text=SOURCE, kind="cross"))
     with tab.expect_download() as got:

@@ -78,6 +78,20 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert aligned["measured"] is heads.measured
 
 
+def test_influence_by_one_method_and_by_all(server, made, trace, model):
+    path = f"/api/v1/traces/{made['trace_id']}"
+    told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()
+    assert np.allclose(told["values"], model.influence(trace, 1, method="leave-one-out"), atol=1e-4)
+    assert server.get(f"{path}/influence", method="guess").status_code == 422
+    told, found = server.get(f"{path}/influences", row=1).json(), model.influences(trace, 1)
+    assert list(told["methods"]) == list(found.values)
+    for name, each in told["methods"].items():
+        assert np.allclose(each["values"], found.values[name], atol=1e-4), name
+        assert len(each["curve"]) == len(found.curves[name])
+    assert np.shape(told["agreement"]) == found.agreement.shape
+    assert server.get(f"{path}/influences", row=99).status_code == 422
+
+
 def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
     given = server.post("/api/v1/traces", source=trace.inputs.text, target="the third").json()
     assert given["outputs"]["text"].strip().endswith("the third")

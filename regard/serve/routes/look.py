@@ -9,9 +9,11 @@ import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.loaded import LoadedModel
 from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
+from regard.look.methods import Method
 from regard.look.trace import Trace
 from regard.serve.ablating import ablated
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
@@ -112,16 +114,21 @@ async def alignment(request: Request, trace: str) -> Response:
 
 
 @router.get("/traces/{trace}/influence")
-async def influence(request: Request, trace: str, row: Place = 0) -> Response:
+async def influence(
+    request: Request, trace: str, row: Place = 0, method: Method = "integrated-gradients"
+) -> Response:
     """How much each token that was read had to do with one that was written, or with a classifier's label."""
-    service, served = service_of(request), _model_of(request, trace)
-    kept = service.inspector.traces.get(trace)
+    found = await _asked(
+        request, trace, lambda model, kept: document.plain(model.influence(kept, row, method=method))
+    )
+    return JSONResponse({"row": row, "method": method, "values": found})
 
-    def work(job: Job) -> list[float]:
-        found = Trace.from_bytes(kept.content)
-        return service.inspector.look(served, job, lambda: document.plain(served.model.influence(found, row)))
 
-    return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
+@router.get("/traces/{trace}/influences")
+async def influences(request: Request, trace: str, row: Place = 0) -> Response:
+    """The same by every method, with what was written before: values, agreement, deletion curves."""
+    found = await _asked(request, trace, lambda model, kept: document.measures(model.influences(kept, row)))
+    return JSONResponse({"row": row, **found})
 
 
 @router.post("/ablate")
@@ -157,6 +164,18 @@ async def positions(
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+
+
+async def _asked(request: Request, number: str, ask: Callable[[LoadedModel, Trace], T]) -> T:
+    """What a model answers about a trace of it that is kept."""
+    service, served = service_of(request), _model_of(request, number)
+    kept = service.inspector.traces.get(number)
+
+    def work(job: Job) -> T:
+        found = Trace.from_bytes(kept.content)
+        return service.inspector.look(served, job, lambda: ask(served.model, found))
+
+    return await service.desk.do(request, work)
 
 
 async def _shown(request: Request, number: str, show: Callable[[Trace], T]) -> T:
