@@ -13,7 +13,7 @@ import pytest
 import regard
 from regard.config import TaskConfig
 from regard.experiments.shelf import seen
-from regard.look.interventions import HeadOff, Uniform
+from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
@@ -291,6 +291,36 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     effects = model.head_effects(model.look(SOURCE, beam_size=4))
     expected = np.concatenate([effects[kind].ravel() for kind in ("encoder", "decoder", "cross")])
     np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
+
+
+def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server, model):
+    tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    head = tab.locator("[id='off-cross.0.1']")
+    drawn(tab, lambda: head.click())
+    drawn(tab, lambda: tab.click("#choose-uniform"))
+    drawn(tab, lambda: head.click())  # one change of a head takes the place of another
+    drawn(tab, lambda: tab.click("#choose-skip"))
+    drawn(tab, lambda: tab.click("[id='off-encoder.0.2']"))
+    drawn(tab, lambda: tab.click("#drop-0"))
+    drawn(tab, lambda: tab.click("#no-positions"))
+    tab = opened(tab.url)  # the address holds all of it
+    changes = [
+        Uniform(kind="cross", layer=0, head=1),
+        SkipBlock(block="encoder", layer=0),
+        MaskSource(token=0),
+        NoPositions(),
+    ]
+    intact = model.look(SOURCE, beam_size=4)
+    forced = model.look(SOURCE, list(intact.wanted[:-1]), interventions=changes)
+    change = forced.log_probs.sum() - intact.log_probs.sum()
+    told = tab.locator("aside p", has_text="What the intact model says").inner_text().replace("−", "-")
+    assert float(re.search(r"-?\d+\.\d+", told)[0]) == pytest.approx(change, abs=2e-3)
+    assert (
+        tab.locator("[id^='off-encoder.0.'][aria-pressed=true]").count() == model.look(SOURCE).config.n_heads
+    )
+    assert tab.locator("#drop-0 del").count() == 1
+    drawn(tab, lambda: tab.click("#all-on"))
+    assert tab.locator("[aria-pressed=true][id^='off-'], #drop-0 del").count() == 0
 
 
 def test_two_traces_beside_each_other(opened, server):
