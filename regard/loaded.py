@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
     from regard.look.methods import Measures
+    from regard.look.neighbours import Neighbours
     from regard.look.trace import Trace
     from regard.model.transformer import Transformer
 
@@ -215,6 +216,25 @@ class LoadedModel(TaskModel):
         device = next(model.parameters()).device
         found: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
         return found
+
+    def neighbours(self, text: str, n: int = 8) -> Neighbours:
+        """The tokens whose embeddings are most alike to those of a text's tokens, by cosine.
+
+        Args:
+            text: a word, or a whole text; each of its tokens is asked for once.
+            n: neighbours of each token.
+
+        Raises:
+            RequestError: there is no token in the text, or several models were loaded.
+        """
+        from regard.look.neighbours import neighbours
+
+        if not (ids := self.subwords.encode_one(text).tolist()):
+            raise RequestError("there is no token in the text whose neighbours could be found")
+        model = self._watched.model
+        side = "input_embedding" if hasattr(model, "input_embedding") else "output_embedding"
+        embedding_VD = getattr(model, side).weight.detach().float().cpu().numpy()
+        return neighbours(embedding_VD, ids, self.subwords.pieces, n)
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and keep that in the folder.

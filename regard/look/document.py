@@ -20,6 +20,7 @@ from regard.look.alignment import Head, Rows, align
 from regard.look.blocks import Kind, layers_of
 from regard.look.interventions import to_json
 from regard.look.methods import Measures
+from regard.look.neighbours import Neighbours
 from regard.look.tokens import Tokens
 from regard.look.trace import Candidate, Trace
 
@@ -172,6 +173,27 @@ def measures(found: Measures) -> dict[str, Any]:
             for name, values in found.values.items()
         },
         "agreement": plain(found.agreement),
+    }
+
+
+def neighbours(found: Neighbours) -> dict[str, Any]:
+    """Tokens with those nearest to them, and the place of each on the plane."""
+
+    def told(i: int, piece: str) -> dict[str, Any]:
+        x, y = found.places[i]
+        return {"id": i, "piece": piece, "x": _short(x), "y": _short(y)}
+
+    return {
+        "tokens": [
+            {
+                **told(i, piece),
+                "nearest": [
+                    {**told(each.id, each.piece), "cosine": _short(each.cosine)} for each in found.nearest[i]
+                ],
+            }
+            for i, piece in found.pieces.items()
+        ],
+        "explained": _short(found.explained),
     }
 
 

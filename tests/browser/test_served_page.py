@@ -335,6 +335,18 @@ def test_two_traces_beside_each_other(opened, server):
     assert OTHER in tab.locator("main section").nth(1).inner_text()
 
 
+def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, model):
+    tab = opened(at(server, screen="positions", text=SOURCE, lang="en"))
+    found = model.neighbours(SOURCE, 6)
+    assert tab.locator(".lens th").all_inner_texts() == list(found.pieces.values())
+    near = [each for of_token in found.nearest.values() for each in of_token]
+    told = [each.rpartition(" ") for each in tab.locator(".lens td").all_inner_texts()]
+    assert [piece for piece, _, _ in told] == [each.piece for each in near]
+    assert [float(each) for _, _, each in told] == pytest.approx([each.cosine for each in near], abs=6e-3)
+    circles = tab.locator("main svg.figure circle[r='5']")
+    assert circles.count() == len(found.pieces)
+
+
 def test_positions_are_those_of_the_model(opened, server, model):
     tab = opened(at(server, screen="positions", dims="0,5", table=1, lang="en"))
     positions = model.positions(64)

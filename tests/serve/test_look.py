@@ -142,6 +142,18 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
     assert change == pytest.approx(effects["cross"][0, 1], abs=1e-3)
 
 
+def test_neighbours_are_those_of_the_embedding(server, model, sources):
+    told = server.get("/api/v1/neighbours", text=sources[0], n=3).json()
+    found = model.neighbours(sources[0], 3)
+    assert [each["piece"] for each in told["tokens"]] == list(found.pieces.values())
+    for each in told["tokens"]:
+        near = found.nearest[each["id"]]
+        assert [other["id"] for other in each["nearest"]] == [other.id for other in near]
+        assert [each["x"], each["y"]] == pytest.approx(found.places[each["id"]], abs=1e-5)
+    assert server.get("/api/v1/neighbours", text="").status_code == 422
+    assert server.get("/api/v1/neighbours", text="a " * 9999).status_code == 413
+
+
 def test_positions_are_those_that_the_model_adds(server):
     found = matrix(server.get("/api/v1/positions", length=7))
     assert found.shape == (7, 48)

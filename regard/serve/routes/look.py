@@ -18,7 +18,7 @@ from regard.look.trace import Trace
 from regard.serve.ablating import ablated
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
-from regard.serve.looking import Looked, traced
+from regard.serve.looking import Looked, check_length, traced
 from regard.serve.refusals import bad_value, not_found
 from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.served import Served
@@ -164,6 +164,25 @@ async def positions(
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+
+
+@router.get("/neighbours")
+async def neighbours(
+    request: Request,
+    text: Annotated[str, Query(min_length=1)],
+    model: str | None = None,
+    n: Annotated[int, Query(ge=1, le=50)] = 8,
+) -> Response:
+    """The tokens whose embeddings are nearest to those of a text's tokens, and all of them on a plane."""
+    service = service_of(request)
+    served = service.catalogue.any(model)
+
+    def work(job: Job) -> dict[str, Any]:
+        check_length(service, served, "text", text)
+        found = service.inspector.look(served, job, lambda: served.model.neighbours(text, n))
+        return document.neighbours(found)
+
+    return JSONResponse(await service.desk.do(request, work))
 
 
 async def _asked(request: Request, number: str, ask: Callable[[LoadedModel, Trace], T]) -> T:
