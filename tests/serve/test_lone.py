@@ -127,6 +127,14 @@ def test_the_influence_of_each_token_on_the_label(server, folders):
     assert server.get(f"/api/v1/traces/{made['trace_id']}/influence", row=9).status_code == 422
 
 
+@pytest.mark.parametrize("name", ["writer", "labeller"])
+def test_influence_by_every_method_on_what_one_stack_alone_says(server, name):
+    made = server.post("/api/v1/traces", model=name, source="the cat sat").json()
+    told = server.get(f"/api/v1/traces/{made['trace_id']}/influences").json()
+    (tokens,) = (made[side]["tokens"] for side in ("inputs", "outputs") if made[side])
+    assert {len(each["values"]) for each in told["methods"].values()} == {len(tokens)}
+
+
 def test_the_label_to_look_at_can_be_named(server, folders):
     model = regard.load(folders / "labeller")
     intact = model.look("the cat sat")
