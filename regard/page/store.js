@@ -14,6 +14,7 @@
  * @property {string} panel The step of the walk, by its name; empty: the first.
  * @property {number} wide Whether a walk shows vectors whole.
  * @property {number} unscaled Whether the walk shows a softmax without √d_k.
+ * @property {number} hand Whether the reader works the numbers of the walk out.
  * @property {number} step The output token of the Steps screen.
  * @property {number} node The node of the beam tree; -1: the winner.
  * @property {number} table Whether figures are shown as tables.
@@ -57,6 +58,7 @@ export const DEFAULTS = {
   panel: "",
   wide: 0,
   unscaled: 0,
+  hand: 0,
   step: 0,
   node: -1,
   table: 0,

@@ -128,6 +128,36 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
     assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
 
 
+@pytest.mark.parametrize("panel", ["similarity", "scaled", "weights", "head"])
+def test_a_number_is_worked_out_by_hand(opened, saved, trace, panel):
+    at = {"kind": "cross", "layer": 2, "head": 1, "query": 2}
+    weights = trace.attention("cross", 2, 1)[2]
+    real = {
+        "similarity": trace.similarities("cross", 2, 1)[2],
+        "scaled": trace.scores("cross", 2, 1)[2],
+        "weights": weights,
+        "head": next(step for step in trace.walk(**at) if step.name == "head").values,
+    }[panel]
+    right = real[0 if panel == "head" else int(np.argmax(weights))]
+    state = "&".join(f"{name}={value}" for name, value in at.items())
+    tab = opened(saved.as_uri() + f"#screen=walk&panel={panel}&lang=en&{state}")
+    assert f"= {right:.3f}".replace("-", "−") in tab.locator(".substituted").inner_text()
+    drawn(tab, lambda: tab.check("#hand"))
+    assert tab.locator(".substituted").inner_text().endswith("= ?")
+    assert tab.locator(".panel text", has_text="?").count() >= 1
+    assert f" {right:.3f}" not in tab.locator(".sentence").inner_text()
+    for wrong, told in [(right + 1, "too large"), (right - 1, "too small"), ("x", "no number")]:
+        tab.fill("#answer", str(wrong))
+        tab.click("#check")
+        assert told in tab.locator("#verdict").inner_text()
+    tab.fill("#answer", f"{right:.3f}")
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert tab.locator("#verdict").inner_text() == f"Right: {right:.3f}".replace("-", "−")
+    assert not tab.locator(".substituted").inner_text().endswith("?")
+    drawn(tab, lambda: tab.click("#head−"))
+    assert tab.locator(".substituted").inner_text().endswith("= ?")
+
+
 def test_play_goes_on_by_itself_and_stops(opened, saved):
     tab = opened(saved.as_uri() + "#screen=steps&lang=en")
     tab.click("#play")
