@@ -3,7 +3,7 @@
 import { Refused, ask } from "./asking.js";
 import { arriving } from "./events.js";
 import { remembered } from "./source.js";
-import { httpSource } from "./source_http.js";
+import { httpSource, received } from "./source_http.js";
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
@@ -132,15 +132,26 @@ export class Live {
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<string>}
    */
-  async *generate({ text, heat, most, stop, seed, ...state }, signal) {
+  async *generate({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }, signal) {
     const { model } = this.way(state);
-    const how = { max_tokens: most, temperature: heat, seed, ...(stop && { stop: [stop] }) };
+    const drawn = { temperature: heat, top_k, top_p, min_p, seed };
+    const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }) };
     const body = { prompt: text, model, stream: true, past_length: "slide", ...how };
     for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
       for (const { name, data } of events) {
         if (name === "error") throw new Error(data.message);
         if (name === "token") yield data.text;
       }
+  }
+
+  /**
+   * How likely each token is to come next, by ids.
+   * @param {State} state
+   * @param {AbortSignal} signal
+   */
+  async next(state, signal) {
+    const body = { prompt: state.text, model: this.way(state).model };
+    return (await received(await ask("/api/v1/next", body, signal))).data;
   }
 
   /**

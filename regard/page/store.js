@@ -38,6 +38,9 @@
  * @property {string} experiment
  * @property {number} probe
  * @property {number} heat The temperature at which tokens are drawn; 0: the likeliest.
+ * @property {number} top_k Tokens that are drawn from; 0: all.
+ * @property {number} top_p The probability that those together have.
+ * @property {number} min_p The least share of the likeliest's probability that they have.
  * @property {number} most Tokens that are added to a text.
  * @property {string} stop What ends a text that is continued.
  * @property {number} seed
@@ -81,6 +84,9 @@ export const DEFAULTS = {
   probe: 0,
   moment: -1,
   heat: 0.8,
+  top_k: 0,
+  top_p: 1,
+  min_p: 0,
   most: 60,
   stop: "",
   seed: 1,

@@ -200,6 +200,12 @@ class GenerateAsked(Asked):
         return {name: getattr(self, name) for name in names}
 
 
+class NextAsked(Asked):
+    """A text whose next token is wanted."""
+
+    prompt: str
+
+
 class ClassifyAsked(Asked):
     """Texts to label."""
 
