@@ -8,6 +8,7 @@
  * @property {number} head
  * @property {number} query The token that looks.
  * @property {number} key The token looked at; -1: the one that draws the most.
+ * @property {string} by What heads are told apart by on the map; empty: their roles.
  * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
  * @property {string} form `weights` or `scores`.
  * @property {number} threshold Lines thinner than this are left out.
@@ -55,6 +56,7 @@ export const DEFAULTS = {
   head: 0,
   query: -1,
   key: -1,
+  by: "",
   view: "matrix",
   form: "weights",
   threshold: 0.1,

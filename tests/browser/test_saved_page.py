@@ -128,6 +128,29 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
     assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
 
 
+@pytest.mark.parametrize("by", ["entropy", "confidence", "distance"])
+def test_heads_are_marked_and_sorted_by_how_they_look(opened, saved, trace, by):
+    tab = opened(saved.as_uri() + "#screen=map&lang=en")
+    drawn(tab, lambda: tab.click(f"#choose-{by}"))
+    assert f"by={by}" in tab.url
+    weights = trace.attention("decoder", 1, 2)
+    places = np.abs(np.subtract.outer(np.arange(len(weights)), np.arange(len(weights))))
+    expected = {
+        "entropy": -np.sum(weights * np.log2(np.where(weights > 0, weights, 1)), axis=1).mean(),
+        "confidence": weights.max(axis=1).mean(),
+        "distance": (weights * places).sum(axis=1).mean(),
+    }[by]
+    marked = tab.locator("#thumb-decoder-1-2 .by").inner_text()
+    assert float(marked) == pytest.approx(expected, abs=2e-3)
+    assert bool(tab.locator("#thumb-cross-1-2 .by").inner_text().strip()) == (by != "distance")
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    column = [text.strip() for text in tab.locator(".table td:last-child").all_inner_texts()]
+    values = [float(text) for text in column if text]
+    assert values == sorted(values, reverse=True)
+    assert column[: len(values)] == [text for text in column if text]
+    assert tab.locator("#choose-importance").count() == 0
+
+
 @pytest.mark.parametrize("panel", ["similarity", "scaled", "weights", "head"])
 def test_a_number_is_worked_out_by_hand(opened, saved, trace, panel):
     at = {"kind": "cross", "layer": 2, "head": 1, "query": 2}

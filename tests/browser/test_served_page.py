@@ -283,6 +283,15 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
 
 
+def test_heads_are_marked_by_what_they_are_worth(opened, server, model):
+    tab = opened(at(server, screen="map", by="importance", text=SOURCE, lang="en"))
+    effects = model.head_effects(model.look(SOURCE, beam_size=4))
+    for kind, found in effects.items():
+        shown = float(tab.locator(f"#thumb-{kind}-0-1 .by").inner_text().replace("−", "-"))
+        assert shown == pytest.approx(found[0, 1], abs=2e-3)
+    assert tab.locator("#choose-alignment").count() == 0  # nobody has measured it
+
+
 def test_two_traces_beside_each_other(opened, server):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", lang="en"))
     assert tab.locator("main svg.figure").count() == 2

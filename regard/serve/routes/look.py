@@ -106,7 +106,8 @@ async def alignment(request: Request, trace: str) -> Response:
     def aligned(found: Trace) -> dict[str, Any]:
         heads = served.model.aligning_heads
         told = document.alignment(found, heads.heads, heads.rows)
-        return {**told, "measured": heads.measured, "accuracy": heads.accuracy}
+        measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
+        return {**told, "measured": heads.measured, **measured}
 
     return JSONResponse(await _shown(request, trace, aligned))
 
