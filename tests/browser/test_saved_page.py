@@ -11,7 +11,7 @@ from regard.engine.engine import Search
 from regard.look.html import html
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
-from tests.browser.tables import numbers_on
+from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
@@ -223,6 +223,16 @@ def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
         tab.click("#save-png")
     got.value.save_as(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_numbers_are_saved_as_programs_read_them(opened, saved, trace, tmp_path):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&layer=2&head=1&form=scores")
+    head, rows = saved_csv(tab, tmp_path)
+    assert head[1:] == trace.inputs.texts
+    assert [row[0] for row in rows] == trace.outputs.texts
+    shown = np.array([row[1:] for row in rows], dtype=float)
+    np.testing.assert_allclose(shown, trace.scores("cross", 2, 1), atol=6e-4)
+    assert (shown < 0).any(), "a minus is read as one"
 
 
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):

@@ -19,7 +19,7 @@ from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
-from tests.browser.tables import numbers_on
+from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.engine import talking
 from tests.serve.running import Gated, gated_catalogue, running
@@ -304,6 +304,15 @@ def test_two_traces_beside_each_other(opened, server):
     assert OTHER in tab.locator("main section").nth(1).inner_text()
 
 
+def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
+    tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
+    _, rows = saved_csv(tab, tmp_path)
+    trace = model.look(SOURCE, beam_size=4)
+    weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
+    np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
+    assert {row[0] for row in rows} == {"Intact model", "Heads off: 1"}
+
+
 def test_positions_are_those_of_the_model(opened, server, model):
     tab = opened(at(server, screen="positions", dims="0,5", table=1, lang="en"))
     positions = model.positions(64)
@@ -418,6 +427,14 @@ def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
     assert tab.locator(".experiment table").count() == len(values["tables"])
     lines = sum(len(chart["lines"]) for chart in values["charts"])
     assert tab.locator(".experiment .figure path:not(.band)").count() == lines
+
+
+def test_the_numbers_of_an_experiment_are_saved(opened, server, tmp_path):
+    tab = opened(at(server, screen="experiments", lang="zh"))
+    cells = tab.locator(".experiment td").all_inner_texts()
+    _, rows = saved_csv(tab, tmp_path)
+    assert [row[-1] for row in rows][: len(cells)] == [cell.replace("−", "-") for cell in cells]
+    assert len(rows) > len(cells), "the points of its charts too"
 
 
 def test_the_seeds_of_an_experiment_fill_a_band_about_their_mean(opened, server):

@@ -8,7 +8,7 @@ import { languageOf, speaker } from "../../regard/page/i18n.js";
 import { changesOf } from "../../regard/page/keys.js";
 import { parse } from "../../regard/page/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/layout.js";
-import { bracketed, fixed, percent, short } from "../../regard/page/number.js";
+import { bracketed, csv, fixed, percent, short } from "../../regard/page/number.js";
 import { Player } from "../../regard/page/player.js";
 import { relations, roleOf } from "../../regard/page/roles.js";
 import { mayAttend, remembered } from "../../regard/page/source.js";
@@ -297,6 +297,15 @@ test("formulas are written with their numbers", () => {
   assert.deepEqual(lines(7), ["1.000 · 2.000 + 0.000 · 7.000 = 2.000"]);
   assert.deepEqual(moments([1, 3]), { mean: 2, variance: 1 });
   assert.deepEqual(exponentials([null, 20]), { shift: 20, powers: [0, 1], sum: 1 });
+});
+
+test("a table is written as programs read it", () => {
+  const rows = [
+    ["−", "−0.5", "−∞"],
+    ['say "a, b"', 3, "\u00a0"],
+  ];
+  const lines = csv({ head: ["x", "y", "z"], rows }).split("\r\n");
+  assert.deepEqual(lines, ['\ufeff"x","y","z"', '"−","-0.5","-inf"', '"say ""a, b""","3",""', ""]);
 });
 
 test("an answer is right from all digits and from those that are written, and not beside them", () => {
