@@ -15,6 +15,8 @@ import { httpSource, received } from "./source_http.js";
  * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained for.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
+ * @property {{ beam_size: number, length_penalty: number }} decoding
+ * @property {{ beam: number }} limits
  * @property {string} weights_hash
  * @property {boolean} run
  */
@@ -158,15 +160,18 @@ export class Live {
    * What is asked for the trace of a text.
    * @param {State} state
    */
-  looked({ text, target, prefix, whole, ...state }) {
+  looked({ text, target, prefix, whole, beam, penalty, ...state }) {
     const { model, to } = this.way(state);
     const given = whole || target;
+    const searches = !given && this.models.find(({ id }) => id === model)?.task === "translate";
     return {
       source: text,
       model,
       ...(to && { to }),
       ...(given && { target: whole ? numbers(whole) : target }),
       ...(prefix && !given && { prefix: numbers(prefix) }),
+      ...(searches && beam > 0 && { beam }),
+      ...(searches && penalty >= 0 && { length_penalty: penalty }),
     };
   }
 

@@ -312,11 +312,12 @@ class Page {
       event.ctrlKey ||
       event.metaKey ||
       event.altKey ||
-      target.matches("input, select, textarea") ||
+      target.matches("select, textarea, input:not([type=checkbox], [type=range])") ||
+      (target.matches("[type=range]") && /^(Arrow|Page|Home|End)/.test(event.key)) ||
       document.querySelector("dialog[open]")
     )
       return;
-    if (event.key === " " && target.matches("button")) return;
+    if (event.key === " " && target.matches("button, input")) return;
     const own = this.screen.keys?.[event.key];
     const changes = own
       ? null

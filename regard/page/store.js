@@ -29,6 +29,8 @@
  * @property {string} to The language to translate into.
  * @property {string} target An output that was chosen instead of the best.
  * @property {string} prefix Ids of tokens that the output must begin with.
+ * @property {number} beam Hypotheses that a search keeps; 0: as many as the model says.
+ * @property {number} penalty By how much it weighs lengths; -1: as the model says.
  * @property {string} whole Ids of all tokens of the output.
  * @property {string} off Heads that are switched off, as `cross.1.3`.
  * @property {number} effects Whether the effect of every head is shown.
@@ -75,6 +77,8 @@ export const DEFAULTS = {
   to: "",
   target: "",
   prefix: "",
+  beam: 0,
+  penalty: -1,
   whole: "",
   off: "",
   effects: 0,

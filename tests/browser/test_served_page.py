@@ -259,6 +259,23 @@ def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
 
 
+def test_a_beam_is_searched_again_by_another_size_and_penalty(opened, server, model):
+    tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.locator("#beam").fill("2"))
+    drawn(tab, lambda: tab.locator("#penalty").fill("2"))
+    assert "beam=2" in tab.url and "penalty=2" in tab.url
+    tree = model.look(SOURCE, beam_size=2, length_penalty=2.0).beam
+    assert tab.locator("svg [data-node]").count() == len(tree.nodes)
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    shown = [
+        float(text.replace("−", "-")) for text in tab.locator(".table td:nth-child(6)").all_inner_texts()
+    ]
+    assert shown == pytest.approx([node.score for node in tree.nodes], abs=6e-4)
+    drawn(tab, lambda: tab.click("#screen-head"))
+    found = model.look(SOURCE, beam_size=2, length_penalty=2.0)
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == found.outputs.texts
+
+
 def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
     for head in range(3):

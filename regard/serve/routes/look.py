@@ -31,7 +31,8 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, body.target, body.to, body.beam, tuple(body.prefix or ()))
+    prefix = tuple(body.prefix or ())
+    looked = Looked(body.source, body.target, body.to, body.beam, prefix, body.length_penalty)
     changes = from_json(body.interventions)
 
     def work(job: Job) -> dict[str, Any]:
