@@ -263,7 +263,8 @@ def test_a_beam_is_searched_again_by_another_size_and_penalty(opened, server, mo
     tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
     drawn(tab, lambda: tab.locator("#beam").fill("2"))
     drawn(tab, lambda: tab.locator("#penalty").fill("2"))
-    assert "beam=2" in tab.url and "penalty=2" in tab.url
+    assert "beam=2" in tab.url
+    assert "penalty=2" in tab.url
     tree = model.look(SOURCE, beam_size=2, length_penalty=2.0).beam
     assert tab.locator("svg [data-node]").count() == len(tree.nodes)
     drawn(tab, lambda: tab.keyboard.press("t"))
