@@ -99,14 +99,25 @@ export class Live {
    * @returns {Promise<string>}
    */
   async target(state, text) {
+    return (await this.direction(state, text)).target ?? "";
+  }
+
+  /**
+   * The way that a text is translated; nothing where a model knows of no languages.
+   * @param {State} state
+   * @param {string} text
+   * @returns {Promise<{ source?: string, target?: string }>}
+   */
+  async direction(state, text) {
     const { directions } = this.model(state);
-    const { to } = this.way(state);
-    if (to || !directions.length) return to;
+    const { from, to } = this.way(state);
+    if (to) return { source: from, target: to };
+    if (!directions.length) return {};
     const beginning = [...text].slice(0, READ).join("");
     const { items } = await this.once(JSON.stringify(["detect", beginning]), async () =>
       (await ask("/api/v1/detect", { text: beginning })).json(),
     );
-    return (directions.find(({ source }) => source === items[0]?.language) ?? directions[0]).target;
+    return directions.find(({ source }) => source === items[0]?.language) ?? directions[0];
   }
 
   /**
@@ -116,6 +127,23 @@ export class Live {
    */
   async translate(state, more, signal) {
     return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+  }
+
+  /**
+   * Lines, each by itself; what is empty stays so.
+   * @param {State} state
+   * @param {string[]} lines
+   * @param {{ source?: string, target?: string }} way
+   * @param {AbortSignal} signal
+   * @returns {Promise<string[]>}
+   */
+  async translateAll(state, lines, way, signal) {
+    const text = lines.filter((line) => line.trim());
+    const body = { ...this.asked(state), ...way, text };
+    const { items } = text.length
+      ? await (await ask("/api/v1/translate", body, signal)).json()
+      : { items: [] };
+    return lines.map((line) => (line.trim() ? items.shift().text : line));
   }
 
   /**

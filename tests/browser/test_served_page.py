@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -96,6 +97,39 @@ def test_a_text_is_translated_as_it_is_typed(opened, server, model):
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
     tab.fill("#text", "")
     until(tab, "document.querySelector('#look').disabled")
+
+
+DROP = """text => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], "三月.txt", { type: "text/plain" }));
+  const drop = new DragEvent("drop", { dataTransfer: carried, bubbles: true });
+  document.querySelector("#text").dispatchEvent(drop);
+}"""
+
+
+def test_a_file_that_is_dropped_is_translated_line_by_line(opened, server, model, tmp_path):
+    lines = [SOURCE, "", *[f"三月{day}日" for day in "一二三四五六七八九"], *["十月"] * 9, "12"]
+    tab = opened(at(server, lang="en"))
+    assert tab.locator("#save-file").is_hidden()
+    tab.evaluate(DROP, "\r\n".join(lines) + "\r\n")
+    until(tab, "!document.querySelector('#save-file').hidden")
+    assert tab.locator("#file-told").inner_text() == f"三月.txt: {len(lines)} of {len(lines)} lines"
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert got.value.suggested_filename == "三月_translated.txt"
+    got.value.save_as(tmp_path / "found.txt")
+    found = (tmp_path / "found.txt").read_text("utf-8").split("\n")
+    assert found == [model.translate(line).text if line else "" for line in lines] + [""]
+
+
+def test_a_file_of_an_older_encoding_can_be_chosen(opened, server, model):
+    tab = opened(at(server, lang="zh"))
+    content = {"name": "a.txt", "mimeType": "text/plain", "buffer": SOURCE.encode("gb18030")}
+    tab.set_input_files("#file", content)
+    until(tab, "!document.querySelector('#save-file').hidden")
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert Path(got.value.path()).read_text("utf-8") == f"{model.translate(SOURCE).text}\n"
 
 
 def test_pointing_at_a_word_lights_up_where_it_comes_from(opened, server, model):
