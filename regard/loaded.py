@@ -99,6 +99,7 @@ class LoadedModel(TaskModel):
         prefix: Sequence[int] = (),
         interventions: Sequence[Intervention] = (),
         beam_size: int | None = None,
+        length_penalty: float | None = None,
     ) -> Trace:
         """Trace what the model does with a text.
 
@@ -116,6 +117,7 @@ class LoadedModel(TaskModel):
                 node of a beam tree.
             interventions: what to change inside of the model, in the search too.
             beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
+            length_penalty: the paper's alpha, by which that search weighs lengths; by default the folder's.
 
         Raises:
             RequestError: a text is too long, interventions do not fit it, or several models were loaded.
@@ -126,10 +128,16 @@ class LoadedModel(TaskModel):
         ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
         answer = None if target is None else self._wanted(target)
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
-        for name, given in (("beam_size", beam_size is not None), ("prefix", len(prefix) > 0)):
-            if given and not searching:
+        of_search = {
+            "beam_size": beam_size,
+            "length_penalty": length_penalty,
+            "prefix": tuple(prefix) or None,
+        }
+        for name, given in of_search.items():
+            if given is not None and not searching:
                 raise RequestError(f"`{name}` is for a search, and here there is nothing to search for")
-        search, engine = Options(beam_size=beam_size).search(self.decoding), ""
+        options = Options(beam_size=beam_size, length_penalty=length_penalty)
+        search, engine = options.search(self.decoding), ""
         if searching and beam_size is None and not interventions:
             chosen = self._engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if chosen.name != "torch":  # which is observed below

@@ -3,7 +3,7 @@
 import { Refused, ask } from "./asking.js";
 import { arriving } from "./events.js";
 import { remembered } from "./source.js";
-import { httpSource } from "./source_http.js";
+import { httpSource, received } from "./source_http.js";
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
@@ -15,6 +15,8 @@ import { httpSource } from "./source_http.js";
  * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained for.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
+ * @property {{ beam_size: number, length_penalty: number }} decoding
+ * @property {{ beam: number }} limits
  * @property {string} weights_hash
  * @property {boolean} run
  */
@@ -115,14 +117,25 @@ export class Live {
    * @returns {Promise<string>}
    */
   async target(state, text) {
+    return (await this.direction(state, text)).target ?? "";
+  }
+
+  /**
+   * The way that a text is translated; nothing where a model knows of no languages.
+   * @param {State} state
+   * @param {string} text
+   * @returns {Promise<{ source?: string, target?: string }>}
+   */
+  async direction(state, text) {
     const { directions } = this.model(state);
-    const { to } = this.way(state);
-    if (to || !directions.length) return to;
+    const { from, to } = this.way(state);
+    if (to) return { source: from, target: to };
+    if (!directions.length) return {};
     const beginning = [...text].slice(0, READ).join("");
     const { items } = await this.once(JSON.stringify(["detect", beginning]), async () =>
       (await ask("/api/v1/detect", { text: beginning })).json(),
     );
-    return (directions.find(({ source }) => source === items[0]?.language) ?? directions[0]).target;
+    return directions.find(({ source }) => source === items[0]?.language) ?? directions[0];
   }
 
   /**
@@ -132,6 +145,23 @@ export class Live {
    */
   async translate(state, more, signal) {
     return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+  }
+
+  /**
+   * Lines, each by itself; what is empty stays so.
+   * @param {State} state
+   * @param {string[]} lines
+   * @param {{ source?: string, target?: string }} way
+   * @param {AbortSignal} signal
+   * @returns {Promise<string[]>}
+   */
+  async translateAll(state, lines, way, signal) {
+    const text = lines.filter((line) => line.trim());
+    const body = { ...this.asked(state), ...way, text };
+    const { items } = text.length
+      ? await (await ask("/api/v1/translate", body, signal)).json()
+      : { items: [] };
+    return lines.map((line) => (line.trim() ? items.shift().text : line));
   }
 
   /**
@@ -150,9 +180,10 @@ export class Live {
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<string>}
    */
-  async *generate({ text, heat, most, stop, seed, ...state }, signal) {
+  async *generate({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }, signal) {
     const { model } = this.way(state);
-    const how = { max_tokens: most, temperature: heat, seed, ...(stop && { stop: [stop] }) };
+    const drawn = { temperature: heat, top_k, top_p, min_p, seed };
+    const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }) };
     const body = { prompt: text, model, stream: true, past_length: "slide", ...how };
     for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
       for (const { name, data } of events) {
@@ -162,18 +193,31 @@ export class Live {
   }
 
   /**
+   * How likely each token is to come next, by ids.
+   * @param {State} state
+   * @param {AbortSignal} signal
+   */
+  async next(state, signal) {
+    const body = { prompt: state.text, model: this.way(state).model };
+    return (await received(await ask("/api/v1/next", body, signal))).data;
+  }
+
+  /**
    * What is asked for the trace of a text.
    * @param {State} state
    */
-  looked({ text, target, prefix, whole, ...state }) {
+  looked({ text, target, prefix, whole, beam, penalty, ...state }) {
     const { model, to } = this.way(state);
     const given = whole || target;
+    const searches = !given && this.models.find(({ id }) => id === model)?.task === "translate";
     return {
       source: text,
       model,
       ...(to && { to }),
       ...(given && { target: whole ? numbers(whole) : target }),
       ...(prefix && !given && { prefix: numbers(prefix) }),
+      ...(searches && beam > 0 && { beam }),
+      ...(searches && penalty >= 0 && { length_penalty: penalty }),
     };
   }
 

@@ -76,6 +76,7 @@
  * @typedef {object} Alignment
  * @property {number[][]} heads
  * @property {boolean} measured Whether its heads were chosen by measuring.
+ * @property {number[][]} [of_each_head] How well each head of each layer aligned then.
  * @property {Word[]} inputs
  * @property {Word[]} outputs
  * @property {number[][]} shares

@@ -26,6 +26,7 @@ class Looked:
     beam: int | None = None
     prefix: tuple[int, ...] = ()
     """What it must begin with, where no target is given."""
+    length_penalty: float | None = None
 
 
 def traced(
@@ -48,7 +49,12 @@ def traced(
 def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int | None) -> Trace:
     if looked.target is None:
         return served.model.look(
-            looked.source, to=looked.to, prefix=looked.prefix, interventions=changes, beam_size=beam
+            looked.source,
+            to=looked.to,
+            prefix=looked.prefix,
+            interventions=changes,
+            beam_size=beam,
+            length_penalty=looked.length_penalty,
         )
     return served.model.look(looked.source, looked.target, to=looked.to, interventions=changes)
 

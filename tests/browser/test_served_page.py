@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -19,7 +20,7 @@ from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
-from tests.browser.tables import numbers_on
+from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.engine import talking
 from tests.serve.running import Gated, gated_catalogue, running
@@ -96,6 +97,39 @@ def test_a_text_is_translated_as_it_is_typed(opened, server, model):
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
     tab.fill("#text", "")
     until(tab, "document.querySelector('#look').disabled")
+
+
+DROP = """text => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], "三月.txt", { type: "text/plain" }));
+  const drop = new DragEvent("drop", { dataTransfer: carried, bubbles: true });
+  document.querySelector("#text").dispatchEvent(drop);
+}"""
+
+
+def test_a_file_that_is_dropped_is_translated_line_by_line(opened, server, model, tmp_path):
+    lines = [SOURCE, "", *[f"三月{day}日" for day in "一二三四五六七八九"], *["十月"] * 9, "12"]
+    tab = opened(at(server, lang="en"))
+    assert tab.locator("#save-file").is_hidden()
+    tab.evaluate(DROP, "\r\n".join(lines) + "\r\n")
+    until(tab, "!document.querySelector('#save-file').hidden")
+    assert tab.locator("#file-told").inner_text() == f"三月.txt: {len(lines)} of {len(lines)} lines"
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert got.value.suggested_filename == "三月_translated.txt"
+    got.value.save_as(tmp_path / "found.txt")
+    found = (tmp_path / "found.txt").read_text("utf-8").split("\n")
+    assert found == [model.translate(line).text if line else "" for line in lines] + [""]
+
+
+def test_a_file_of_an_older_encoding_can_be_chosen(opened, server, model):
+    tab = opened(at(server, lang="zh"))
+    content = {"name": "a.txt", "mimeType": "text/plain", "buffer": SOURCE.encode("gb18030")}
+    tab.set_input_files("#file", content)
+    until(tab, "!document.querySelector('#save-file').hidden")
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert Path(got.value.path()).read_text("utf-8") == f"{model.translate(SOURCE).text}\n"
 
 
 def test_pointing_at_a_word_lights_up_where_it_comes_from(opened, server, model):
@@ -269,6 +303,24 @@ def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, 
     np.testing.assert_allclose(numbers_on(tab), found[: len(trace.inputs) + 2], atol=2e-3)
 
 
+def test_a_beam_is_searched_again_by_another_size_and_penalty(opened, server, model):
+    tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.locator("#beam").fill("2"))
+    drawn(tab, lambda: tab.locator("#penalty").fill("2"))
+    assert "beam=2" in tab.url
+    assert "penalty=2" in tab.url
+    tree = model.look(SOURCE, beam_size=2, length_penalty=2.0).beam
+    assert tab.locator("svg [data-node]").count() == len(tree.nodes)
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    shown = [
+        float(text.replace("−", "-")) for text in tab.locator(".table td:nth-child(6)").all_inner_texts()
+    ]
+    assert shown == pytest.approx([node.score for node in tree.nodes], abs=6e-4)
+    drawn(tab, lambda: tab.click("#screen-head"))
+    found = model.look(SOURCE, beam_size=2, length_penalty=2.0)
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == found.outputs.texts
+
+
 def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
     for head in range(3):
@@ -323,6 +375,15 @@ def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server,
     assert tab.locator("[aria-pressed=true][id^='off-'], #drop-0 del").count() == 0
 
 
+def test_heads_are_marked_by_what_they_are_worth(opened, server, model):
+    tab = opened(at(server, screen="map", by="importance", text=SOURCE, lang="en"))
+    effects = model.head_effects(model.look(SOURCE, beam_size=4))
+    for kind, found in effects.items():
+        shown = float(tab.locator(f"#thumb-{kind}-0-1 .by").inner_text().replace("−", "-"))
+        assert shown == pytest.approx(found[0, 1], abs=2e-3)
+    assert tab.locator("#choose-alignment").count() == 0  # nobody has measured it
+
+
 def test_two_traces_beside_each_other(opened, server):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", lang="en"))
     assert tab.locator("main svg.figure").count() == 2
@@ -345,6 +406,15 @@ def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, mode
     assert [float(each) for _, _, each in told] == pytest.approx([each.cosine for each in near], abs=6e-3)
     circles = tab.locator("main svg.figure circle[r='5']")
     assert circles.count() == len(found.pieces)
+
+
+def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
+    tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
+    _, rows = saved_csv(tab, tmp_path)
+    trace = model.look(SOURCE, beam_size=4)
+    weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
+    np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
+    assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
 
 
 def test_positions_are_those_of_the_model(opened, server, model):
@@ -463,6 +533,14 @@ def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
     assert tab.locator(".experiment table").count() == len(values["tables"])
     lines = sum(len(chart["lines"]) for chart in values["charts"])
     assert tab.locator(".experiment .figure path:not(.band)").count() == lines
+
+
+def test_the_numbers_of_an_experiment_are_saved(opened, server, tmp_path):
+    tab = opened(at(server, screen="experiments", lang="zh"))
+    cells = tab.locator(".experiment td").all_inner_texts()
+    _, rows = saved_csv(tab, tmp_path)
+    assert [row[-1] for row in rows][: len(cells)] == [cell.replace("−", "-") for cell in cells]
+    assert len(rows) > len(cells), "the points of its charts too"
 
 
 def test_the_seeds_of_an_experiment_fill_a_band_about_their_mean(opened, server):

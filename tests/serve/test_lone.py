@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 import regard
@@ -43,6 +44,19 @@ def test_texts_are_continued_as_without_a_server(server, writer):
     ]
     assert answer["model"] == "writer"
     assert answer["usage"]["output_tokens"] == sum(len(item["tokens"]) for item in answer["items"])
+
+
+def test_what_comes_next_is_drawn_from_what_is_told(server, writer):
+    answer = server.post("/api/v1/next", prompt="the cat", model="writer")
+    found = np.frombuffer(answer.content, "<f4")
+    assert answer.headers["X-Shape"] == str(len(found))
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
+    trace = writer.look("the cat")
+    for each in trace.candidates(len(trace.outputs) - 1):
+        assert np.exp(found[each.id]) == pytest.approx(each.probability, abs=1e-5)
+    text = " ".join(["the cat"] * 50)  # past the trained length, where a window has slid
+    assert len(np.frombuffer(server.post("/api/v1/next", prompt=text).content, "<f4")) == len(found)
+    assert server.post("/api/v1/next", prompt="the cat", model="labeller").status_code == 409
 
 
 def test_a_stream_gives_the_same_text(server, writer):

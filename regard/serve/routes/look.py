@@ -33,7 +33,8 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     """Trace what a model does with a text, and keep it for a while."""
     service = service_of(request)
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, _whole(body.target), body.to, body.beam, tuple(body.prefix or ()))
+    prefix = tuple(body.prefix or ())
+    looked = Looked(body.source, _whole(body.target), body.to, body.beam, prefix, body.length_penalty)
     changes = from_json(body.interventions)
 
     def work(job: Job) -> dict[str, Any]:
@@ -108,7 +109,8 @@ async def alignment(request: Request, trace: str) -> Response:
     def aligned(found: Trace) -> dict[str, Any]:
         heads = served.model.aligning_heads
         told = document.alignment(found, heads.heads, heads.rows)
-        return {**told, "measured": heads.measured, "accuracy": heads.accuracy}
+        measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
+        return {**told, "measured": heads.measured, **measured}
 
     return JSONResponse(await _shown(request, trace, aligned))
 
