@@ -160,6 +160,8 @@ def json_object(line: str) -> dict[str, Any]:
         row = None  # the first line of a list that goes on
     except RecursionError:
         raise RequestError("is nested too deeply") from None
+    except ValueError:  # JSON it is, with a number that Python does not read
+        raise RequestError("has a number of thousands of digits") from None
     if not isinstance(row, dict):
         hint = "; jq -c '.[]' makes lines of a list" if listed else ""
         raise RequestError(f'is not an object, {{"name": "text", …}}{hint}')

@@ -116,6 +116,7 @@ def test_spoilt_lines_keep_their_place(write, monkeypatch):
         ),
         ("t.jsonl", '{"pair": "x"}\n', ["pair.zh"], "t.jsonl:1: there is no column pair.zh"),
         ("t.jsonl", '{"a": ["x"]}\n', ["a"], "t.jsonl:1: a is a list, and a text is wanted"),
+        ("t.jsonl", '{"a": ' + "1" * 5000 + "}", ["a"], "t.jsonl:1: has a number of thousands of digits"),
         ("t.jsonl", "[" * 100_000, ["a"], "t.jsonl:1: is "),
     ],
 )
