@@ -154,12 +154,16 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
 def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
     """Rows to hold out, by seed; the last text of a label stays, or nothing could be learned of it.
 
+    A text that is there with another label, too, is held out only where no others are left: it was seen.
+
     Raises:
         CorpusError: too many labels have one text only.
     """
     left = Counter(label for cell, _ in rows for label in source.labels_in(cell))
     drawn: list[int] = []
-    for i in np.random.default_rng(source.seed).permutation(len(rows)).tolist():
+    times = Counter(text for _, text in rows)
+    order = np.random.default_rng(source.seed).permutation(len(rows)).tolist()
+    for i in sorted(order, key=lambda i: times[rows[i][1]] > 1):
         labels = source.labels_in(rows[i][0])
         if len(drawn) < size and all(left[label] > 1 for label in labels):
             left.subtract(labels)
@@ -198,7 +202,19 @@ def _without(train: list[Row], sets: dict[str, list[Row]], tell: Tell) -> list[R
         tell(f"{less}, or held out, and not trained on")
     if not kept:
         raise CorpusError("no row is left to train on: all are empty, or held out")
+    if told := _contradicting(kept):
+        tell(told)
     return kept
+
+
+def _contradicting(rows: list[Row]) -> str:
+    """What is to be known of texts that have several rows, each with another label."""
+    times = Counter(text for _, text in rows)
+    if not (several := [text for text, n in times.items() if n > 1]):
+        return ""
+    labels = ", ".join(label for label, text in rows if text == several[0])
+    told = f"{counted(len(several), 'text is', 'texts are')} there with different labels"
+    return f"{told}, such as {several[0][:60]!r} ({labels}): is that meant?"
 
 
 def _labels(sets: dict[str, list[Row]], source: TableSource, tell: Tell) -> list[str]:

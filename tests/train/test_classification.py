@@ -21,7 +21,7 @@ from regard.text.subwords import learn_subwords
 from regard.train.classification import ClassifierRun
 from regard.train.folder import claim
 from regard.train.starting import Start
-from regard.train.tables import TableSource, prepare_tables
+from regard.train.tables import TableSource, prepare_tables, prepared_tables
 from regard.train.world import World
 from tests.train.copying import stop_at
 
@@ -276,6 +276,21 @@ def test_empty_texts_missing_labels_and_doubles_are_counted(tmp_path):
     assert f"1 row has an empty text and is left out, such as {tmp_path}/rows.tsv:{len(ROWS) + 1}" in told
     assert "1 row has no label" in told
     assert "1 row is there again" in told
+
+
+def test_texts_with_different_labels_are_told_and_learned_rather_than_scored(tmp_path):
+    told = told_of(
+        tmp_path, [*ROWS, *((label, f"thing {i}") for i in range(90) for label in ("good", "bad"))]
+    )
+    assert "90 texts are there with different labels, such as 'thing 0' (good, bad): is that meant?" in told
+    found = prepared_tables(tmp_path / "data")
+    held_out = [
+        found.subwords.decode(store[i][0])
+        for store in (found.lesson.valid, found.test)
+        for i in range(len(store))
+    ]
+    assert held_out
+    assert not any(text.startswith("thing") for text in held_out)
 
 
 def test_a_label_seen_once_and_one_that_validation_has_not_are_named(tmp_path):
