@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # torch is not imported before somebody looks
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
+    from regard.look.methods import Measures
+    from regard.look.neighbours import Neighbours
     from regard.look.trace import Trace
     from regard.model.transformer import Transformer
 
@@ -97,6 +99,7 @@ class LoadedModel(TaskModel):
         prefix: Sequence[int] = (),
         interventions: Sequence[Intervention] = (),
         beam_size: int | None = None,
+        length_penalty: float | None = None,
     ) -> Trace:
         """Trace what the model does with a text.
 
@@ -114,6 +117,7 @@ class LoadedModel(TaskModel):
                 node of a beam tree.
             interventions: what to change inside of the model, in the search too.
             beam_size: hypotheses that are kept at each step of the search; by default as the folder says.
+            length_penalty: the paper's alpha, by which that search weighs lengths; by default the folder's.
 
         Raises:
             RequestError: a text is too long, interventions do not fit it, or several models were loaded.
@@ -124,10 +128,16 @@ class LoadedModel(TaskModel):
         ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
         answer = None if target is None else self._wanted(target)
         searching = answer is None and bundle.config.architecture == "encoder-decoder"
-        for name, given in (("beam_size", beam_size is not None), ("prefix", len(prefix) > 0)):
-            if given and not searching:
+        of_search = {
+            "beam_size": beam_size,
+            "length_penalty": length_penalty,
+            "prefix": tuple(prefix) or None,
+        }
+        for name, given in of_search.items():
+            if given is not None and not searching:
                 raise RequestError(f"`{name}` is for a search, and here there is nothing to search for")
-        search, engine = Options(beam_size=beam_size).search(self.decoding), ""
+        options = Options(beam_size=beam_size, length_penalty=length_penalty)
+        search, engine = options.search(self.decoding), ""
         if searching and beam_size is None and not interventions:
             chosen = self._engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if chosen.name != "torch":  # which is observed below
@@ -162,17 +172,35 @@ class LoadedModel(TaskModel):
 
         return effect_of_each_head(self._watched.model, trace, first)
 
-    def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
-        """How much each token that was read had to do with one that was written, by integrated gradients.
+    def influence(
+        self, trace: Trace, row: int = 0, *, method: str = "integrated-gradients", prefix: bool = False
+    ) -> np.ndarray:
+        """How much each token that was read had to do with one that was written, or with a label.
 
-        Above 0 it made that token, or the label of a classifier, likelier.
+        Args:
+            trace: what was read and written.
+            row: the token that was written; of a classifier 0, its label.
+            method: attention, norms, rollout, gradient-x-input, integrated-gradients, value-zeroing or
+                leave-one-out. Of the last four, a token above 0 made it likelier; the others tell shares.
+            prefix: whether a translator is asked for the tokens that it had written as well, behind those of
+                the inputs.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace cannot have come from this model.
+        """
+        from regard.look.measures import influence_by
+
+        return influence_by(method, self._watched.model, trace, row, prefix=prefix)
+
+    def influences(self, trace: Trace, row: int = 0) -> Measures:
+        """Influence by every method, with what was written before; how far they agree, and which to trust.
 
         Raises:
             RequestError: there is no such row, or the trace cannot have come from this model.
         """
-        from regard.look.influence import integrated_gradients
+        from regard.look.measures import measures
 
-        return integrated_gradients(self._watched.model, trace, row)
+        return measures(self._watched.model, trace, row)
 
     def with_influence(self, trace: Trace) -> Trace:
         """The trace of a classifier, with the influence of each token on its label: tables and pages show it.
@@ -198,6 +226,25 @@ class LoadedModel(TaskModel):
         device = next(model.parameters()).device
         found: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
         return found
+
+    def neighbours(self, text: str, n: int = 8) -> Neighbours:
+        """The tokens whose embeddings are most alike to those of a text's tokens, by cosine.
+
+        Args:
+            text: a word, or a whole text; each of its tokens is asked for once.
+            n: neighbours of each token.
+
+        Raises:
+            RequestError: there is no token in the text, or several models were loaded.
+        """
+        from regard.look.neighbours import neighbours
+
+        if not (ids := self.subwords.encode_one(text).tolist()):
+            raise RequestError("there is no token in the text whose neighbours could be found")
+        model = self._watched.model
+        side = "input_embedding" if hasattr(model, "input_embedding") else "output_embedding"
+        embedding_VD = getattr(model, side).weight.detach().float().cpu().numpy()
+        return neighbours(embedding_VD, ids, self.subwords.pieces, n)
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and keep that in the folder.

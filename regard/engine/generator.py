@@ -73,6 +73,13 @@ class Generator:
         """
         return list(self._tokens(prompt, options, _Written()))
 
+    @torch.inference_mode()
+    def log_probs_after(self, prompt: str) -> Tensor:
+        """The log-probability of every token to be the next: what the first is drawn from."""
+        read = self.subwords.begun(self._encoded(prompt))
+        log_probs_1V, _ = self._read(read[-self.model.config.max_length :])
+        return log_probs_1V[0]
+
     def _encoded(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
             raise RequestError(f"a prompt is a text, and this is {type(prompt).__name__}")

@@ -84,6 +84,37 @@ export function placeControls({ state, store, about, kind, t }) {
 }
 
 /**
+ * A number to be slid.
+ * @param {object} given
+ * @param {string} given.id
+ * @param {string} given.text
+ * @param {string} [given.title]
+ * @param {number[]} given.range The least, the most, and the step between.
+ * @param {number} given.value
+ * @param {(value: number) => string} given.told
+ * @param {(value: number) => void} [given.slide] Hears every move.
+ * @param {(value: number) => void} [given.set] Hears where it comes to rest.
+ */
+export function slider({ id, text, title, range: [min, max, step], value, told, slide, set }) {
+  const output = h("output", {}, told(value));
+  const of = (/** @type {Event} */ event) => Number(/** @type {HTMLInputElement} */ (event.target).value);
+  return h(
+    "label",
+    { class: "slider", title },
+    text,
+    h("input", {
+      ...{ id, type: "range", min, max, step, value },
+      oninput: (/** @type {Event} */ event) => {
+        output.textContent = told(of(event));
+        slide?.(of(event));
+      },
+      onchange: (/** @type {Event} */ event) => set?.(of(event)),
+    }),
+    output,
+  );
+}
+
+/**
  * A box to be ticked.
  * @param {string} id
  * @param {string} text

@@ -2,6 +2,7 @@
 
 import { connection } from "./asking.js";
 import { h } from "./dom.js";
+import { FileDesk } from "./file_desk.js";
 import { fixed, percent } from "./number.js";
 import { saidOf } from "./question.js";
 import { ANEW } from "./store.js";
@@ -31,6 +32,7 @@ export class Desk {
     this.copy = h("button", { id: "copy", type: "button" });
     this.clear = h("button", { id: "clear", type: "button" }, "✕");
     this.othersHead = h("h2", {});
+    this.files = new FileDesk();
     this.body = this.layout();
     /** @type {Context | null} */
     this.context = null;
@@ -65,6 +67,7 @@ export class Desk {
         ),
       ),
       h("div", { class: "under" }, this.inside, this.legend),
+      this.files.body,
       h("section", { class: "alternatives" }, this.othersHead, this.others),
     );
   }
@@ -83,6 +86,7 @@ export class Desk {
     this.output.addEventListener("keydown", (event) => this.walked(event));
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
+    this.files.listen(this.body);
     connection.addEventListener("back", () => (this.asked = ""));
   }
 
@@ -108,6 +112,7 @@ export class Desk {
     this.legend.textContent = t("translate.legend");
     this.othersHead.textContent = t("translate.others");
     if (this.text.value.trim() !== state.text.trim()) this.text.value = state.text;
+    this.files.draw(context);
     this.show();
     void this.translate();
   }

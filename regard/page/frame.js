@@ -89,7 +89,7 @@ export function rail(context, screens) {
 /**
  * @param {Context} context
  * @param {object} doings
- * @param {(kind: "svg" | "png") => void} doings.save
+ * @param {(kind: "svg" | "png" | "csv") => void} doings.save
  * @param {() => void} doings.help
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
@@ -116,6 +116,7 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
     }),
     button("save-svg", "SVG", t("save.svg"), () => save("svg"), { disabled: !canSave }),
     button("save-png", "PNG", t("save.png"), () => save("png"), { disabled: !canSave }),
+    button("save-csv", "CSV", t("save.csv"), () => save("csv"), { disabled: !hasTable }),
     button(
       "theme",
       { auto: "◐", light: "☀", dark: "☾" }[state.theme] ?? "◐",

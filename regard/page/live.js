@@ -3,7 +3,7 @@
 import { Refused, ask } from "./asking.js";
 import { arriving } from "./events.js";
 import { remembered } from "./source.js";
-import { httpSource } from "./source_http.js";
+import { httpSource, received } from "./source_http.js";
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
@@ -15,6 +15,8 @@ import { httpSource } from "./source_http.js";
  * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained for.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
+ * @property {{ beam_size: number, length_penalty: number }} decoding
+ * @property {{ beam: number }} limits
  * @property {string} weights_hash
  * @property {boolean} run
  */
@@ -26,15 +28,33 @@ const READ = 500; // characters of a text that tell its language
 const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
 
 /**
- * Heads that are switched off, as the address writes them: `cross.1.3,encoder.0.2`.
- * @param {string} off
+ * One change of the model, as the address writes it: `cross.1.3` (that head is off), `uniform.cross.1.3`,
+ * `skip.cross.1`, `no-scale`, `no-positions`; null where it is none that this model has.
+ * @param {string} name
+ * @param {import("./source.js").About} about
  */
-export function headsOff(off) {
-  return off
-    .split(",")
-    .map((each) => /^(encoder|decoder|cross)\.(\d+)\.(\d+)$/.exec(each))
-    .filter((found) => found !== null)
-    .map(([, kind, layer, head]) => ({ op: "head-off", kind, layer: Number(layer), head: Number(head) }));
+function changeOf(name, { kinds, settings }) {
+  if (name === "no-scale") return settings.similarity === "scaled-dot" ? { op: name } : null;
+  if (name === "no-positions") return settings.positions === "none" ? null : { op: name };
+  const found = /^(?:(uniform|skip)\.)?(encoder|decoder|cross)\.(\d+)(?:\.(\d+))?$/.exec(name);
+  const [, op, kind, layer, head] = found ?? [];
+  const there = kinds.find((each) => each.kind === kind && Number(layer) < each.layers);
+  if (!there || (op === "skip") !== (head === undefined) || Number(head ?? 0) >= there.heads) return null;
+  if (op === "skip") return { op: "skip-block", block: kind, layer: Number(layer) };
+  return { op: op ?? "head-off", kind, layer: Number(layer), head: Number(head) };
+}
+
+/**
+ * The interventions that the address names, as far as a model and a text have what they change.
+ * @param {Pick<State, "off" | "drop">} state
+ * @param {import("./source.js").About} about
+ */
+export function changes({ off, drop }, about) {
+  const dropped = numbers(drop).filter((token) => about.inputs?.tokens[token]);
+  return [
+    ...off.split(",").flatMap((name) => changeOf(name, about) ?? []),
+    ...dropped.map((token) => ({ op: "mask-source", token })),
+  ];
 }
 
 export class Live {
@@ -97,14 +117,25 @@ export class Live {
    * @returns {Promise<string>}
    */
   async target(state, text) {
+    return (await this.direction(state, text)).target ?? "";
+  }
+
+  /**
+   * The way that a text is translated; nothing where a model knows of no languages.
+   * @param {State} state
+   * @param {string} text
+   * @returns {Promise<{ source?: string, target?: string }>}
+   */
+  async direction(state, text) {
     const { directions } = this.model(state);
-    const { to } = this.way(state);
-    if (to || !directions.length) return to;
+    const { from, to } = this.way(state);
+    if (to) return { source: from, target: to };
+    if (!directions.length) return {};
     const beginning = [...text].slice(0, READ).join("");
     const { items } = await this.once(JSON.stringify(["detect", beginning]), async () =>
       (await ask("/api/v1/detect", { text: beginning })).json(),
     );
-    return (directions.find(({ source }) => source === items[0]?.language) ?? directions[0]).target;
+    return directions.find(({ source }) => source === items[0]?.language) ?? directions[0];
   }
 
   /**
@@ -114,6 +145,23 @@ export class Live {
    */
   async translate(state, more, signal) {
     return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+  }
+
+  /**
+   * Lines, each by itself; what is empty stays so.
+   * @param {State} state
+   * @param {string[]} lines
+   * @param {{ source?: string, target?: string }} way
+   * @param {AbortSignal} signal
+   * @returns {Promise<string[]>}
+   */
+  async translateAll(state, lines, way, signal) {
+    const text = lines.filter((line) => line.trim());
+    const body = { ...this.asked(state), ...way, text };
+    const { items } = text.length
+      ? await (await ask("/api/v1/translate", body, signal)).json()
+      : { items: [] };
+    return lines.map((line) => (line.trim() ? items.shift().text : line));
   }
 
   /**
@@ -132,9 +180,10 @@ export class Live {
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<string>}
    */
-  async *generate({ text, heat, most, stop, seed, ...state }, signal) {
+  async *generate({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }, signal) {
     const { model } = this.way(state);
-    const how = { max_tokens: most, temperature: heat, seed, ...(stop && { stop: [stop] }) };
+    const drawn = { temperature: heat, top_k, top_p, min_p, seed };
+    const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }) };
     const body = { prompt: text, model, stream: true, past_length: "slide", ...how };
     for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
       for (const { name, data } of events) {
@@ -144,18 +193,31 @@ export class Live {
   }
 
   /**
+   * How likely each token is to come next, by ids.
+   * @param {State} state
+   * @param {AbortSignal} signal
+   */
+  async next(state, signal) {
+    const body = { prompt: state.text, model: this.way(state).model };
+    return (await received(await ask("/api/v1/next", body, signal))).data;
+  }
+
+  /**
    * What is asked for the trace of a text.
    * @param {State} state
    */
-  looked({ text, target, prefix, whole, ...state }) {
+  looked({ text, target, prefix, whole, beam, penalty, ...state }) {
     const { model, to } = this.way(state);
     const given = whole || target;
+    const searches = !given && this.models.find(({ id }) => id === model)?.task === "translate";
     return {
       source: text,
       model,
       ...(to && { to }),
       ...(given && { target: whole ? numbers(whole) : target }),
       ...(prefix && !given && { prefix: numbers(prefix) }),
+      ...(searches && beam > 0 && { beam }),
+      ...(searches && penalty >= 0 && { length_penalty: penalty }),
     };
   }
 
@@ -247,7 +309,7 @@ async function opened(body) {
         return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence"];
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };

@@ -9,6 +9,7 @@ import { download, pngBlob, svgText } from "./figure.js";
 import { Tip, bar, rail, sheet, strips, wordsOf } from "./frame.js";
 import { languageOf, speaker } from "./i18n.js";
 import { changesOf } from "./keys.js";
+import { csv } from "./number.js";
 import { SCREENS } from "./screens.js";
 import { remembered } from "./source.js";
 import { Store } from "./store.js";
@@ -179,7 +180,7 @@ class Page {
     const held = this.towards || document.activeElement?.id;
     this.towards = "";
     const doings = {
-      save: (/** @type {"svg" | "png"} */ kind) => void this.save(kind),
+      save: (/** @type {"svg" | "png" | "csv"} */ kind) => void this.save(kind),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
@@ -282,16 +283,20 @@ class Page {
     );
   }
 
-  /** @param {"svg" | "png"} kind */
+  /** @param {"svg" | "png" | "csv"} kind */
   async save(kind) {
-    if (!this.view?.figure || this.store.state.table) return;
+    const { figure, table } = this.view ?? {};
     const { state, palette } = this.context();
-    const name = `regard-${state.screen}-${state.kind}-${state.layer}-${state.head}.${kind}`;
     const blob =
-      kind === "png"
-        ? await pngBlob(this.view.figure, palette.paper)
-        : new Blob([svgText(this.view.figure, palette.paper)], { type: "image/svg+xml" });
-    download(blob, name);
+      kind === "csv"
+        ? table && new Blob([csv(table)], { type: "text/csv" })
+        : figure && !state.table
+          ? kind === "png"
+            ? await pngBlob(figure, palette.paper)
+            : new Blob([svgText(figure, palette.paper)], { type: "image/svg+xml" })
+          : null;
+    const place = this.source ? [state.kind, state.layer, state.head] : [];
+    if (blob) download(blob, `${["regard", state.screen, ...place].join("-")}.${kind}`);
   }
 
   help() {
@@ -307,11 +312,12 @@ class Page {
       event.ctrlKey ||
       event.metaKey ||
       event.altKey ||
-      target.matches("input, select, textarea") ||
+      target.matches("select, textarea, input:not([type=checkbox], [type=range])") ||
+      (target.matches("[type=range]") && /^(Arrow|Page|Home|End)/.test(event.key)) ||
       document.querySelector("dialog[open]")
     )
       return;
-    if (event.key === " " && target.matches("button")) return;
+    if (event.key === " " && target.matches("button, input")) return;
     const own = this.screen.keys?.[event.key];
     const changes = own
       ? null

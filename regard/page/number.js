@@ -32,6 +32,22 @@ export function bracketed(value) {
   return value < 0 ? `(${short(value)})` : short(value);
 }
 
+/**
+ * A table as programs read it: signs are those of programs, every cell is quoted, and a mark tells that it is UTF-8.
+ * @param {{ head: string[], rows: (string | number)[][] }} table
+ */
+export function csv({ head, rows }) {
+  const plain = (/** @type {string | number} */ cell) =>
+    String(cell)
+      .replace(/^−∞$/, "-inf")
+      .replace(/^−(?=[\d.])/, "-")
+      .replaceAll("\u00a0", " ")
+      .trim();
+  const line = (/** @type {(string | number)[]} */ cells) =>
+    cells.map((cell) => `"${plain(cell).replaceAll('"', '""')}"`).join(",");
+  return `\ufeff${[head, ...rows].map(line).join("\r\n")}\r\n`;
+}
+
 /** @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.0005) return "<0.1%";

@@ -1,5 +1,7 @@
 // What a head does with this text, measured from its weights.
 
+import { at, entropy } from "./tensor.js";
+
 const MOST = 0.5; // a head that gives this share of its attention to one relation has a role
 
 /**
@@ -24,6 +26,26 @@ export function relations({ data, shape: [rows, columns] }, self) {
   return self
     ? { ...found, itself: mean((row) => row), previous: mean((row) => row - 1), next: mean((row) => row + 1) }
     : found;
+}
+
+/**
+ * How a head looks, as means over its queries: bits of entropy, the share of the key that draws the most, and how many
+ * tokens away it looks.
+ * @param {import("./tensor.js").Tensor} matrix
+ * @param {boolean} self
+ * @returns {Record<string, number>}
+ */
+export function manners(matrix, self) {
+  const [rows] = matrix.shape;
+  const mean = (/** @type {(row: Float32Array, query: number) => number} */ of) =>
+    Array.from({ length: rows }, (_, query) => of(at(matrix, query).data, query)).reduce((a, b) => a + b, 0) / rows;
+  const away = (/** @type {Float32Array} */ row, /** @type {number} */ query) =>
+    row.reduce((sum, share, key) => sum + share * Math.abs(key - query), 0);
+  return {
+    entropy: mean(entropy),
+    confidence: mean((row) => Math.max(...row)),
+    ...(self && { distance: mean(away) }),
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 // The tree of a beam search: every candidate that was weighed, and what became of it.
 
+import { slider } from "./controls.js";
 import { h, s } from "./dom.js";
 import { figure, label, telling } from "./figure.js";
 import { force, forced } from "./forcing.js";
@@ -143,6 +144,19 @@ function details(context, beam, node) {
   );
 }
 
+/** How it is searched: another choice searches again. @param {Context} context @param {number} size */
+function searching({ live, state, store, t }, size) {
+  if (!live || state.whole) return [];
+  const { decoding, limits } = live.model(state);
+  const penalty = state.penalty < 0 ? decoding.length_penalty : state.penalty;
+  const of = (/** @type {string} */ id, /** @type {number[]} */ range, /** @type {number} */ value) =>
+    slider({
+      ...{ id, range, value, text: t(`beam.${id}`), title: t(`beam.${id}.title`), told: String },
+      set: (chosen) => store.set({ [id]: chosen, node: -1 }),
+    });
+  return [of("beam", [1, limits.beam, 1], size), of("penalty", [0, 2, 0.1], penalty)];
+}
+
 /** @type {import("./frame.js").Screen} */
 export const beam = {
   id: "beam",
@@ -165,13 +179,11 @@ export const beam = {
     const node = found(state.node) ?? found(tree.winner) ?? tree.nodes[0];
     const selected = node.id;
     const shown = drawn(context, tree, selected);
-    requestAnimationFrame(() =>
-      shown
-        .querySelector(`[data-node="${selected}"]`)
-        ?.scrollIntoView({ block: "nearest", inline: "nearest" }),
-    );
+    const chosen = shown.querySelector(`[data-node="${state.node}"]`); // none: one reads from the beginning
+    requestAnimationFrame(() => chosen?.scrollIntoView({ block: "nearest", inline: "nearest" }));
     return {
       controls: [
+        ...searching(context, tree.beam_size),
         h("span", { class: "soft" }, t("beam.legend", { size: tree.beam_size, nodes: tree.nodes.length })),
         choice,
       ],

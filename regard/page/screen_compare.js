@@ -6,7 +6,7 @@ import { meanDistance } from "./comparing.js";
 import { placeControls, segments } from "./controls.js";
 import { difference } from "./difference.js";
 import { h } from "./dom.js";
-import { headsOff } from "./live.js";
+import { changes } from "./live.js";
 import { fixed } from "./number.js";
 import { mayAttend } from "./source.js";
 import { at } from "./tensor.js";
@@ -34,7 +34,7 @@ const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob
 async function beside({ about, live, state }) {
   if (state.beside === "text")
     return live.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
-  const interventions = headsOff(state.off);
+  const interventions = changes(state, about);
   if (!interventions.length) return null;
   return live.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
@@ -49,7 +49,12 @@ async function column(context, { source, about }) {
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const matrix = await source.matrix(kind.kind, state.layer, state.head, "weights");
   const [queries, keys] = [about[kind.queries].tokens, about[kind.keys].tokens];
-  return matrixFigure(context, {
+  const rows = queries.flatMap(({ text }, query) =>
+    keys.flatMap((key, i) =>
+      mayAttend(kind, query, i) ? [[text, key.text, fixed(matrix.data[query * keys.length + i], 3)]] : [],
+    ),
+  );
+  const figure = matrixFigure(context, {
     matrix,
     rows: queries.map((token) => token.text),
     columns: keys.map((token) => token.text),
@@ -61,6 +66,7 @@ async function column(context, { source, about }) {
       `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
     told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
   });
+  return { figure, rows };
 }
 
 /**
@@ -174,6 +180,9 @@ export const compare = {
     if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
     const same = state.beside === "off";
     const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
+    const names = same
+      ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
+      : [t("compare.one"), t("compare.other")];
     return {
       controls,
       body: h(
@@ -185,24 +194,24 @@ export const compare = {
           h(
             "section",
             {},
-            heading(context, t(same ? "off.intact" : "compare.one"), one),
-            h("div", { class: "scroll" }, left),
+            heading(context, names[0], one),
+            h("div", { class: "scroll" }, left.figure),
           ),
           h(
             "section",
             {},
-            heading(
-              context,
-              same ? t("off.without", { count: headsOff(state.off).length }) : t("compare.other"),
-              other,
-              same ? undefined : about.outputs?.text,
-            ),
-            h("div", { class: "scroll" }, right),
+            heading(context, names[1], other, same ? undefined : about.outputs?.text),
+            h("div", { class: "scroll" }, right.figure),
           ),
         ),
         same && (await apart(context, one, other)),
       ),
-      figure: right,
+      figure: right.figure,
+      table: {
+        caption: t("compare"),
+        head: [t("compare"), t("walk.q"), t("walk.k"), t("view.weights")],
+        rows: [left, right].flatMap(({ rows }, i) => rows.map((row) => [names[i], ...row])),
+      },
     };
   },
 };

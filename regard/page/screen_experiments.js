@@ -105,6 +105,25 @@ function verdict({ state, t }, { verdict: judgements }) {
   );
 }
 
+/** All numbers, one a row: of its tables, and of its charts the means. @param {Context} context @param {Experiment} experiment */
+function listed({ state, t }, { name, tables, charts }) {
+  const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
+  return {
+    caption: t(`experiments.name.${name}`),
+    head: [t("table"), t("experiments.row"), t("experiments.column"), t("experiments.value")],
+    rows: [
+      ...tables.flatMap((each) =>
+        each.rows.flatMap(([first, ...rest]) =>
+          rest.map((cell, i) => [each.name, first, each.columns[i + 1], cell].map(say)),
+        ),
+      ),
+      ...charts.flatMap((each) =>
+        each.lines.flatMap((line) => line.x.map((x, i) => [each.name, line.name, x, line.y[i]].map(say))),
+      ),
+    ],
+  };
+}
+
 /** @type {import("./frame.js").Screen} */
 export const experiments = {
   id: "experiments",
@@ -141,6 +160,7 @@ export const experiments = {
         h("p", { class: "soft" }, t("experiments.run"), " ", h("code", {}, `regard experiment ${chosen.name}`)),
       ),
       figure: picture,
+      table: listed(context, chosen),
     };
   },
 };

@@ -1,5 +1,6 @@
 // A text that goes on: drawn token by token, with what might come next.
 
+import { slider } from "./controls.js";
 import { h } from "./dom.js";
 import { picker } from "./picker.js";
 import { Writer } from "./writer.js";
@@ -12,20 +13,25 @@ let writer = null;
 /** @param {Event} event */
 const value = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 
-/** How the next tokens are chosen. @param {Context} context */
+/** How the next tokens are chosen; what that cuts away is shown while one slides. @param {Context} context */
 function choices({ state, store, t }) {
-  const heat = h("output", {}, String(state.heat));
-  const shown = (/** @type {Event} */ event) => (heat.textContent = value(event));
+  const all = (/** @type {number} */ value) => (value ? String(value) : t("generate.all"));
+  const whole = (/** @type {number} */ value) => (value < 1 ? String(value) : t("generate.all"));
+  const sliding = /** @type {[keyof import("./sampling.js").Settings, number[], (value: number) => string][]} */ ([
+    ["heat", [0, 2, 0.1], String],
+    ["top_k", [0, 100, 1], all],
+    ["top_p", [0.05, 1, 0.05], whole],
+    ["min_p", [0, 0.5, 0.01], all],
+  ]);
   return [
-    h(
-      "label",
-      { class: "slider", title: t("generate.heat.title") },
-      t("generate.heat"),
-      h("input", {
-        ...{ id: "heat", type: "range", min: 0, max: 2, step: 0.1, value: state.heat, oninput: shown },
-        onchange: (/** @type {Event} */ event) => store.set({ heat: Number(value(event)) }),
+    ...sliding.map(([id, range, told]) =>
+      slider({
+        ...{ id, range, told, value: state[id], text: t(`generate.${id}`), title: t(`generate.${id}.title`) },
+        slide: (value) => {
+          store.note({ [id]: value });
+          writer?.show();
+        },
       }),
-      heat,
     ),
     h(
       "label",

@@ -1,6 +1,6 @@
 // One head, large: as a matrix, as lines or as arcs.
 
-import { placeControls, segments } from "./controls.js";
+import { placeControls, segments, slider } from "./controls.js";
 import { h } from "./dom.js";
 import { arcsFigure, linesFigure } from "./line_figures.js";
 import { matrixFigure } from "./matrix_figure.js";
@@ -11,28 +11,11 @@ import { entropy } from "./tensor.js";
 /** @typedef {import("./frame.js").Context} Context */
 
 /** @param {Context} context */
-function threshold({ state, store, t }) {
-  const output = h("output", {}, percent(state.threshold));
-  return h(
-    "label",
-    { class: "slider" },
-    t("threshold"),
-    h("input", {
-      id: "threshold",
-      type: "range",
-      min: 0,
-      max: 0.5,
-      step: 0.01,
-      value: state.threshold,
-      oninput: (/** @type {Event} */ event) => {
-        output.textContent = percent(Number(/** @type {HTMLInputElement} */ (event.target).value));
-      },
-      onchange: (/** @type {Event} */ event) =>
-        store.set({ threshold: Number(/** @type {HTMLInputElement} */ (event.target).value) }),
-    }),
-    output,
-  );
-}
+const threshold = ({ state, store, t }) =>
+  slider({
+    ...{ id: "threshold", text: t("threshold"), range: [0, 0.5, 0.01], value: state.threshold },
+    ...{ told: percent, set: (threshold) => store.set({ threshold }) },
+  });
 
 /**
  * What the selected query looks at most, in words.

@@ -1,10 +1,12 @@
 // Every head of every layer at a glance, in the places that Figure 1 gives them: the last layer on top.
 
+import { css, on, shade } from "./colour.js";
+import { segments } from "./controls.js";
 import { h, s } from "./dom.js";
 import { figure, label } from "./figure.js";
 import { thumbnail } from "./matrix_figure.js";
-import { percent } from "./number.js";
-import { roleOf } from "./roles.js";
+import { percent, short } from "./number.js";
+import { manners, roleOf } from "./roles.js";
 import { at, furthest, pooled } from "./tensor.js";
 
 /** @typedef {import("./frame.js").Context} Context */
@@ -15,6 +17,12 @@ import { at, furthest, pooled } from "./tensor.js";
  * @property {number} head
  * @property {import("./tensor.js").Tensor} matrix
  * @property {ReturnType<typeof roleOf>} role
+ * @property {Record<string, number>} manners
+ */
+/**
+ * @typedef {object} Measure What heads are told apart by.
+ * @property {(head: Head) => number | undefined} of
+ * @property {number} most
  */
 
 const PIXELS = 96; // a thumbnail is never finer than it can be shown
@@ -33,8 +41,9 @@ async function headsOf(source, kind, layer) {
   const all = await source.heads(kind.kind, layer);
   return Array.from({ length: kind.heads }, (_, head) => {
     const matrix = at(all, head);
-    const role = roleOf(matrix, kind.queries === kind.keys);
-    return { kind, layer, head, matrix: pooled(matrix, PIXELS), role };
+    const self = kind.queries === kind.keys;
+    const small = pooled(matrix, PIXELS);
+    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), manners: manners(matrix, self) };
   });
 }
 
@@ -48,11 +57,54 @@ function gathered({ source, about }) {
   return found;
 }
 
-/** @param {Context} context @param {Head} shown */
-function thumb({ state, store, theme, t, tip }, { kind, layer, head, matrix, role }) {
+const MANNERS = ["entropy", "confidence", "distance"];
+
+/** What there is to tell heads apart by: what was measured elsewhere, where it was. @param {Context} context */
+async function measures({ about, live, source }) {
+  const aligned = live && about.architecture === "encoder-decoder" && (await source.alignment());
+  return ["", ...MANNERS, aligned && aligned.of_each_head?.length && "alignment", live && "importance"].filter(
+    (each) => typeof each === "string",
+  );
+}
+
+/**
+ * @param {Context} context
+ * @param {Head[][][]} all
+ * @returns {Promise<Measure | null>}
+ */
+async function measured({ live, source, state }, all) {
+  /** @type {Record<string, number[][]>} */
+  const found =
+    state.by === "alignment"
+      ? { cross: (await source.alignment())?.of_each_head ?? [] }
+      : state.by === "importance" && live
+        ? (await live.ablate(state, { effects: true })).effects
+        : {};
+  const of = (/** @type {Head} */ { kind, layer, head, manners }) =>
+    found[kind.kind]?.[layer]?.[head] ?? manners[state.by];
+  const values = all.flat(2).map(of);
+  return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
+}
+
+/** As it is written; nothing where a head is not measured. @param {Head} head @param {Measure} by */
+function valueOf(head, { of }) {
+  const value = of(head);
+  return value === undefined ? "\u00a0" : short(value);
+}
+
+/** @param {Context} context @param {Head} shown @param {Measure | null} by */
+function thumb({ state, store, theme, t, tip }, shown, by) {
+  const { kind, layer, head, matrix, role } = shown;
+  const value = by?.of(shown);
+  const colour = by && value !== undefined ? shade(value, by.most, theme) : null;
+  const written = by ? valueOf(shown, by) : "";
   const here = kind.kind === state.kind && layer === state.layer && head === state.head;
   const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer}`, `${t("head.number")} ${head}`];
-  const told = [...place, ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : [])].join(" · ");
+  const told = [
+    ...place,
+    ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : []),
+    ...(colour ? [`${t(`map.${state.by}`)} ${written}`] : []),
+  ].join(" · ");
   const canvas = thumbnail(matrix, furthest(matrix.data), theme);
   canvas.setAttribute("aria-hidden", "true");
   return h(
@@ -75,21 +127,29 @@ function thumb({ state, store, theme, t, tip }, { kind, layer, head, matrix, rol
       onmouseleave: () => tip.hide(),
     },
     canvas,
-    h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
+    by
+      ? h("span", { class: "role by", style: colour ? { background: css(colour), color: on(colour) } : {} }, written)
+      : h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
   );
 }
 
-/** The same as one picture, to be saved. @param {Context} context @param {Head[][][]} all */
-function drawn({ theme, palette, t, about }, all) {
+/** The same as one picture, to be saved. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
+function drawn({ theme, palette, t, about }, all, by) {
   const size = 64;
+  const line = size + (by ? 24 : 10);
   const across = about.sizes.n_heads * (size + 6);
-  const tall = Math.max(...all.map((layers) => layers.length)) * (size + 10);
+  const tall = Math.max(...all.map((layers) => layers.length)) * line;
   const columns = all.map((layers, column) => {
     const x = 40 + column * (across + 60);
     const rows = layers.map((heads, layer) => {
-      const y = 40 + tall - (layer + 1) * (size + 10);
+      const y = 40 + tall - (layer + 1) * line;
       return [
         label(String(layer), x - 10, y + size / 2, { "text-anchor": "end", fill: palette.soft }),
+        ...heads.map((each, head) =>
+          label(by ? valueOf(each, by) : "", x + head * (size + 6) + size / 2, y + size + 10, {
+            ...{ "text-anchor": "middle", "font-size": 11, fill: palette.soft },
+          }),
+        ),
         ...heads.map(({ matrix }, head) =>
           s("image", {
             href: thumbnail(matrix, furthest(matrix.data), theme).toDataURL(),
@@ -120,8 +180,14 @@ export const map = {
   id: "map",
   sign: "▦",
   render: async (context) => {
-    const { t, about } = context;
+    const { t, about, state, store } = context;
     const all = await gathered(context);
+    const by = state.by ? await measured(context, all) : null;
+    const choices = (await measures(context)).map((value) => ({
+      value,
+      text: t(value ? `map.${value}` : "role"),
+      ...(value && { title: t(`map.${value}.title`) }),
+    }));
     const columns = all.map((layers, i) => {
       const { kind } = layers[0][0];
       return h(
@@ -140,29 +206,33 @@ export const map = {
               h(
                 "div",
                 { class: "heads", style: { "--heads": about.sizes.n_heads } },
-                heads.map((head) => thumb(context, head)),
+                heads.map((head) => thumb(context, head, by)),
               ),
             ),
           ),
         ),
       );
     });
-    const rows = all
-      .flat(2)
-      .map(({ kind, layer, head, role }) => [
-        t(`kind.${kind.kind}`),
-        layer,
-        head,
-        role ? t(`role.${role.role}`) : "–",
-        role ? percent(role.share) : "",
-      ]);
+    const heads = all.flat(2);
+    const sign = state.by === "importance" ? -1 : 1; // a head matters by what is lost without it
+    const rank = (/** @type {Head} */ head) => sign * (by?.of(head) ?? -sign * 1e9);
+    if (by) heads.sort((one, other) => rank(other) - rank(one));
     return {
+      controls: [
+        h("span", { class: "soft" }, t("map.by")),
+        segments(t("map.by"), choices, state.by, (value) => store.set({ by: value })),
+        by && h("span", { class: "soft" }, t(`map.${state.by}.title`)),
+      ],
       body: h("div", { class: "stacks" }, columns),
-      figure: drawn(context, all),
+      figure: drawn(context, all, by),
       table: {
         caption: t("map"),
-        head: [t("kind"), t("layer"), t("head.number"), t("role"), t("share")],
-        rows,
+        head: [t("kind"), t("layer"), t("head.number"), t("role"), t("share"), ...(by ? [t(`map.${state.by}`)] : [])],
+        rows: heads.map((each) => [
+          ...[t(`kind.${each.kind.kind}`), each.layer, each.head],
+          ...(each.role ? [t(`role.${each.role.role}`), percent(each.role.share)] : ["–", ""]),
+          ...(by ? [valueOf(each, by)] : []),
+        ]),
       },
     };
   },

@@ -1,5 +1,6 @@
 // The formula, step by step, with the numbers of one token in one head.
 
+import { byHand, concealed, openLines } from "./by_hand.js";
 import { placeControls, tick } from "./controls.js";
 import { h, m } from "./dom.js";
 import { parse } from "./latex.js";
@@ -107,9 +108,11 @@ function table(step, t) {
  * @param {Context} context
  * @param {import("./substitute.js").At} at
  */
-function formula({ t, queries }, at) {
+function formula(context, at) {
+  const { t, queries } = context;
   const { name, latex, rows } = at.steps[at.index];
   const whose = { query: queries[at.query].text, key: rows[at.focus] };
+  const lines = openLines(context, at, substituted(at));
   return h(
     "div",
     { class: "formula" },
@@ -117,7 +120,7 @@ function formula({ t, queries }, at) {
     h(
       "div",
       { class: "substituted" },
-      substituted(at).map((line) => h("div", {}, line)),
+      lines.map((line) => h("div", {}, line)),
     ),
     OF_KEYS.includes(name) && h("p", { class: "soft" }, t("walk.focus", whose)),
   );
@@ -133,12 +136,13 @@ function card(context, at, figure) {
   const { state, t } = context;
   const step = at.steps[at.index];
   const count = h("span", { class: "soft number" }, `${at.index + 1} / ${at.steps.length}`);
-  const sentence = state.lang === "zh" ? step.chinese : step.english;
+  const sentence = concealed(context, at, state.lang === "zh" ? step.chinese : step.english);
   return h(
     "div",
     { class: "card" },
     h("header", {}, h("h2", {}, count, " ", t(`walk.${step.name}`)), h("p", { class: "sentence" }, sentence)),
     formula(context, at),
+    byHand(context, at),
     comparison(context, at),
     h("div", { class: "scroll panel" }, figure),
   );

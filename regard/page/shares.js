@@ -7,6 +7,7 @@ import { percent } from "./number.js";
  * @typedef {object} Share
  * @property {string} name
  * @property {number} share
+ * @property {number} [then] What is left of it when others are cut away; 0: it is.
  * @property {() => void} [pick] What a click on it does.
  */
 
@@ -28,15 +29,16 @@ export function shares(all, told) {
   return h(
     "ol",
     { class: "shares", "aria-label": told },
-    all.map(({ name, share, pick }) =>
+    all.map(({ name, share, then, pick }) =>
       h(
         "li",
-        {},
+        { class: then === 0 && "cut" },
         pick
           ? h("button", { type: "button", class: "share-name", onclick: pick }, name)
           : h("span", { class: "share-name", title: name }, name),
         h("span", { class: "share-bar" }, h("span", { style: { width: `${100 * share}%` } })),
         h("span", { class: "number" }, percent(share)),
+        then !== undefined && h("span", { class: "number then" }, then ? `→ ${percent(then)}` : "✕"),
       ),
     ),
   );

@@ -8,12 +8,14 @@
  * @property {number} head
  * @property {number} query The token that looks.
  * @property {number} key The token looked at; -1: the one that draws the most.
+ * @property {string} by What heads are told apart by on the map; empty: their roles.
  * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
  * @property {string} form `weights` or `scores`.
  * @property {number} threshold Lines thinner than this are left out.
  * @property {string} panel The step of the walk, by its name; empty: the first.
  * @property {number} wide Whether a walk shows vectors whole.
  * @property {number} unscaled Whether the walk shows a softmax without √d_k.
+ * @property {number} hand Whether the reader works the numbers of the walk out.
  * @property {number} step The output token of the Steps screen.
  * @property {number} node The node of the beam tree; -1: the winner.
  * @property {number} table Whether figures are shown as tables.
@@ -27,8 +29,12 @@
  * @property {string} to The language to translate into.
  * @property {string} target An output that was chosen instead of the best.
  * @property {string} prefix Ids of tokens that the output must begin with.
+ * @property {number} beam Hypotheses that a search keeps; 0: as many as the model says.
+ * @property {number} penalty By how much it weighs lengths; -1: as the model says.
  * @property {string} whole Ids of all tokens of the output.
- * @property {string} off Heads that are switched off, as `cross.1.3`.
+ * @property {string} off What is changed inside of the model: heads that are off, as `cross.1.3`, and more (`live.js`).
+ * @property {string} drop Tokens of the inputs that nobody may look at, by their numbers.
+ * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
  * @property {number} effects Whether the effect of every head is shown.
  * @property {string} other The text beside.
  * @property {string} beside What is compared: `text` or `off`.
@@ -37,6 +43,9 @@
  * @property {string} experiment
  * @property {number} probe
  * @property {number} heat The temperature at which tokens are drawn; 0: the likeliest.
+ * @property {number} top_k Tokens that are drawn from; 0: all.
+ * @property {number} top_p The probability that those together have.
+ * @property {number} min_p The least share of the likeliest's probability that they have.
  * @property {number} most Tokens that are added to a text.
  * @property {string} stop What ends a text that is continued.
  * @property {number} seed
@@ -51,12 +60,14 @@ export const DEFAULTS = {
   head: 0,
   query: -1,
   key: -1,
+  by: "",
   view: "matrix",
   form: "weights",
   threshold: 0.1,
   panel: "",
   wide: 0,
   unscaled: 0,
+  hand: 0,
   step: 0,
   node: -1,
   table: 0,
@@ -68,8 +79,12 @@ export const DEFAULTS = {
   to: "",
   target: "",
   prefix: "",
+  beam: 0,
+  penalty: -1,
   whole: "",
   off: "",
+  drop: "",
+  op: "off",
   effects: 0,
   other: "",
   beside: "off",
@@ -79,13 +94,16 @@ export const DEFAULTS = {
   probe: 0,
   moment: -1,
   heat: 0.8,
+  top_k: 0,
+  top_p: 1,
+  min_p: 0,
   most: 60,
   stop: "",
   seed: 1,
 };
 
 /** What belongs to one text, and is forgotten with it. */
-export const ANEW = { target: "", prefix: "", whole: "", query: -1, key: -1, step: 0, node: -1 };
+export const ANEW = { target: "", prefix: "", whole: "", drop: "", query: -1, key: -1, step: 0, node: -1 };
 
 /**
  * The state as an address's hash; what is as usual is left out.

@@ -1,5 +1,6 @@
 // What each step of a walk looks like.
 
+import { concealed } from "./by_hand.js";
 import { stacked } from "./figure.js";
 import { short } from "./number.js";
 import { scalars } from "./scalars.js";
@@ -205,5 +206,8 @@ const PANELS = {
 export function panel(context, at) {
   const { name, rows } = at.steps[at.index];
   const draw = PANELS[name] ?? (rows.length ? PANELS.masked : vectors());
-  return stacked(draw(context, at), context.t(`walk.${name}`));
+  const figure = stacked(draw(context, at), context.t(`walk.${name}`));
+  for (const text of figure.querySelectorAll("text"))
+    text.textContent = concealed(context, at, String(text.textContent));
+  return figure;
 }

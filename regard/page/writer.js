@@ -1,14 +1,14 @@
 // What goes on from a text, token by token, and what might come next.
 
 import { h } from "./dom.js";
+import { percent } from "./number.js";
 import { Paper } from "./paper.js";
 import { Question } from "./question.js";
+import { cut } from "./sampling.js";
 import { shares } from "./shares.js";
 import { addition } from "./words_said.js";
 
 /** @typedef {import("./frame.js").Context} Context */
-
-const SHOWN = 8; // candidates for the next token
 
 export class Writer {
   constructor() {
@@ -22,7 +22,12 @@ export class Writer {
     this.nextHead = h("h2", {});
     this.nextNote = h("p", { class: "soft" });
     this.next = h("div", {});
-    this.coming = h("section", { class: "coming", hidden: true }, this.nextHead, this.nextNote, this.next);
+    this.left = h("p", { id: "left", class: "soft" });
+    this.coming = h(
+      "section",
+      { class: "coming", hidden: true },
+      ...[this.nextHead, this.nextNote, this.next, this.left],
+    );
     this.body = h(
       "div",
       { class: "translate" },
@@ -39,6 +44,7 @@ export class Writer {
     this.last = 0; // the step after the whole text
     /** @type {import("./source.js").Candidate[]} */
     this.candidates = [];
+    this.logProbs = new Float32Array(); // of all tokens, the likeliest first
     /** @type {Context | null} */
     this.context = null;
     this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
@@ -114,8 +120,10 @@ export class Writer {
     await this.guessing.ask(
       async (signal) => {
         const steps = await (await live.trace(state))?.source.steps();
+        const logProbs = steps && (await live.next(state, signal)).sort().reverse();
         if (signal.aborted) return;
-        this.candidates = steps?.at(-1)?.candidates.slice(0, SHOWN) ?? [];
+        this.candidates = steps?.at(-1)?.candidates ?? [];
+        this.logProbs = logProbs ?? this.logProbs;
         this.last = Math.max(0, (steps?.length ?? 0) - 1);
         this.show();
       },
@@ -129,7 +137,7 @@ export class Writer {
   }
 
   show() {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t, store } = /** @type {Context} */ (this.context);
     const prompt = this.paper.text.value;
     this.output.replaceChildren(
       ...(this.added || this.running
@@ -144,13 +152,19 @@ export class Writer {
     this.status.className = this.problem ? "status problem" : "status soft";
     this.status.textContent = this.problem;
     this.coming.hidden = !this.candidates.length;
+    if (!this.candidates.length) return;
+    const { chances, kept, mass } = cut(this.logProbs, store.state);
+    const told = { kept, of: chances.length, share: percent(mass) };
+    this.left.textContent = t(kept < chances.length ? "generate.left" : "generate.left.all", told);
     this.next.replaceChildren(
       shares(
-        this.candidates.map(({ piece, text, probability }) => {
+        this.candidates.map(({ piece, text }, i) => {
           const added = addition(piece);
           const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
-          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : text;
-          return { name, share: probability, pick };
+          const seen = /\p{Cc}/u.test(text) ? piece : text;
+          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : seen;
+          const then = i < kept ? chances[i] / mass : 0;
+          return { name, share: chances[i], ...(kept < chances.length && { then }), pick };
         }),
         t("generate.next"),
       ),

@@ -26,6 +26,7 @@ class Looked:
     beam: int | None = None
     prefix: tuple[int, ...] = ()
     """What it must begin with, where no target is given."""
+    length_penalty: float | None = None
 
 
 def traced(
@@ -48,7 +49,12 @@ def traced(
 def _trace(served: Served, looked: Looked, changes: Sequence[Intervention], beam: int | None) -> Trace:
     if looked.target is None:
         return served.model.look(
-            looked.source, to=looked.to, prefix=looked.prefix, interventions=changes, beam_size=beam
+            looked.source,
+            to=looked.to,
+            prefix=looked.prefix,
+            interventions=changes,
+            beam_size=beam,
+            length_penalty=looked.length_penalty,
         )
     return served.model.look(looked.source, looked.target, to=looked.to, interventions=changes)
 
@@ -60,15 +66,22 @@ def _check(service: Service, served: Served, looked: Looked) -> None:
     if looked.prefix and looked.target is not None:
         raise bad_value("A target is given whole: leave out prefix, or target.", "prefix")
     for param, side in (("source", looked.source), ("target", looked.target)):
-        if isinstance(side, str):
-            if len(side) > limits.characters:
-                raise too_large(f"A text may have {limits.characters:,} characters.", param)
-            n = len(served.model.subwords.encode_one(side))
-        else:
-            n = len(side or ())
-        if n > limits.trace_tokens:
-            most = f"A text to look at may have {limits.trace_tokens:,} tokens"
-            raise too_large(f"{most}, and this one has {n:,}.", param)
+        check_length(service, served, param, side or ())
+
+
+def check_length(service: Service, served: Served, param: str, text: str | Sequence[int]) -> None:
+    """Refuse a text, or token ids, too long to look into a model with.
+
+    Raises:
+        Refusal: it is.
+    """
+    limits = service.limits
+    if isinstance(text, str) and len(text) > limits.characters:
+        raise too_large(f"A text may have {limits.characters:,} characters.", param)
+    n = len(served.model.subwords.encode_one(text)) if isinstance(text, str) else len(text)
+    if n > limits.trace_tokens:
+        most = f"A text to look at may have {limits.trace_tokens:,} tokens"
+        raise too_large(f"{most}, and this one has {n:,}.", param)
 
 
 def _check_language(served: Served, source: str) -> None:

@@ -200,6 +200,12 @@ class GenerateAsked(Asked):
         return {name: getattr(self, name) for name in names}
 
 
+class NextAsked(Asked):
+    """A text whose next token is wanted."""
+
+    prompt: str
+
+
 class ClassifyAsked(Asked):
     """Texts to label."""
 
@@ -232,6 +238,7 @@ class LookAsked(Asked):
     to: Code | None = Field(None, description="The language to translate into.")
     interventions: list[dict[str, Any]] = Field([], description="What to change inside of the model.")
     beam: int | None = Field(None, ge=1)
+    length_penalty: float | None = Field(None, ge=0, le=10, description="Of the search, where there is one.")
 
 
 class AblateAsked(Asked):

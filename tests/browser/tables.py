@@ -1,6 +1,19 @@
-"""The numbers that a page shows as a table."""
+"""The numbers that a page shows as a table, or saves as one."""
+
+import csv
+import io
 
 import numpy as np
+
+
+def saved_csv(tab, folder):
+    """Head and rows of what the page saves."""
+    with tab.expect_download() as got:
+        tab.click("#save-csv")
+    got.value.save_as(folder / "numbers.csv")
+    head, *rows = csv.reader(io.StringIO((folder / "numbers.csv").read_text("utf-8-sig"), newline=""))
+    assert all(len(row) == len(head) for row in rows)
+    return head, rows
 
 
 def numbers_on(tab):

@@ -110,11 +110,39 @@ def test_a_text_ends_where_one_says(opened, server, folders):
     until(tab, f"document.querySelector('#output .added')?.textContent === {json.dumps(expected)}")
 
 
+def test_what_is_cut_away_is_shown_while_one_slides_and_never_written(opened, server, folders):
+    state = {"model": "writer", "heat": 1.5, "top_k": 6, "min_p": 0.01, "most": 9, "lang": "en"}
+    tab = opened(at(server, **state, text=TEXT))
+    until(tab, "document.querySelectorAll('.coming .shares li').length")
+    writer = regard.load(folders / "writer")
+    scaled = writer.generator.log_probs_after(TEXT).div(1.5).softmax(0).sort(descending=True).values
+    rows = tab.locator(".coming .shares li")
+    assert tab.locator(".coming .cut").count() == rows.count() - 6
+    assert [told for _, told in shares(tab, ".coming")] == [spoken(share) for share in scaled[: rows.count()]]
+    left = scaled[:6] / scaled[:6].sum()
+    then = [f"→ {spoken(share)}" for share in left] + ["✕"] * (rows.count() - 6)
+    assert tab.locator(".coming .then").all_inner_texts() == then
+    tab.locator("#top_p").fill("0.5")
+    n = int((left.cumsum(0) - left < 0.5).sum())
+    assert tab.locator(".coming .cut").count() == rows.count() - n
+    assert f"from {n} of {len(scaled)} tokens" in tab.locator("#left").inner_text()
+    assert "top_p=0.5" in tab.url
+    tab.click("#go")
+    asked = {"max_tokens": 9, "temperature": 1.5, "top_k": 6, "top_p": 0.5, "min_p": 0.01}
+    text = writer.generate(TEXT, seed=1, past_length="slide", **asked).text
+    until(tab, f"document.querySelector('#output .added')?.textContent === {json.dumps(text)}")
+
+
+def spoken(share):
+    """As the page writes a share."""
+    return "<0.1%" if share < 0.0005 else f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
 def test_what_might_come_next_can_be_added(opened, server, folders):
     tab = opened(at(server, model="writer", lang="en", text=TEXT))
     until(tab, "document.querySelectorAll('.coming .shares li').length")
     trace = regard.load(folders / "writer").look(TEXT)
-    expected = trace.candidates(len(trace.outputs) - 1)[:8]
+    expected = trace.candidates(len(trace.outputs) - 1)
     spaced = [each.piece.replace("▁", "␣", 1) if each.piece[0] == "▁" else each.text for each in expected]
     assert [name for name, _ in shares(tab, ".coming")] == spaced
     spelt = next(each for each in expected if not each.piece.startswith("<"))
@@ -141,7 +169,7 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     tab = opened(at(server, model=model, lang=language, text=TEXT))
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
-    looking = ["map", "head", "walk", "steps", "off", "compare", "positions"]
+    looking = ["map", "head", "walk", "steps", "influence", "off", "compare", "positions"]
     assert ids == [first, *looking, "training", "experiments", "api"]
     for screen in ids:
         drawn(

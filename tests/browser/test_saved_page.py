@@ -11,7 +11,7 @@ from regard.engine.engine import Search
 from regard.look.html import html
 from regard.look.interventions import HeadOff
 from regard.look.looking import look
-from tests.browser.tables import numbers_on
+from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
@@ -128,6 +128,59 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
     assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
 
 
+@pytest.mark.parametrize("by", ["entropy", "confidence", "distance"])
+def test_heads_are_marked_and_sorted_by_how_they_look(opened, saved, trace, by):
+    tab = opened(saved.as_uri() + "#screen=map&lang=en")
+    drawn(tab, lambda: tab.click(f"#choose-{by}"))
+    assert f"by={by}" in tab.url
+    weights = trace.attention("decoder", 1, 2)
+    places = np.abs(np.subtract.outer(np.arange(len(weights)), np.arange(len(weights))))
+    expected = {
+        "entropy": -np.sum(weights * np.log2(np.where(weights > 0, weights, 1)), axis=1).mean(),
+        "confidence": weights.max(axis=1).mean(),
+        "distance": (weights * places).sum(axis=1).mean(),
+    }[by]
+    marked = tab.locator("#thumb-decoder-1-2 .by").inner_text()
+    assert float(marked) == pytest.approx(expected, abs=2e-3)
+    assert bool(tab.locator("#thumb-cross-1-2 .by").inner_text().strip()) == (by != "distance")
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    column = [text.strip() for text in tab.locator(".table td:last-child").all_inner_texts()]
+    values = [float(text) for text in column if text]
+    assert values == sorted(values, reverse=True)
+    assert column[: len(values)] == [text for text in column if text]
+    assert tab.locator("#choose-importance").count() == 0
+
+
+@pytest.mark.parametrize("panel", ["similarity", "scaled", "weights", "head"])
+def test_a_number_is_worked_out_by_hand(opened, saved, trace, panel):
+    at = {"kind": "cross", "layer": 2, "head": 1, "query": 2}
+    weights = trace.attention("cross", 2, 1)[2]
+    real = {
+        "similarity": trace.similarities("cross", 2, 1)[2],
+        "scaled": trace.scores("cross", 2, 1)[2],
+        "weights": weights,
+        "head": next(step for step in trace.walk(**at) if step.name == "head").values,
+    }[panel]
+    right = real[0 if panel == "head" else int(np.argmax(weights))]
+    state = "&".join(f"{name}={value}" for name, value in at.items())
+    tab = opened(saved.as_uri() + f"#screen=walk&panel={panel}&lang=en&{state}")
+    assert f"= {right:.3f}".replace("-", "−") in tab.locator(".substituted").inner_text()
+    drawn(tab, lambda: tab.check("#hand"))
+    assert tab.locator(".substituted").inner_text().endswith("= ?")
+    assert tab.locator(".panel text", has_text="?").count() >= 1
+    assert f" {right:.3f}" not in tab.locator(".sentence").inner_text()
+    for wrong, told in [(right + 1, "too large"), (right - 1, "too small"), ("x", "no number")]:
+        tab.fill("#answer", str(wrong))
+        tab.click("#check")
+        assert told in tab.locator("#verdict").inner_text()
+    tab.fill("#answer", f"{right:.3f}")
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert tab.locator("#verdict").inner_text() == f"Right: {right:.3f}".replace("-", "−")
+    assert not tab.locator(".substituted").inner_text().endswith("?")
+    drawn(tab, lambda: tab.click("#head−"))
+    assert tab.locator(".substituted").inner_text().endswith("= ?")
+
+
 def test_play_goes_on_by_itself_and_stops(opened, saved):
     tab = opened(saved.as_uri() + "#screen=steps&lang=en")
     tab.click("#play")
@@ -170,6 +223,16 @@ def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
         tab.click("#save-png")
     got.value.save_as(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_numbers_are_saved_as_programs_read_them(opened, saved, trace, tmp_path):
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&layer=2&head=1&form=scores")
+    head, rows = saved_csv(tab, tmp_path)
+    assert head[1:] == trace.inputs.texts
+    assert [row[0] for row in rows] == trace.outputs.texts
+    shown = np.array([row[1:] for row in rows], dtype=float)
+    np.testing.assert_allclose(shown, trace.scores("cross", 2, 1), atol=6e-4)
+    assert (shown < 0).any(), "a minus is read as one"
 
 
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -13,13 +14,13 @@ import pytest
 import regard
 from regard.config import TaskConfig
 from regard.experiments.shelf import seen
-from regard.look.interventions import HeadOff, Uniform
+from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.served import serve_models
-from tests.browser.tables import numbers_on
+from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.engine import talking
 from tests.serve.running import Gated, gated_catalogue, running
@@ -27,7 +28,7 @@ from tests.serve.running import Gated, gated_catalogue, running
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "off", "compare", "positions", "training", "experiments", "api",
+    "influence", "off", "compare", "positions", "training", "experiments", "api",
 ]  # fmt: skip
 SOURCE = talking.PAIRS["train"][0][0]
 OTHER = talking.PAIRS["train"][1][0]
@@ -96,6 +97,39 @@ def test_a_text_is_translated_as_it_is_typed(opened, server, model):
     until(tab, f"document.querySelector('#output').textContent === {json.dumps(best(model, OTHER).text)}")
     tab.fill("#text", "")
     until(tab, "document.querySelector('#look').disabled")
+
+
+DROP = """text => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], "三月.txt", { type: "text/plain" }));
+  const drop = new DragEvent("drop", { dataTransfer: carried, bubbles: true });
+  document.querySelector("#text").dispatchEvent(drop);
+}"""
+
+
+def test_a_file_that_is_dropped_is_translated_line_by_line(opened, server, model, tmp_path):
+    lines = [SOURCE, "", *[f"三月{day}日" for day in "一二三四五六七八九"], *["十月"] * 9, "12"]
+    tab = opened(at(server, lang="en"))
+    assert tab.locator("#save-file").is_hidden()
+    tab.evaluate(DROP, "\r\n".join(lines) + "\r\n")
+    until(tab, "!document.querySelector('#save-file').hidden")
+    assert tab.locator("#file-told").inner_text() == f"三月.txt: {len(lines)} of {len(lines)} lines"
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert got.value.suggested_filename == "三月_translated.txt"
+    got.value.save_as(tmp_path / "found.txt")
+    found = (tmp_path / "found.txt").read_text("utf-8").split("\n")
+    assert found == [model.translate(line).text if line else "" for line in lines] + [""]
+
+
+def test_a_file_of_an_older_encoding_can_be_chosen(opened, server, model):
+    tab = opened(at(server, lang="zh"))
+    content = {"name": "a.txt", "mimeType": "text/plain", "buffer": SOURCE.encode("gb18030")}
+    tab.set_input_files("#file", content)
+    until(tab, "!document.querySelector('#save-file').hidden")
+    with tab.expect_download() as got:
+        tab.click("#save-file")
+    assert Path(got.value.path()).read_text("utf-8") == f"{model.translate(SOURCE).text}\n"
 
 
 def test_pointing_at_a_word_lights_up_where_it_comes_from(opened, server, model):
@@ -259,6 +293,34 @@ def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
 
 
+def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):
+    tab = opened(at(server, screen="influence", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.click("#step-1"))
+    assert tab.locator("main .scroll svg svg").count() == 2
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    trace = model.look(SOURCE, beam_size=4)
+    found = np.stack(list(model.influences(trace, 1).values.values()), axis=1)
+    np.testing.assert_allclose(numbers_on(tab), found[: len(trace.inputs) + 2], atol=2e-3)
+
+
+def test_a_beam_is_searched_again_by_another_size_and_penalty(opened, server, model):
+    tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.locator("#beam").fill("2"))
+    drawn(tab, lambda: tab.locator("#penalty").fill("2"))
+    assert "beam=2" in tab.url
+    assert "penalty=2" in tab.url
+    tree = model.look(SOURCE, beam_size=2, length_penalty=2.0).beam
+    assert tab.locator("svg [data-node]").count() == len(tree.nodes)
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    shown = [
+        float(text.replace("−", "-")) for text in tab.locator(".table td:nth-child(6)").all_inner_texts()
+    ]
+    assert shown == pytest.approx([node.score for node in tree.nodes], abs=6e-4)
+    drawn(tab, lambda: tab.click("#screen-head"))
+    found = model.look(SOURCE, beam_size=2, length_penalty=2.0)
+    assert tab.locator("[id^=outputs-]").all_inner_texts() == found.outputs.texts
+
+
 def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
     for head in range(3):
@@ -283,6 +345,45 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
 
 
+def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server, model):
+    tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    head = tab.locator("[id='off-cross.0.1']")
+    drawn(tab, lambda: head.click())
+    drawn(tab, lambda: tab.click("#choose-uniform"))
+    drawn(tab, lambda: head.click())  # one change of a head takes the place of another
+    drawn(tab, lambda: tab.click("#choose-skip"))
+    drawn(tab, lambda: tab.click("[id='off-encoder.0.2']"))
+    drawn(tab, lambda: tab.click("#drop-0"))
+    drawn(tab, lambda: tab.click("#no-positions"))
+    tab = opened(tab.url)  # the address holds all of it
+    changes = [
+        Uniform(kind="cross", layer=0, head=1),
+        SkipBlock(block="encoder", layer=0),
+        MaskSource(token=0),
+        NoPositions(),
+    ]
+    intact = model.look(SOURCE, beam_size=4)
+    forced = model.look(SOURCE, list(intact.wanted[:-1]), interventions=changes)
+    change = forced.log_probs.sum() - intact.log_probs.sum()
+    told = tab.locator("aside p", has_text="What the intact model says").inner_text().replace("−", "-")
+    assert float(re.search(r"-?\d+\.\d+", told)[0]) == pytest.approx(change, abs=2e-3)
+    assert (
+        tab.locator("[id^='off-encoder.0.'][aria-pressed=true]").count() == model.look(SOURCE).config.n_heads
+    )
+    assert tab.locator("#drop-0 del").count() == 1
+    drawn(tab, lambda: tab.click("#all-on"))
+    assert tab.locator("[aria-pressed=true][id^='off-'], #drop-0 del").count() == 0
+
+
+def test_heads_are_marked_by_what_they_are_worth(opened, server, model):
+    tab = opened(at(server, screen="map", by="importance", text=SOURCE, lang="en"))
+    effects = model.head_effects(model.look(SOURCE, beam_size=4))
+    for kind, found in effects.items():
+        shown = float(tab.locator(f"#thumb-{kind}-0-1 .by").inner_text().replace("−", "-"))
+        assert shown == pytest.approx(found[0, 1], abs=2e-3)
+    assert tab.locator("#choose-alignment").count() == 0  # nobody has measured it
+
+
 def test_two_traces_beside_each_other(opened, server):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", lang="en"))
     assert tab.locator("main svg.figure").count() == 2
@@ -293,6 +394,27 @@ def test_two_traces_beside_each_other(opened, server):
     tab.fill("#other", OTHER)
     drawn(tab, lambda: tab.keyboard.press("Enter"))
     assert OTHER in tab.locator("main section").nth(1).inner_text()
+
+
+def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, model):
+    tab = opened(at(server, screen="positions", text=SOURCE, lang="en"))
+    found = model.neighbours(SOURCE, 6)
+    assert tab.locator(".lens th").all_inner_texts() == list(found.pieces.values())
+    near = [each for of_token in found.nearest.values() for each in of_token]
+    told = [each.rpartition(" ") for each in tab.locator(".lens td").all_inner_texts()]
+    assert [piece for piece, _, _ in told] == [each.piece for each in near]
+    assert [float(each) for _, _, each in told] == pytest.approx([each.cosine for each in near], abs=6e-3)
+    circles = tab.locator("main svg.figure circle[r='5']")
+    assert circles.count() == len(found.pieces)
+
+
+def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
+    tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
+    _, rows = saved_csv(tab, tmp_path)
+    trace = model.look(SOURCE, beam_size=4)
+    weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
+    np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
+    assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
 
 
 def test_positions_are_those_of_the_model(opened, server, model):
@@ -333,7 +455,9 @@ def test_requests_can_be_copied_and_sent(opened, server, model):
     assert said.strip() == model.translate(hostile, n_best=3).text.strip()
 
 
-@pytest.mark.parametrize("screen", ["map", "head", "walk", "steps", "beam", "off", "positions", "training"])
+@pytest.mark.parametrize(
+    "screen", ["map", "head", "walk", "steps", "beam", "influence", "off", "positions", "training"]
+)
 def test_figures_can_be_saved(opened, server, screen, tmp_path):
     tab = opened(at(server, screen=screen, text=SOURCE, kind="cross"))
     with tab.expect_download() as got:
@@ -409,6 +533,14 @@ def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
     assert tab.locator(".experiment table").count() == len(values["tables"])
     lines = sum(len(chart["lines"]) for chart in values["charts"])
     assert tab.locator(".experiment .figure path:not(.band)").count() == lines
+
+
+def test_the_numbers_of_an_experiment_are_saved(opened, server, tmp_path):
+    tab = opened(at(server, screen="experiments", lang="zh"))
+    cells = tab.locator(".experiment td").all_inner_texts()
+    _, rows = saved_csv(tab, tmp_path)
+    assert [row[-1] for row in rows][: len(cells)] == [cell.replace("−", "-") for cell in cells]
+    assert len(rows) > len(cells), "the points of its charts too"
 
 
 def test_the_seeds_of_an_experiment_fill_a_band_about_their_mean(opened, server):

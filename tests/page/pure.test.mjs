@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { judged, taskOf } from "../../regard/page/by_hand.js";
 import { css, on, oklch, shade } from "../../regard/page/colour.js";
 import { languageOf, speaker } from "../../regard/page/i18n.js";
 import { changesOf } from "../../regard/page/keys.js";
 import { parse } from "../../regard/page/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/layout.js";
-import { bracketed, fixed, percent, short } from "../../regard/page/number.js";
+import { bracketed, csv, fixed, percent, short } from "../../regard/page/number.js";
 import { Player } from "../../regard/page/player.js";
 import { relations, roleOf } from "../../regard/page/roles.js";
 import { mayAttend, remembered } from "../../regard/page/source.js";
@@ -296,6 +297,37 @@ test("formulas are written with their numbers", () => {
   assert.deepEqual(lines(7), ["1.000 · 2.000 + 0.000 · 7.000 = 2.000"]);
   assert.deepEqual(moments([1, 3]), { mean: 2, variance: 1 });
   assert.deepEqual(exponentials([null, 20]), { shift: 20, powers: [0, 1], sum: 1 });
+});
+
+test("a table is written as programs read it", () => {
+  const rows = [
+    ["−", "−0.5", "−∞"],
+    ['say "a, b"', 3, "\u00a0"],
+  ];
+  const lines = csv({ head: ["x", "y", "z"], rows }).split("\r\n");
+  assert.deepEqual(lines, ['\ufeff"x","y","z"', '"−","-0.5","-inf"', '"say ""a, b""","3",""', ""]);
+});
+
+test("an answer is right from all digits and from those that are written, and not beside them", () => {
+  const q = Array.from({ length: 64 }, (_, i) => Math.sin(i + 1));
+  const k = Array.from({ length: 64 }, (_, i) => Math.cos(1.1 * i));
+  const product = dot(q, k);
+  const steps = [
+    { name: "q", values: q },
+    { name: "k", values: [k] },
+    { name: "similarity", values: [product] },
+    { name: "scaled", values: [product / 2] },
+  ].map((step) => ({ formula: "", ...step }));
+  const at = (index) => ({ steps, index, focus: 0, about: ABOUT, query: 0 });
+  const task = taskOf(at(2));
+  const written = (values) => values.map((value) => Number(value.toFixed(3)));
+  for (const right of [product, dot(written(q), written(k))]) assert.equal(judged(task, String(right)), 0);
+  assert.deepEqual([judged(task, String(product - 1)), judged(task, String(product + 1))], [-1, 1]);
+  assert.equal(judged(task, product.toFixed(3).replace("-", "−").replace(".", ",")), 0);
+  assert.deepEqual([judged(task, " "), judged(task, "one")], [null, null]);
+  assert.equal(judged(taskOf(at(3)), (product / 2).toFixed(3)), 0);
+  assert.notEqual(judged(taskOf(at(3)), product.toFixed(3)), 0);
+  assert.equal(taskOf(at(0)), null);
 });
 
 test("what plays by itself shows every step, however slowly they are drawn, and stops at the last", async () => {

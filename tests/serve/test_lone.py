@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 import regard
@@ -43,6 +44,19 @@ def test_texts_are_continued_as_without_a_server(server, writer):
     ]
     assert answer["model"] == "writer"
     assert answer["usage"]["output_tokens"] == sum(len(item["tokens"]) for item in answer["items"])
+
+
+def test_what_comes_next_is_drawn_from_what_is_told(server, writer):
+    answer = server.post("/api/v1/next", prompt="the cat", model="writer")
+    found = np.frombuffer(answer.content, "<f4")
+    assert answer.headers["X-Shape"] == str(len(found))
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
+    trace = writer.look("the cat")
+    for each in trace.candidates(len(trace.outputs) - 1):
+        assert np.exp(found[each.id]) == pytest.approx(each.probability, abs=1e-5)
+    text = " ".join(["the cat"] * 50)  # past the trained length, where a window has slid
+    assert len(np.frombuffer(server.post("/api/v1/next", prompt=text).content, "<f4")) == len(found)
+    assert server.post("/api/v1/next", prompt="the cat", model="labeller").status_code == 409
 
 
 def test_a_stream_gives_the_same_text(server, writer):
@@ -125,6 +139,14 @@ def test_the_influence_of_each_token_on_the_label(server, folders):
     assert told["values"] == pytest.approx(expected, abs=1e-5)
     assert len(expected) == len(made["inputs"]["tokens"])
     assert server.get(f"/api/v1/traces/{made['trace_id']}/influence", row=9).status_code == 422
+
+
+@pytest.mark.parametrize("name", ["writer", "labeller"])
+def test_influence_by_every_method_on_what_one_stack_alone_says(server, name):
+    made = server.post("/api/v1/traces", model=name, source="the cat sat").json()
+    told = server.get(f"/api/v1/traces/{made['trace_id']}/influences").json()
+    (tokens,) = (made[side]["tokens"] for side in ("inputs", "outputs") if made[side])
+    assert {len(each["values"]) for each in told["methods"].values()} == {len(tokens)}
 
 
 def test_the_label_to_look_at_can_be_named(server, folders):

@@ -78,6 +78,20 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert aligned["measured"] is heads.measured
 
 
+def test_influence_by_one_method_and_by_all(server, made, trace, model):
+    path = f"/api/v1/traces/{made['trace_id']}"
+    told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()
+    assert np.allclose(told["values"], model.influence(trace, 1, method="leave-one-out"), atol=1e-4)
+    assert server.get(f"{path}/influence", method="guess").status_code == 422
+    told, found = server.get(f"{path}/influences", row=1).json(), model.influences(trace, 1)
+    assert list(told["methods"]) == list(found.values)
+    for name, each in told["methods"].items():
+        assert np.allclose(each["values"], found.values[name], atol=1e-4), name
+        assert len(each["curve"]) == len(found.curves[name])
+    assert np.shape(told["agreement"]) == found.agreement.shape
+    assert server.get(f"{path}/influences", row=99).status_code == 422
+
+
 def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
     given = server.post("/api/v1/traces", source=trace.inputs.text, target="the third").json()
     assert given["outputs"]["text"].strip().endswith("the third")
@@ -167,6 +181,18 @@ def test_the_intact_model_is_asked_once_however_often_heads_are_switched(catalog
         assert len(effects) == 1
         given = ask(sources[0], 0, target=[5, 6])["items"][0]
         assert given.keys() == {"log_prob_of_intact"}, "what is to have been said is not searched for"
+
+
+def test_neighbours_are_those_of_the_embedding(server, model, sources):
+    told = server.get("/api/v1/neighbours", text=sources[0], n=3).json()
+    found = model.neighbours(sources[0], 3)
+    assert [each["piece"] for each in told["tokens"]] == list(found.pieces.values())
+    for each in told["tokens"]:
+        near = found.nearest[each["id"]]
+        assert [other["id"] for other in each["nearest"]] == [other.id for other in near]
+        assert [each["x"], each["y"]] == pytest.approx(found.places[each["id"]], abs=1e-5)
+    assert server.get("/api/v1/neighbours", text="").status_code == 422
+    assert server.get("/api/v1/neighbours", text="a " * 9999).status_code == 413
 
 
 def test_positions_are_those_that_the_model_adds(server):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
@@ -12,14 +12,19 @@ from starlette.responses import JSONResponse, Response
 from regard.engine.classification import Labelling
 from regard.engine.generation import Generation
 from regard.errors import RegardError
+from regard.serve.binary import BYTES, in_bytes
 from regard.serve.events import event, event_stream
 from regard.serve.gate import request_id
+from regard.serve.job import Job
 from regard.serve.lone_tasks import continued, labelled, streamed
-from regard.serve.schemas import ERRORS, ClassifyAsked, GenerateAsked
+from regard.serve.schemas import ERRORS, ClassifyAsked, GenerateAsked, NextAsked
 from regard.serve.served import CLASSIFY, GENERATE, Served
 from regard.serve.service import admitted, service_of
 from regard.serve.shapes import streamed_error
 from regard.serve.translating import check_texts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])
 
@@ -45,6 +50,22 @@ async def generate(request: Request, body: GenerateAsked) -> Response:
     }
     items = [asdict(each) for each in found]
     return JSONResponse({"id": request_id(request), "model": served.id, "items": items, "usage": used})
+
+
+@router.post("/next", responses=BYTES, response_class=Response)
+async def next_token(request: Request, body: NextAsked) -> Response:
+    """The log-probability of every token to come next, by ids: what `generate` draws its first token from."""
+    service = service_of(request)
+    served = service.catalogue.for_task(GENERATE, body.model)
+    check_texts([body.prompt], service.limits, "prompt")
+
+    def work(job: Job) -> Tensor:
+        return service.inspector.look(
+            served, job, lambda: served.model.generator.log_probs_after(body.prompt)
+        )
+
+    found = (await service.desk.do(request, work, body.deadline_ms)).float().cpu().numpy()
+    return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
 @router.post("/classify")
