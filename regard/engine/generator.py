@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -36,14 +37,17 @@ class Generator:
         self.model, self.subwords = model.eval(), subwords
         self.device = model.output_probabilities.weight.device
 
-    def generate(self, prompt: str, options: Generation) -> Continuation:
-        """Continue a text.
+    def generate(
+        self, prompt: str, options: Generation, wanted: Callable[[], bool] = lambda: True
+    ) -> Continuation:
+        """Continue a text, for as long as it is wanted.
 
         Raises:
             RequestError: it would grow past the trained length, and that is an error; or options are wrong.
         """
         ids, written, stopping = self._encoded(prompt), _Written(), Stopping(options.stop)
-        text = "".join(self._pieces(ids, options, written, stopping))
+        pieces = self._pieces(ids, options, written, stopping)
+        text = "".join(takewhile(lambda _: wanted(), pieces))
         finish: Finish = "stop" if stopping.stopped else "end" if written.ended else "length"
         return Continuation(
             prompt=prompt,

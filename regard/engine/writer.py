@@ -157,6 +157,8 @@ class Writer:
     def _decoded(
         self, sentences: list[Piece], asked: list[list[Phrase]], *, firmly: bool
     ) -> list[list[Result]]:
+        if not sentences:  # as usual, where it is for those of which something is missing
+            return []
         pairs = list(zip(sentences, asked, strict=True))
         requests = [self._request(sentence, wanted, firmly=firmly) for sentence, wanted in pairs]
         decoded = self._engines.decode(requests, self._search)

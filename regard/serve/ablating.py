@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +55,7 @@ def ablated(
     text again and again, so what the intact model says is remembered.
     """
     remembered = service.inspector.remembered
-    intact = remembered.get(("intact", served.id, looked), lambda: _outcome(service, served, job, looked))
+    intact = remembered.get(_key(served, looked), lambda: _outcome(service, served, job, looked))
     answer: dict[str, Any] = {"model": served.id, "intact": intact.told(), "items": []}
     forced = replace(looked, target=intact.ids)
     for changes in lists:
@@ -68,6 +68,16 @@ def ablated(
             ("effects", served.id, forced), lambda: _effects(service, served, job, forced, intact.first)
         )
     return answer
+
+
+def remember(service: Service, served: Served, looked: Looked, trace: Trace) -> None:
+    """What an intact model said, of whose trace somebody asks: changing it is likely to come next."""
+    if served.task != GENERATE:  # whose trace is of what it read
+        service.inspector.remembered.get(_key(served, looked), lambda: _said(served, trace))
+
+
+def _key(served: Served, looked: Looked) -> Hashable:
+    return "intact", served.id, looked
 
 
 def _effects(service: Service, served: Served, job: Job, forced: Looked, first: int) -> dict[str, Any]:
@@ -83,7 +93,11 @@ def _outcome(
     """What a model says as it is changed; or what it is to have said, where that is given."""
     if served.task == GENERATE:
         return _continuation(service, served, job, looked, changes)
-    trace = traced(service, served, job, looked, changes)
+    return _said(served, traced(service, served, job, looked, changes))
+
+
+def _said(served: Served, trace: Trace) -> Outcome:
+    """What a translator or a classifier said, as its trace tells."""
     if served.task == CLASSIFY:
         labels = {each.text: each.probability for each in trace.candidates(0)}
         return Outcome(trace.wanted, served.model.labels[trace.wanted[0]], _log_prob(trace), labels)

@@ -12,9 +12,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from regard.errors import RegardError, TooLongError
+from regard.errors import RegardError
 from regard.serve.gate import Gate, request_id
-from regard.serve.refusals import Refusal, bad_value, too_large, validation_refusal
+from regard.serve.refusals import Refusal, refusal_of, validation_refusal
 from regard.serve.routes import (
     experiments,
     files,
@@ -82,15 +82,8 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
 
 
 async def _regard_error(request: Request, error: Exception) -> Response:
-    return refused(_refusal(error), request.url.path, request_id(request))
-
-
-def _refusal(error: Exception) -> Refusal:
-    """What is answered where the library refuses something."""
-    if isinstance(error, Refusal):
-        return error
-    message = f"{str(error).rstrip('.')}."
-    return too_large(message) if isinstance(error, TooLongError) else bad_value(message)
+    assert isinstance(error, RegardError)
+    return refused(refusal_of(error), request.url.path, request_id(request))
 
 
 async def _own_error(request: Request, _error: Exception) -> Response:

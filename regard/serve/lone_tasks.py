@@ -29,6 +29,8 @@ class Continue:
     options: Generation
     hear: Callable[[str], bool] | None = None
     """Takes each piece, and says whether the next is still wanted."""
+    job: Job | None = None
+    """Where nobody hears it: whose it is. It may be long, and ends with that."""
     search = Search(beam_size=1)
 
     @property
@@ -45,11 +47,14 @@ class Continue:
         """The continuation, or nothing more than what was heard."""
         assert len(batch) == 1, "a text is continued alone"
         if self.hear is None:
-            return [self.generator.generate(self.prompt, self.options)]
+            return [self.generator.generate(self.prompt, self.options, self._is_wanted)]
         for piece in self.generator.stream(self.prompt, self.options):
             if not self.hear(piece):
                 break
         return [None]
+
+    def _is_wanted(self) -> bool:
+        return self.job is None or self.job.over is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +102,7 @@ def continued(
     scheduler: Scheduler, job: Job, generator: Generator, prompts: Sequence[str], options: Generation
 ) -> list[Continuation]:
     """Texts continued, each in its turn."""
-    tasks = [Continue(generator, prompt, options) for prompt in prompts]
+    tasks = [Continue(generator, prompt, options, job=job) for prompt in prompts]
     return list(scheduler.submit(job, tasks).all.result())
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
-from regard.errors import RequestError
+from regard.errors import BundleError, RegardError, RequestError, TooLongError
+
+log = logging.getLogger("regard.serve")
 
 
 class Refusal(RequestError):  # noqa: N818 - an answer, which is raised
@@ -35,6 +38,18 @@ class Refusal(RequestError):  # noqa: N818 - an answer, which is raised
         """What the answer's headers say of it."""
         found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
         return found | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+
+
+def refusal_of(error: RegardError) -> Refusal:
+    """What is answered where the library refuses something."""
+    if isinstance(error, Refusal):
+        return error
+    message = f"{str(error).rstrip('.')}."
+    if isinstance(error, BundleError):
+        log.error("a model cannot be read: %s", error)
+        told = "The model's files cannot be read any more. Whoever runs this server finds why in its log."
+        return Refusal(500, "model_unreadable", told)
+    return too_large(message) if isinstance(error, TooLongError) else bad_value(message)
 
 
 def bad_value(message: str, param: str | None = None) -> Refusal:

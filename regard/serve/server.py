@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from regard.errors import ConfigError
+from regard.serve.connection import Connection
 from regard.serve.desk import Desk
 
 CLOSING_S = 5
@@ -32,6 +33,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
                 access_log=False,
                 log_level="warning",
                 server_header=False,

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from regard.errors import RegardError, with_options
-from regard.serve.refusals import Refusal
+from regard.serve.refusals import Refusal, refusal_of
 
 LIBRETRANSLATE = (
     "/translate",
@@ -66,7 +66,8 @@ def told(error: RegardError, path: str) -> str:
 
 def streamed_error(error: RegardError, path: str) -> dict[str, Any]:
     """What a stream of ours says where it ends before its time."""
-    return {"code": getattr(error, "code", "bad_value"), "message": told(error, path)}
+    refusal = refusal_of(error)
+    return {"code": refusal.code, "message": told(refusal, path)}
 
 
 def _is_libretranslate(path: str) -> bool:

@@ -25,6 +25,9 @@ from regard.text.vocabulary import Vocabulary
 
 __all__ = ["Subwords", "learn_subwords"]
 
+FEW = 32
+"""Texts that are encoded one by one: for a list SentencePiece starts a thread, which takes longer."""
+
 
 class Subwords(Vocabulary):
     """A learned vocabulary: texts to ids and back. May be used by several threads at once."""
@@ -70,6 +73,8 @@ class Subwords(Vocabulary):
 
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:
         """The ids of each text, without `<s>` and `</s>`."""
+        if len(texts) <= FEW:
+            return [self.encode_one(text) for text in texts]
         lists = self._processor.encode([composed(text) for text in texts], num_threads=threads)
         dtype = self.dtype
         return [np.array(ids, dtype) for ids in lists]

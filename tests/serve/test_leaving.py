@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from starlette.requests import Request
 
+from regard.serve import connection
 from regard.serve.desk import Desk
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
@@ -79,6 +81,27 @@ def test_a_client_that_leaves_a_stream_stops_it_at_the_next_token(gate):
         until(lambda: 'reason="client_gone"} 1.0' in server.get("/metrics").text, "nobody noticed")
         engine.go_on.release()
         assert engine.ended.acquire(timeout=30)
+
+
+def test_a_connection_on_which_no_request_comes_is_closed(server, monkeypatch):
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as halting:
+        halting.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b'{"status":"live"}' in halting.recv(10_000)
+        monkeypatch.setattr(connection, "HEAD_S", 0.1)
+        halting.sendall(b"GET /livez HTTP/1.1\r\nHos")
+        assert halting.recv(100) == b"", "who begins and does not go on is left"
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as silent:
+        assert silent.recv(100) == b"", "and so is who says nothing"
+
+
+def test_who_has_asked_waits_for_the_answer_without_that_limit(gate):
+    engine, catalogue = gate
+    with running(catalogue) as server, closing(connect(server, "/api/v1/translate", {"text": "三月"})):
+        assert engine.began.acquire(timeout=30)
+        (asking,) = server.server.server_state.connections
+        assert asking._limit is None
+        engine.let_all()
+        until(lambda: asking.cycle.response_complete, "there was no answer")
 
 
 def test_a_slow_reader_keeps_nobody_waiting(server, offline, sources):

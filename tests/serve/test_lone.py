@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 import regard
+from regard.engine.generation import Generation
 from regard.look.document import describe, steps
 from regard.look.interventions import HeadOff, to_json
+from regard.serve.job import Job
+from regard.serve.lone_tasks import Continue
+from regard.serve.refusals import gone
 from tests.serve.lone import save_lone_models
 from tests.serve.running import serving
 from tests.serve.test_native import events
@@ -78,6 +82,20 @@ def test_past_the_trained_length_is_told_in_words(server):
     assert "(`past_length: slide` of /api/v1/generate)" in answer.json()["error"]["message"]
     slid = server.post("/api/v1/generate", prompt="the", max_tokens=99, past_length="slide").json()
     assert len(slid["items"][0]["tokens"]) <= 99
+
+
+ENDLESS = {"max_tokens": 100_000, "past_length": "slide", "temperature": 0}
+
+
+def test_a_text_that_nobody_waits_for_any_more_is_not_continued(server, writer):
+    job = Job()
+    task = Continue(writer.generator, "the cat", Generation(**ENDLESS), job=job)
+    job.end(gone())
+    (found,) = task.run(None, [task])
+    assert len(found.tokens) < 100
+    answer = server.post("/api/v1/generate", prompt="the cat", **ENDLESS, deadline_ms=50)
+    assert answer.status_code == 504
+    assert server.post("/api/v1/generate", prompt="a dog", max_tokens=3).status_code == 200
 
 
 def test_texts_are_labelled_as_without_a_server(server, folders):

@@ -167,8 +167,15 @@ def test_the_intact_model_is_asked_once_however_often_heads_are_switched(catalog
         for head in (0, 1):
             assert ask(sources[0], head)["intact"] == intact
         assert looks == [(True, 0), *[(False, 1), (True, 1)] * 2]
-        assert ask(sources[1])["intact"] != intact
-        assert looks[5:] == [(True, 0)]
+        made = server.post("/api/v1/traces", source=sources[1]).json()
+        other = ask(sources[1])["intact"]
+        assert other != intact
+        assert other["text"] in made["outputs"]["text"]
+        assert looks[5:] == [(True, 0)], "who looked at a text has it remembered"
+        off = {"op": "head-off", "kind": "cross", "layer": 0, "head": 0}
+        server.post("/api/v1/traces", source=sources[2], interventions=[off])
+        ask(sources[2])
+        assert looks[6:] == [(True, 1), (True, 0)], "but not what a changed model said"
         told = [ask(sources[0], effects=True)["effects"] for _ in range(2)]
         assert told[0] == told[1]
         assert len(effects) == 1

@@ -1,11 +1,13 @@
 """`/api/v1` over HTTP, against the same model without a server."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import regard
+from tests.serve.running import serving
 
 
 def events(response):
@@ -181,3 +183,19 @@ def test_many_clients_at_once_get_what_one_gets(server, offline, sources):
 
     with ThreadPoolExecutor(32) as pool:
         assert list(pool.map(ask, range(200))) == expected
+
+
+def test_a_model_whose_files_are_gone_is_no_fault_of_those_who_ask(run_folder, tmp_path, caplog):
+    folder = shutil.copytree(run_folder, tmp_path / "zh-en")
+    with serving([folder], engine="ctranslate2") as server:
+        shutil.rmtree(folder)
+        assert server.post("/api/v1/translate", text="三月").status_code == 200, "what was read goes on"
+        for path, body in (
+            ("/api/v1/traces", {"source": "三月"}),
+            ("/api/v1/translate", {"text": "三月", "alignment": True}),
+        ):
+            answer = server.post(path, **body)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (500, "model_unreadable")
+            assert str(tmp_path) not in answer.text
+    assert str(folder) in caplog.text, "who runs the server is told where"

@@ -11,6 +11,7 @@ from regard.errors import BundleError, ConfigError, CorpusError, RequestError, S
 from regard.text import Subwords, learn_subwords
 from regard.text.learning import common_characters, draw_sample, fitting_size
 from regard.text.normalisation import composed
+from regard.text.subwords import FEW
 
 TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
 WORDS = TEXT.split(" ")
@@ -78,7 +79,10 @@ def test_many_texts_at_once_are_as_each_alone(subwords):
     for threads in (1, 3):
         together = subwords.encode(texts, threads=threads)
         assert [ids.tolist() for ids in together] == [subwords.encode_one(text).tolist() for text in texts]
-    assert {ids.dtype for ids in together} == {np.dtype(np.uint16)}
+    assert len(texts) > FEW, "or each would be alone"
+    few = subwords.encode(texts[:3])
+    assert [ids.tolist() for ids in few] == [ids.tolist() for ids in together[:3]]
+    assert {ids.dtype for ids in (*few, *together)} == {np.dtype(np.uint16)}
     assert subwords.encode([]) == []
 
 

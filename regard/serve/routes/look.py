@@ -15,7 +15,7 @@ from regard.look.blocks import Kind
 from regard.look.interventions import from_json
 from regard.look.methods import Method
 from regard.look.trace import Trace
-from regard.serve.ablating import ablated
+from regard.serve.ablating import ablated, remember
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
 from regard.serve.looking import Looked, check_length, traced
@@ -39,6 +39,8 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 
     def work(job: Job) -> dict[str, Any]:
         trace = traced(service, served, job, looked, changes)
+        if not changes:
+            remember(service, served, looked, trace)
         kept = service.inspector.traces.keep(served.id, trace.to_bytes())
         head = {"trace_id": kept.id, "model": kept.name, "expires": kept.expires}
         return head | document.describe(trace)
