@@ -48,7 +48,8 @@ def serve(
 ) -> None:
     """Serve models over HTTP, with a page to try them.
 
-    It has an API of its own, and the routes of LibreTranslate and OpenAI. On SIGTERM it finishes first.
+    It has an API of its own, and the routes of LibreTranslate, OpenAI and, for
+    labels, text-embeddings-inference. On SIGTERM it finishes first.
     """
     if new_key is not None:
         _make_key(keys, new_key)

@@ -39,7 +39,10 @@ class StreamOptions(BaseModel):
 
 
 class Wanted(BaseModel):
-    """What both kinds of completion may ask. What else clients send changes nothing here."""
+    """What both kinds of completion may ask. What else clients send changes nothing here.
+
+    But what they would look for in the answer and not find is refused.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -54,6 +57,18 @@ class Wanted(BaseModel):
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stream: bool = False
     stream_options: StreamOptions | None = None
+    logprobs: bool | int | None = None
+    echo: bool | None = None
+
+    def check(self) -> None:
+        """Refuse what is not given here."""
+        if self.logprobs is not None and self.logprobs is not False:
+            told = (
+                "Log-probabilities are not given here: leave logprobs out. /api/v1/score has those of pairs."
+            )
+            raise bad_value(told, "logprobs")
+        if self.echo:
+            raise bad_value("A prompt is not given back: leave echo out, and put it before the text.", "echo")
 
     def options(self) -> dict[str, Any]:
         """What the model is asked, in its own words."""
@@ -203,6 +218,7 @@ async def chat(request: Request, body: Chat) -> Response:
 
 def _asked(request: Request, body: Wanted, prompts: list[str]) -> tuple[Served, Asked]:
     service = service_of(request)
+    body.check()
     check_texts(prompts, service.limits, "prompt")
     options = body.options()
     check_options(options, service.limits)
