@@ -67,7 +67,7 @@ const TASKS = {
   head: ({ steps, index }) => {
     const firsts = rowsBefore(steps, index, "v").map((row) => row[0]);
     const shares = vectorBefore(steps, index, "weights");
-    return summed(shares, firsts, { α: shares, "v[0]": firsts });
+    return summed(shares, firsts, { weight: shares, "v[0]": firsts });
   },
   residual: ({ steps, index }) => {
     const added = vectorBefore(steps, index, "output", "cross", "feed-forward", "intervention")[0];
