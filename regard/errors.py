@@ -6,6 +6,7 @@
     ├── CorpusError     a line of data cannot be used
     ├── BundleError     a model folder is incomplete, damaged or of another version
     └── RequestError    a request cannot be answered
+        └── TooLongError    a text has more tokens than the model reads
 
 These are mistakes that a user can mend, so each message says what, where, and what to do; the command line
 prints them without a traceback. Mistakes of our own are assertions, and keep theirs.
@@ -76,6 +77,10 @@ class BundleError(_ProblemsError):
 
 class RequestError(RegardError):
     """A request cannot be answered as it was put."""
+
+
+class TooLongError(RequestError):
+    """A text has more tokens than the model reads."""
 
 
 def with_options(words: str, named: Callable[[str, str], str]) -> str:

@@ -23,7 +23,7 @@ from regard.engine.loading import (
 )
 from regard.engine.options import Options
 from regard.engine.task_model import TaskModel
-from regard.errors import ConfigError, RequestError
+from regard.errors import ConfigError, RequestError, TooLongError
 from regard.exchange.ctranslate2_file import Quantisation
 from regard.look.aligning_heads import (
     AligningHeads,
@@ -38,9 +38,12 @@ from regard.text.vocabularies import read_vocabulary
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
+    from regard.engine.torch_engine import TorchEngine
     from regard.look.blocks import Kind
     from regard.look.interventions import Intervention
     from regard.look.looking import Text
+    from regard.look.methods import Measures
+    from regard.look.neighbours import Neighbours
     from regard.look.trace import Trace
     from regard.model.transformer import Transformer
 
@@ -149,6 +152,7 @@ class LoadedModel(TaskModel):
             search=search,
             interventions=interventions,
             several=self.task.label_separator is not None,
+            engine=self._searching_inside if searching and not engine else None,
         )
         if self.labels:
             trace = replace(trace, pieces={i: self.labels[i] for i in trace.pieces})
@@ -168,17 +172,35 @@ class LoadedModel(TaskModel):
 
         return effect_of_each_head(self._watched.model, trace, first)
 
-    def influence(self, trace: Trace, row: int = 0) -> np.ndarray:
-        """How much each token that was read had to do with one that was written, by integrated gradients.
+    def influence(
+        self, trace: Trace, row: int = 0, *, method: str = "integrated-gradients", prefix: bool = False
+    ) -> np.ndarray:
+        """How much each token that was read had to do with one that was written, or with a label.
 
-        Above 0 it made that token, or the label of a classifier, likelier.
+        Args:
+            trace: what was read and written.
+            row: the token that was written; of a classifier 0, its label.
+            method: attention, norms, rollout, gradient-x-input, integrated-gradients, value-zeroing or
+                leave-one-out. Of the last four, a token above 0 made it likelier; the others tell shares.
+            prefix: whether a translator is asked for the tokens that it had written as well, behind those of
+                the inputs.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace cannot have come from this model.
+        """
+        from regard.look.measures import influence_by
+
+        return influence_by(method, self._watched.model, trace, row, prefix=prefix)
+
+    def influences(self, trace: Trace, row: int = 0) -> Measures:
+        """Influence by every method, with what was written before; how far they agree, and which to trust.
 
         Raises:
             RequestError: there is no such row, or the trace cannot have come from this model.
         """
-        from regard.look.influence import integrated_gradients
+        from regard.look.measures import measures
 
-        return integrated_gradients(self._watched.model, trace, row)
+        return measures(self._watched.model, trace, row)
 
     def with_influence(self, trace: Trace) -> Trace:
         """The trace of a classifier, with the influence of each token on its label: tables and pages show it.
@@ -204,6 +226,25 @@ class LoadedModel(TaskModel):
         device = next(model.parameters()).device
         found: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
         return found
+
+    def neighbours(self, text: str, n: int = 8) -> Neighbours:
+        """The tokens whose embeddings are most alike to those of a text's tokens, by cosine.
+
+        Args:
+            text: a word, or a whole text; each of its tokens is asked for once.
+            n: neighbours of each token.
+
+        Raises:
+            RequestError: there is no token in the text, or several models were loaded.
+        """
+        from regard.look.neighbours import neighbours
+
+        if not (ids := self.subwords.encode_one(text).tolist()):
+            raise RequestError("there is no token in the text whose neighbours could be found")
+        model = self._watched.model
+        side = "input_embedding" if hasattr(model, "input_embedding") else "output_embedding"
+        embedding_VD = getattr(model, side).weight.detach().float().cpu().numpy()
+        return neighbours(embedding_VD, ids, self.subwords.pieces, n)
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and keep that in the folder.
@@ -242,6 +283,15 @@ class LoadedModel(TaskModel):
 
         return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
 
+    @cached_property
+    def _searching_inside(self) -> TorchEngine:
+        """What searches while somebody looks: to lay its weights out takes as long as half a search."""
+        from regard.engine.torch_engine import TorchEngine
+
+        model, subwords = self._translator_to_watch, self.subwords
+        device = next(model.parameters()).device
+        return TorchEngine([model], bos=subwords.bos_id, eos=subwords.eos_id, device=device)
+
     @property
     def _translator_to_watch(self) -> Transformer:
         from regard.model.transformer import Transformer
@@ -267,7 +317,7 @@ class LoadedModel(TaskModel):
     def _fitting(self, ids: Sequence[int]) -> tuple[int, ...]:
         if len(ids) >= self.max_length:
             most = f"the model reads {self.max_length - 1:,} at most"
-            raise RequestError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
+            raise TooLongError(f"a text of {len(ids):,} tokens cannot be looked at in one piece: {most}")
         return token_ids(ids, self.description.config.vocab_size)
 
 

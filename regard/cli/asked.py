@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,8 @@ class Asked:
     config: RunConfig
     vocab_size: int | None
     """None: left to the data."""
-    shape: tuple[str, ...]
-    """The settings of the model that were written down, by their bare names."""
+    written: tuple[str, ...]
+    """The settings that were written down, by name, such as model.d_model."""
     device: str
     shard: bool
     log_to: list[str]
@@ -113,17 +113,39 @@ def shaped_like(asked: Asked, start: Start | None) -> RunConfig:
     if start is None:
         return config
     model = start.shape(config.model)
-    unused = [name for name in asked.shape if getattr(config.model, name) != getattr(model, name)]
+    shape = [name.removeprefix("model.") for name in asked.written if name.startswith("model.")]
+    unused = [name for name in shape if getattr(config.model, name) != getattr(model, name)]
     told = ", ".join(f"model.{name}={shown(getattr(config.model, name))}" for name in unused)
     say(f"starting from {asked.start_from}, with its shape and subwords" + (f", not {told}" if told else ""))
     return replace(config, model=model)
 
 
-def written_shape(file: Path | None, settings: list[str]) -> tuple[str, ...]:
-    """The settings of the model that a file or the command line names, by their bare names, each once."""
-    section = table(file).get("model", {})
-    typed = (name for setting in settings if (name := setting.strip().partition("=")[0]).startswith("model."))
-    return tuple(dict.fromkeys([*section, *(name.strip().removeprefix("model.") for name in typed)]))
+def taught_like(asked: Asked, config: RunConfig, start: Start | None) -> RunConfig:
+    """The configuration with the language tag and the search of a start that did the same; this is told.
+
+    What was written down stays as it was written.
+    """
+    if start is None or not start.does(config.task):
+        return config
+    task, own = config.task, start.bundle.decoding
+    if start.bundle.task.has_tags and not task.has_tags and "task.language_tag" not in asked.written:
+        task = replace(task, language_tag=True)
+        say(f"it knows this direction by the tag <2{task.target}>, which stays before each input")
+    names = [each.name for each in fields(own) if f"decoding.{each.name}" not in asked.written]
+    taken = {
+        name: getattr(own, name) for name in names if getattr(own, name) != getattr(config.decoding, name)
+    }
+    if taken:
+        say(f"it searches with {', '.join(f'decoding.{k}={shown(v)}' for k, v in taken.items())}, as before")
+    return replace(config, task=task, decoding=replace(config.decoding, **taken))
+
+
+def written_settings(file: Path | None, settings: list[str]) -> tuple[str, ...]:
+    """The settings that a file or the command line names, each once."""
+    sections = {name: section for name, section in table(file).items() if isinstance(section, dict)}
+    in_file = (f"{section}.{name}" for section, names in sections.items() for name in names)
+    typed = (setting.partition("=")[0].strip() for setting in settings)
+    return tuple(dict.fromkeys([*in_file, *typed]))
 
 
 def table(file: Path | None) -> dict[str, Any]:

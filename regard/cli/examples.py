@@ -8,11 +8,11 @@ EXAMPLES = {
     ),
     "translate": (
         "regard translate 猫坐在垫子上。",
-        "regard translate --model runs/zh-en < corpus.zh > corpus.en",
+        "regard translate runs/zh-en < corpus.zh > corpus.en",
     ),
     "look": (
         "regard look 猫坐在垫子上。 --view alignment",
-        "regard look --model runs/zh-en 猫坐在垫子上。 -o cat.html",
+        "regard look runs/zh-en 猫坐在垫子上。 -o cat.html",
     ),
     "serve": (
         "regard serve",
@@ -23,8 +23,11 @@ EXAMPLES = {
         "regard evaluate test.zh test.en --outputs before.en --outputs after.en",
     ),
     "score": ("regard score test.zh test.en --model runs/zh-en",),
-    "generate": ("regard generate --model runs/plays 'First Citizen:' --temperature 0.8",),
-    "classify": ("regard classify --model runs/mood 'a fine film'",),
+    "generate": ("regard generate runs/plays 'First Citizen:' --temperature 0.8",),
+    "classify": (
+        "regard classify runs/mood 'a fine film'",
+        "regard classify --model runs/mood-1 --model runs/mood-2 < films.txt",
+    ),
     "experiment": ("regard experiment scale",),
     "export": ("regard export runs/zh-en zh-en-ct2 --to ctranslate2 --quantisation int8",),
     "import": ("regard import opus-mt-en-de models/en-de",),

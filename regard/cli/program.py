@@ -24,6 +24,7 @@ from regard.cli.generate import generate
 from regard.cli.import_ import import_
 from regard.cli.info import info
 from regard.cli.look import look
+from regard.cli.model_first import ModelFirstCommand
 from regard.cli.options import settings_help
 from regard.cli.score import score
 from regard.cli.serve import serve
@@ -49,13 +50,13 @@ def _add(verb: str, function: Callable[..., None], *, settings: bool = False, **
 
 # In the order in which somebody meets them, which is that of the list in the help.
 _add("train", train, settings=True, cls=SetsCommand)
-_add("translate", translate)
-_add("look", look)
+_add("translate", translate, cls=ModelFirstCommand)
+_add("look", look, cls=ModelFirstCommand)
 _add("serve", serve)
-_add("evaluate", evaluate)
-_add("score", score)
-_add("generate", generate)
-_add("classify", classify)
+_add("evaluate", evaluate, cls=ModelFirstCommand)
+_add("score", score, cls=ModelFirstCommand)
+_add("generate", generate, cls=ModelFirstCommand)
+_add("classify", classify, cls=ModelFirstCommand)
 _add("experiment", experiment)
 _add("export", export)
 _add("import", import_)

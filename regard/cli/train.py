@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.asked import Asked, configured, task_of, written_shape
+from regard.cli.asked import Asked, configured, task_of, written_settings
 from regard.cli.options import ConfigOption, DeviceOption, PresetOption, SetOption
 from regard.cli.train_fields import train_fields
 from regard.cli.train_pairs import train_pairs
@@ -113,7 +113,7 @@ def train(
         out=out,
         config=config,
         vocab_size=vocab_size,
-        shape=written_shape(file, settings),
+        written=written_settings(file, settings),
         device=device,
         shard=shard,
         log_to=log_to or [],

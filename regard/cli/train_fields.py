@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from regard.cli.asked import Asked, shaped_like
+from regard.cli.asked import Asked, shaped_like, taught_like
 from regard.cli.training import carried_out, joined, say
 from regard.errors import ConfigError
 
@@ -33,7 +33,7 @@ def train_fields(asked: Asked) -> None:
     if problems := [p for file in (*asked.files, *asked.valid, *asked.test) if (p := path_problem(file))]:
         raise ConfigError(problems)
     start = asked.start()
-    config = shaped_like(asked, start)
+    config = taught_like(asked, shaped_like(asked, start), start)
     run = asked.run
     sets = {"train": asked.files, "valid": asked.valid, "test": asked.test}
     with joined(run, config, asked.device) as world:

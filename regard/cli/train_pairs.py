@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from regard.cli.asked import BUILTIN, Asked, shaped_like
+from regard.cli.asked import BUILTIN, Asked, shaped_like, taught_like
 from regard.cli.corpora import NamedSets, columns_of
 from regard.cli.training import carried_out, joined, say
 from regard.config import RunConfig
@@ -42,10 +42,9 @@ def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: s
     source, target = source or config.task.source, target or config.task.target
     languages = ("zh", "en") if sets is None else sets.languages(source, target)
     config = replace(config, task=replace(config.task, source=languages[0], target=languages[1]))
-    if start is not None and config.task.both_directions:
+    config = taught_like(asked, config, start)
+    if start is not None and config.task.has_tags:
         start.check_tags(languages)
-    elif start is not None and not start.without_tags(languages):
-        say("it goes both ways by tags, which --both-directions keeps; to go one way it learns to do without")
     run = asked.out or Path("runs") / (builtin or "-".join(languages))
     corpora = {} if sets is None else sets.corpora()
     with joined(run, config, asked.device) as world:
@@ -98,6 +97,8 @@ def _source(
         "seed": config.training.seed,
         "data": config.data,
         "both_directions": config.task.both_directions,
+        "language_tag": config.task.language_tag,
+        "subwords": None if start is None else start.subwords,
     }
     if sets is None:
         return numerals(texts, **asked)
@@ -109,7 +110,6 @@ def _source(
         valid=corpora.get("validation"),
         test=corpora.get("the test"),
         languages=languages,
-        subwords=None if start is None else start.subwords,
         **asked,
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from regard.config import RunConfig
+from regard.config.checking import counted
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
@@ -65,8 +66,8 @@ def _tell_warm_up(run: Run) -> None:
     steps, warmup = run.progress.step, run.config.training.warmup_steps
     if steps < warmup:
         say(
-            f"the learning rate was still rising, for training.warmup_steps is {warmup:,}, and there were "
-            f"{steps:,} steps; a run as short as this may learn more with fewer"
+            f"the learning rate was still rising, for training.warmup_steps is {warmup:,}, and the run "
+            f"took {counted(steps, 'step')}; one as short as this may learn more with fewer"
         )
 
 

@@ -66,6 +66,12 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def counted(number: float, one: str, several: str = "") -> str:
+    """`1 row`, `1,200 rows`; words that are not made with an s are given, as in `1 row is`, `2 rows are`."""
+    told = f"{number:,}" if isinstance(number, int) else f"{number:,g}"
+    return f"{told} {one if number == 1 else several or one + 's'}"
+
+
 def type_problem(name: str, kind: Any, value: object) -> str | None:
     """Why `value` does not fit the field called `name`, or None if it does."""
     if words := choices(kind):

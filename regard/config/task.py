@@ -46,6 +46,9 @@ class TaskConfig:
     both_directions: bool = False
     """Whether the model translates the other way, too; a tag before each input tells which way."""
 
+    language_tag: bool = False
+    """Whether a tag before each input tells the language of the output also where there is but one way."""
+
     def __post_init__(self) -> None:
         refuse_problems(self)
 
@@ -71,6 +74,11 @@ class TaskConfig:
         """What is read, and what is written."""
         read, written = TEMPLATES.get(self.name, ("", ""))
         return self.input or read, self.output or written
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether a tag before each input tells which language is wanted."""
+        return self.both_directions or self.language_tag
 
     @property
     def directions(self) -> tuple[tuple[str | None, str | None], ...]:

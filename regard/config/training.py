@@ -47,7 +47,8 @@ class TrainingConfig:
     """Factor on the paper's schedule (5.3), 1 being its formula; in the others, the highest rate."""
 
     schedule: Schedule = "paper"
-    """How the rate changes; paper is d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3)."""
+    """How the rate changes; paper is d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3), and the
+    others fall to nothing by the first of max_steps, max_epochs and max_minutes."""
 
     warmup_steps: int = 4000
     """Steps over which the learning rate grows before it falls (5.3)."""

@@ -9,7 +9,6 @@ billion lines, the odds that two different ones have one hash are 1 in 40; then 
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
@@ -19,9 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from regard.config import DataConfig
+from regard.config.checking import counted
 from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, hashes_of, mark_duplicates
-from regard.data.holding_out import Split, draw, known_texts, mark_known
+from regard.data.holding_out import Split, draw, known_texts, mark_known, n_units
+from regard.data.places import Places
 from regard.errors import CorpusError
 from regard.text.lines import MEGABYTE, WRONG_ENCODING, Block
 from regard.text.normalisation import comparison_forms
@@ -49,8 +50,7 @@ class Cleaned:
 
     corpus: Corpus
     fates: Fates = field(repr=False)
-    starts: tuple[tuple[int, str, int], ...] = field(repr=False)
-    """Where each file starts: index of the line in the corpus, the file, the number of the line there."""
+    places: Places = field(repr=False)
     repairs: Tally
     """What was repaired, in this corpus and in those that were given to hold out."""
     dropped: Tally
@@ -94,8 +94,7 @@ class Cleaned:
 
     def place(self, index: int) -> tuple[str, int]:
         """File and line number of a line of the corpus, counted from 0."""
-        start, name, line = self.starts[bisect(self.starts, index, key=lambda start: start[0]) - 1]
-        return name, line + index - start
+        return self.places[index]
 
     def training_place(self, index: int) -> tuple[str, int]:
         """File and line number of a row to train on, counted from 0 among those."""
@@ -154,20 +153,21 @@ def clean(
     known = known_texts(given, compared, repairs)
     prints = Fingerprints(corpus.n_sides, scratch)
     try:
-        fates, starts = _survey(corpus, rules, prints, repairs, progress)
+        fates, places = _survey(corpus, rules, prints, repairs, progress)
         if rules.max_ratio is not None and corpus.n_sides == 2:
             _mark_ratio(fates, prints, rules.max_ratio)
         if rules.drop_duplicates:
             mark_duplicates(fates, prints)
         mark_known(fates, prints, compared, known)
         if split is not None:
-            left = int(np.count_nonzero(fates == Fate.TRAINING))
             _refuse_nothing(fates, corpus)
-            mark_known(fates, prints, compared, draw(fates, prints, compared, split.sizes(left), seed))
+            groups = places.groups()
+            sizes = split.sizes(n_units(fates, groups))
+            mark_known(fates, prints, compared, draw(fates, prints, compared, sizes, seed, groups))
     finally:
         prints.close()
     _refuse_nothing(fates, corpus)
-    cleaned = Cleaned(corpus, fates, starts, repairs, Tally())
+    cleaned = Cleaned(corpus, fates, places, repairs, Tally())
     _count_dropped(cleaned)
     return cleaned
 
@@ -178,23 +178,20 @@ def _survey(
     prints: Fingerprints,
     repairs: Tally,
     progress: Callable[[int], None] | None,
-) -> tuple[Fates, tuple[tuple[int, str, int], ...]]:
+) -> tuple[Fates, Places]:
     """Read every line once: judge it by itself, and note what it is compared by."""
     fates: list[np.ndarray] = []
-    starts: list[tuple[int, str, int]] = []
-    count = 0
+    places = Places()
     for block in corpus.blocks(repairs):
-        if not starts or starts[-1][1] != block.name:
-            starts.append((count, block.name, block.first))
+        places.add(block)
         lengths = [np.fromiter(map(len, column), np.uint64, len(block)) for column in block.columns]
         fates.append(_judged(block, lengths, rules))
         whole = hashes_of(["\n".join(row) for row in zip(*block.columns, strict=True)])
         sides = [hashes_of(comparison_forms(column)) for column in block.columns]
         prints.append(np.stack([whole, lengths[0] << np.uint64(32) | lengths[-1], *sides], axis=1))
-        count += len(block)
         if progress is not None:
             progress(len(block))
-    return np.concatenate(fates), tuple(starts)
+    return np.concatenate(fates), places
 
 
 def _judged(block: Block, lengths: list[np.ndarray], rules: DataConfig) -> Fates:
@@ -238,7 +235,9 @@ def _refuse_nothing(fates: Fates, corpus: Corpus) -> None:
     if not np.any(fates == Fate.TRAINING):
         counts = {words: int(np.count_nonzero(fates == fate)) for fate, words in REASONS.items()}
         why = ", ".join(f"{words} {count:,}" for words, count in counts.items() if count)
-        raise CorpusError(f"{corpus.names[0]}: nothing is left to train on of {len(fates):,} lines: {why}")
+        raise CorpusError(
+            f"{corpus.names[0]}: nothing is left to train on of {counted(len(fates), 'line')}: {why}"
+        )
 
 
 def _count_dropped(cleaned: Cleaned) -> None:

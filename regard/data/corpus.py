@@ -11,7 +11,7 @@ can be read only once, so they are copied first (`spool.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -37,6 +37,8 @@ class Part:
     columns: tuple[Column, ...] = ()
     """Of a table, which columns; empty for files in step."""
     kind: Kind | None = None
+    line_column: Column | None = None
+    """Of a table that was made from the file of that name: which column has the number of the line."""
 
     @property
     def n_sides(self) -> int:
@@ -48,7 +50,10 @@ class Part:
         if not self.columns:
             return read_in_step(self.paths, repairs, names=self.names, on_invalid=on_invalid)
         (path,), (name,) = self.paths, self.names
-        return read_table(path, self.columns, repairs, kind=self.kind, name=name, on_invalid=on_invalid)
+        number = () if self.line_column is None else (self.line_column,)
+        columns = (*self.columns, *number)
+        blocks = read_table(path, columns, repairs, kind=self.kind, name=name, on_invalid=on_invalid)
+        return map(_made_from, blocks) if number else blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Corpus:
             empty = True
             for block in part.blocks(repairs, self.on_invalid):
                 stripped = tuple([text.strip() for text in column] for column in block.columns)
-                yield Block(block.name, block.first, stripped, block.spoilt)
+                yield replace(block, columns=stripped)
                 empty = False
             if empty:
                 rows = "has no rows" if part.columns else "is empty"
@@ -146,6 +151,16 @@ def table(
     )
 
 
+def made(paths: Mapping[Path, Path | str], columns: Sequence[Column], line_column: Column) -> Corpus:
+    """A corpus from tables of ours, JSONL, each made from a file by whose name and lines messages call it."""
+    return Corpus(
+        tuple(
+            Part((path,), (name_of(origin),), tuple(columns), "jsonl", line_column)
+            for path, origin in paths.items()
+        )
+    )
+
+
 def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:
     """Raise if two corpora, such as training and validation, have a file in common.
 
@@ -160,6 +175,12 @@ def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:
     ]
     if problems:
         raise CorpusError("\n".join(problems))
+
+
+def _made_from(block: Block) -> Block:
+    """A block whose last column tells which lines its rows were made from."""
+    *columns, numbers = block.columns
+    return replace(block, columns=tuple(columns), made_from=[*map(int, numbers)])
 
 
 def _files(

@@ -53,6 +53,12 @@ def each_side(*encoders: Callable[[list[str]], list[np.ndarray]]) -> Callable[[l
     return encode
 
 
+def one_way(pairs: Iterable[Example], tag: int) -> Iterator[Example]:
+    """Each pair with the tag of the side that is wanted, the second, before its inputs."""
+    for first, second in pairs:
+        yield np.insert(first, 0, tag), second
+
+
 def both_ways(pairs: Iterable[Example], tags: Sequence[int]) -> Iterator[Example]:
     """Each pair as two examples, there and back; the inputs begin with the tag of the side that is wanted.
 

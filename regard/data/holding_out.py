@@ -5,7 +5,8 @@ sides is a side of a held-out row: a model that saw the input with another outpu
 
 Rows to hold out are drawn by hash: the same seed draws the same rows, and in whatever order the files have
 them. Rows with a side that occurs elsewhere are drawn only when no others are left, so that holding out costs
-training little more than the rows themselves; "Thank you." stays in training.
+training little more than the rows themselves; "Thank you." stays in training. What was made from one line, as
+the turns of a conversation are, is held out as a whole: who has seen the end of it knows how it went on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import chain
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.corpus import Corpus, Row
 from regard.data.fingerprints import Fate, Fates, Fingerprints, among, hashes_of
 from regard.errors import CorpusError
@@ -48,7 +50,7 @@ class Split:
         usual = min(_MOST, max(1, n_rows // self.one_in))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
-            told = "1 row is" if n_rows == 1 else f"{n_rows:,} rows are"
+            told = counted(n_rows, "row is", "rows are")
             wanted = f"{validation:,} to validate" + (f" and {test:,} to test" if test else "")
             sets = "--valid" + (" and --test" if test else "")
             few = "left after cleaning, too few to hold out"
@@ -74,7 +76,7 @@ def rows_apart(corpus: Corpus, known: Known, compared: Sequence[int], shared: Ta
         found = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
         for i, row in enumerate(zip(*block.columns, strict=True)):
             if found[i]:
-                shared.add(IN_TEST, block.name, block.first + i)
+                shared.add(IN_TEST, block.name, block.line(i))
             elif i not in block.spoilt:
                 apart.append(row)
     return apart
@@ -89,32 +91,88 @@ def mark_known(fates: Fates, prints: Fingerprints, compared: Sequence[int], know
         here[(here == Fate.TRAINING) & _any_known(sides, known)] = Fate.HELD_OUT
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Unit:
+    """Lines that are held out together or not at all: one row, or what was made from one."""
+
+    lines: np.ndarray
+    hashes: np.ndarray
+    """Of the sides of each line that are compared."""
+    aside: np.ndarray
+    """Lines whose texts others have too: neither held out nor trained on, so that the others stay."""
+
+
+def n_units(fates: Fates, groups: np.ndarray | None) -> int:
+    """How many rows for training there are to draw from; those of one group count as one."""
+    return int(np.count_nonzero(_representatives(fates, groups)))
+
+
 def draw(
-    fates: Fates, prints: Fingerprints, compared: Sequence[int], sizes: tuple[int, int], seed: int
+    fates: Fates,
+    prints: Fingerprints,
+    compared: Sequence[int],
+    sizes: tuple[int, int],
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> Known:
-    """Mark so many lines as validation and as test, and return their texts.
+    """Mark so many lines, or groups of them, as validation and as test, and return their texts.
 
     Raises:
         CorpusError: there are none whose texts are not in the other set as well.
     """
     wanted = {Fate.TEST: sizes[1], Fate.VALIDATION: sizes[0]}
-    lines, hashes = _candidates(fates, prints, compared, seed, most=64 + 4 * sum(sizes))
-    rarest_first = np.argsort(_occurrences(fates, prints, compared, hashes) > 1, kind="stable")
     texts: dict[Fate, list[set[int]]] = {fate: [set() for _ in compared] for fate in wanted}
     left = dict(wanted)
-    for i in rarest_first:
-        row = [int(value) for value in hashes[i]]
+    for unit in _units(fates, prints, compared, groups, seed, most=64 + 4 * sum(sizes)):
+        sides = [{*column.tolist()} for column in unit.hashes.T]
         for fate, other in ((Fate.TEST, Fate.VALIDATION), (Fate.VALIDATION, Fate.TEST)):
-            if left[fate] and not any(v in seen for v, seen in zip(row, texts[other], strict=True)):
-                fates[lines[i]] = fate
+            if left[fate] and not any(mine & seen for mine, seen in zip(sides, texts[other], strict=True)):
+                fates[unit.lines], fates[unit.aside] = fate, Fate.HELD_OUT
                 left[fate] -= 1
-                for value, seen in zip(row, texts[fate], strict=True):
-                    seen.add(value)
+                for mine, seen in zip(sides, texts[fate], strict=True):
+                    seen |= mine
                 break
     if any(wanted[fate] and left[fate] == wanted[fate] for fate in wanted):
         raise CorpusError("validation and test sets cannot be held out: the rows are all alike; give them")
     together = zip(*texts.values(), strict=True)
     return [np.array(sorted(set(chain(*sides))), np.uint64) for sides in together]
+
+
+def _units(
+    fates: Fates,
+    prints: Fingerprints,
+    compared: Sequence[int],
+    groups: np.ndarray | None,
+    seed: int,
+    most: int,
+) -> list[Unit]:
+    """What may be held out, in the order in which it is drawn: what has texts of its own comes first."""
+    drawn = _candidates(prints, compared, _representatives(fates, groups), seed, most)
+    lines = drawn if groups is None else np.concatenate([_group(fates, groups, line) for line in drawn])
+    hashes = _hashes(prints, compared, lines)
+    rare = _occurrences(fates, prints, compared, hashes) <= 1
+    ends = np.arange(1, len(lines)) if groups is None else 1 + np.flatnonzero(np.diff(groups[lines]))
+    parts = [np.split(each, ends) for each in (lines, hashes, rare)]
+    found = []
+    for line, own, is_rare in sorted(zip(*parts, strict=True), key=lambda part: not part[2].any()):
+        kept = is_rare if is_rare.any() else ~is_rare
+        found.append(Unit(line[kept], own[kept], line[~kept]))
+    return found
+
+
+def _representatives(fates: Fates, groups: np.ndarray | None) -> np.ndarray:
+    """Which lines for training stand for their group: the last one, in which a conversation is whole."""
+    chosen: np.ndarray = fates == Fate.TRAINING
+    if groups is not None:
+        lines = np.flatnonzero(chosen)
+        chosen[lines[:-1][groups[lines[1:]] == groups[lines[:-1]]]] = False
+    return chosen
+
+
+def _group(fates: Fates, groups: np.ndarray, line: int) -> np.ndarray:
+    """The lines for training of the group of a line."""
+    first, stop = np.searchsorted(groups, (groups[line], groups[line] + 1))
+    return first + np.flatnonzero(fates[first:stop] == Fate.TRAINING)
 
 
 def _any_known(sides: Sequence[np.ndarray], known: Known) -> np.ndarray:
@@ -123,24 +181,28 @@ def _any_known(sides: Sequence[np.ndarray], known: Known) -> np.ndarray:
 
 
 def _candidates(
-    fates: Fates, prints: Fingerprints, compared: Sequence[int], seed: int, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The lines for training that come first in an order by hash, and the hashes of their sides."""
+    prints: Fingerprints, compared: Sequence[int], chosen: np.ndarray, seed: int, most: int
+) -> np.ndarray:
+    """Those of the chosen lines that come first in an order by hash."""
     columns = [prints.SIDES + side for side in compared]
-    lines, hashes, ranks = (
-        np.zeros(0, np.int64),
-        np.zeros((0, len(columns)), np.uint64),
-        np.zeros(0, np.uint64),
-    )
+    lines, ranks = np.zeros(0, np.int64), np.zeros(0, np.uint64)
     for where, rows in prints.chunks():
-        mine = np.flatnonzero(fates[where] == Fate.TRAINING)
-        sides = rows[mine][:, columns]
+        mine = np.flatnonzero(chosen[where])
         lines = np.concatenate([lines, mine + where.start])
-        hashes = np.concatenate([hashes, sides])
-        ranks = np.concatenate([ranks, _ranks(sides, seed)])
+        ranks = np.concatenate([ranks, _ranks(rows[mine][:, columns], seed)])
         best = np.argsort(ranks, kind="stable")[:most]
-        lines, hashes, ranks = lines[best], hashes[best], ranks[best]
-    return lines, hashes
+        lines, ranks = lines[best], ranks[best]
+    return lines
+
+
+def _hashes(prints: Fingerprints, compared: Sequence[int], lines: np.ndarray) -> np.ndarray:
+    """The hashes of the compared sides of some lines."""
+    columns = [prints.SIDES + side for side in compared]
+    found = np.zeros((len(lines), len(columns)), np.uint64)
+    for where, rows in prints.chunks():
+        here = (lines >= where.start) & (lines < where.stop)
+        found[here] = rows[lines[here] - where.start][:, columns]
+    return found
 
 
 def _ranks(hashes: np.ndarray, seed: int) -> np.ndarray:

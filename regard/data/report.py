@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.cleaning import Cleaned
 from regard.data.fingerprints import Fate
 from regard.text.tally import Tally
@@ -97,6 +98,8 @@ class Report:
     dropped: Tally
     left_out: Tally
     """What was left out of a validation set that was given."""
+    made_from: int
+    """Lines that were made into these; as many, unless a line gives several."""
     vocab_size: int = 0
     lengths: tuple[Lengths, ...] = ()
 
@@ -142,16 +145,19 @@ class Report:
         given = self.validation + self.test - self.split_off
         origin = "given" if not self.split_off else f"{given:,} of them given" if given else "split off"
         held_out = f"{self.validation:,} to validate, {self.test:,} to test ({origin})"
+        found = counted(self.lines, "line")
+        if self.made_from < self.lines:
+            found = f"{counted(self.lines, 'example')} from {counted(self.made_from, 'line')}"
         lines = [
             "Data: " + ", ".join(self.files),
-            f"  {self.lines:,} lines; {self.training:,} to train on, {held_out}",
+            f"  {found}; {self.training:,} to train on, {held_out}",
             *_tallied("dropped", self.dropped, self.lines),
             *_tallied("repaired", self.repairs),
         ]
         if self.left_out.counts:
             lines += _tallied("left out of validation", self.left_out, self.validation + self.left_out.total)
         if self.vocab_size:
-            lines.append(f"  {self.vocab_size:,} subwords")
+            lines.append(f"  {counted(self.vocab_size, 'subword')}")
         for name, lengths in zip(self.sides, self.lengths, strict=True):
             lines += _drawn(name, lengths)
         return "\n".join(lines)
@@ -179,6 +185,7 @@ def report(
         repairs=cleaned.repairs,
         dropped=cleaned.dropped,
         left_out=left_out or Tally(),
+        made_from=cleaned.places.n_lines,
         vocab_size=vocab_size,
         lengths=tuple(Lengths() for _ in sides),
     )
@@ -217,7 +224,7 @@ def _drawn(name: str, lengths: Lengths) -> list[str]:
         return [f"  {name}: no tokens"]
     facts = lengths.as_dict()
     summary = f"mean {facts['mean']}, median {facts['median']}, longest {facts['longest']:,}"
-    told = [f"  {name}: {facts['tokens']:,} tokens; a sequence has {summary}"]
+    told = [f"  {name}: {counted(facts['tokens'], 'token')}; a sequence has {summary}"]
     bins = lengths.bins()
     most = max(count for *_, count in bins)
     for first, last, count in bins:

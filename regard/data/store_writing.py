@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.store import MANIFEST, Example, Facts, File, Side, Store, facts_as_json, open_store
 from regard.durable import sync_folder
 from regard.errors import CorpusError
@@ -73,7 +74,9 @@ def _write_sides(folder: Path, examples: Iterable[Example], facts: Facts, names:
     if not n_examples:
         raise CorpusError("no example is left to train on: the store would be empty")
     if empty := [side.name for side in finished if not side.n_tokens]:
-        raise CorpusError(f"not one of {n_examples:,} examples has a token of its {' or '.join(empty)}")
+        raise CorpusError(
+            f"not one of {counted(n_examples, 'example')} has a token of its {' or '.join(empty)}"
+        )
     return Facts(facts.key, facts.vocab_size, n_examples, finished)
 
 

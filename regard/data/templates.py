@@ -19,6 +19,8 @@ from regard.text.opening import name_of
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
 """The field of a conversation, and what stands between its turns."""
+LINE = "line"
+"""Where the number of the line that a pair was made from is written down."""
 
 
 class MissingFieldError(RequestError):
@@ -73,6 +75,17 @@ def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[
     """What is read, and all that would be right to write, for each row of a JSONL file.
 
     Raises:
+        CorpusError: see `numbered_examples_of`.
+    """
+    return (example for _, example in numbered_examples_of(path, templates))
+
+
+def numbered_examples_of(
+    path: Path | str, templates: tuple[str, str]
+) -> Iterator[tuple[int, tuple[str, list[str]]]]:
+    """The same with the number of the line that each was made from.
+
+    Raises:
         CorpusError: a row is no object, or has not the fields; the message opens with file and line.
     """
     name = name_of(path)
@@ -80,7 +93,7 @@ def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[
         for number, line in enumerate(block.columns[0], start=block.first):
             if line.strip():
                 try:
-                    yield from _examples(_row(line), templates)
+                    yield from ((number, each) for each in _examples(_row(line), templates))
                 except RequestError as error:
                     missing = isinstance(error, MissingFieldError)
                     hint = "; task.input and task.output say which fields are taken" if missing else ""
@@ -88,12 +101,12 @@ def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[
 
 
 def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
-    """Write the pairs of a file as JSONL with `input`, `output` and all that is `right`."""
+    """Write the pairs of a file as JSONL with `input`, `output`, all that is `right`, and the `line`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8") as file:
-        for read, right in examples_of(path, templates):
+        for number, (read, right) in numbered_examples_of(path, templates):
             row = {"input": flat(read), "output": flat(right[0]), "right": [flat(each) for each in right]}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps({**row, LINE: number}, ensure_ascii=False) + "\n")
     return out
 
 

@@ -13,7 +13,7 @@ from regard.bundle.labels import read_labels
 from regard.engine.classification import Classification, Labelling
 from regard.engine.generation import unseen_characters
 from regard.engine.loading import load_onto, subword_model
-from regard.errors import RequestError
+from regard.errors import RequestError, TooLongError
 from regard.model.classifier import Classifier
 from regard.packing import pack
 from regard.text.vocabularies import read_vocabulary
@@ -72,18 +72,31 @@ class TextClassifier:
             for text, (_, cut), row in zip(texts, read, probs_BC.tolist(), strict=True)
         ]
 
-    @torch.inference_mode()
+    def raw_scores(self, texts: Sequence[str], options: Labelling) -> list[dict[str, float]]:
+        """What speaks for each label of each text, before it is made a probability.
+
+        Raises:
+            RequestError: see `classify`.
+        """
+        read = [self._read(text, i, options)[0] for i, text in enumerate(texts, start=1)]
+        return [dict(zip(self.labels, row, strict=True)) for row in self._logits(read).tolist()]
+
     def probabilities(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
         """The probability of every label for each text in tokens, (texts, labels), in their order."""
+        logits_BC = torch.from_numpy(self._logits(texts))
+        probs_BC = torch.sigmoid(logits_BC) if self.several else torch.softmax(logits_BC, dim=-1)
+        found: np.ndarray = probs_BC.double().numpy()
+        return found
+
+    @torch.inference_mode()
+    def _logits(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
         self.model.eval()
         device = self.model.output_probabilities.weight.device
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        found = np.zeros((len(texts), len(self.labels)))
+        found = np.zeros((len(texts), len(self.labels)), dtype=np.float32)
         for batch in _batches(order, [len(texts[i]) + 1 for i in order]):
             packed = pack([[self.subwords.cls_id, *texts[i]] for i in batch], device)
-            logits_BC = self.model(packed).float()
-            probs_BC = torch.sigmoid(logits_BC) if self.several else torch.softmax(logits_BC, dim=-1)
-            found[batch] = probs_BC.cpu().numpy()
+            found[batch] = self.model(packed).float().cpu().numpy()
         return found
 
     def _read(self, text: str, number: int, options: Labelling) -> tuple[list[int], int]:
@@ -97,7 +110,7 @@ class TextClassifier:
         most = room - len(self.subwords.closing)
         if len(ids) > most and options.too_long == "error":
             told = f"text {number} has {len(ids):,} tokens, and the model reads {most:,} at most"
-            raise RequestError(f"{told}: shorten it, or have it cut (`too_long='cut'`)")
+            raise TooLongError(f"{told}: shorten it, or have it cut (`too_long='cut'`)")
         return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 
     def n_tokens(self, text: str) -> int:

@@ -21,7 +21,7 @@ class Direction:
     source: str | None
     target: str | None
     tag: tuple[int, ...] = ()
-    """What stands before the tokens of every input; empty where a model knows but one direction."""
+    """What stands before the tokens of every input; empty where the model needs none."""
 
     @property
     def adds_spaces(self) -> bool:
@@ -44,7 +44,7 @@ class Directions:
 
     def __init__(self, task: TaskConfig, subwords: Vocabulary) -> None:
         self.known = tuple(
-            Direction(source, target, (subwords.tag_id(target),) if task.both_directions and target else ())
+            Direction(source, target, (subwords.tag_id(target),) if task.has_tags and target else ())
             for source, target in task.directions
         )
 

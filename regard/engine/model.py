@@ -15,7 +15,7 @@ from regard.engine.engines import Engines
 from regard.engine.options import Options
 from regard.engine.result import Result, Score
 from regard.engine.translator import Translator
-from regard.errors import RequestError
+from regard.errors import RequestError, TooLongError
 from regard.text.vocabulary import Vocabulary
 
 WINDOW_TEXTS = 4096
@@ -102,7 +102,7 @@ class Model:
         for i, pair in enumerate(zip(*encoded, strict=True), start=1):
             if (longest := max(map(len, pair))) >= self.max_length:
                 most = f"the model reads {self.max_length - 1:,} at most"
-                raise RequestError(f"pair {i}: a text has {longest:,} tokens, and {most}")
+                raise TooLongError(f"pair {i}: a text has {longest:,} tokens, and {most}")
         scored = zip(encoded[1], self._engines.first.score(*encoded), strict=True)
         return [
             Score(log_prob=sum(each), tokens=tuple(self.subwords.pieces(ids)), token_scores=each)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from regard.config.checking import counted
 from regard.evaluate.translation import check_pairs
 from regard.evaluate.wording import every, words_of
 
@@ -25,7 +26,7 @@ class AnswerScore:
     n_questions: int
 
     def __str__(self) -> str:
-        return f"exact match {self.exact:.2f}, F1 {self.f1:.2f} of {self.n_questions:,} answers"
+        return f"exact match {self.exact:.2f}, F1 {self.f1:.2f} of {counted(self.n_questions, 'answer')}"
 
 
 def score_answers(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> AnswerScore:

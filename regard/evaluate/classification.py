@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.errors import ShapeError
 
 BINS = 10
@@ -42,7 +43,9 @@ class ClassificationScore:
     @property
     def headline(self) -> str:
         """How good it is, in a few words."""
-        return f"accuracy {self.accuracy:.2%}, macro-F1 {self.macro_f1:.2%} of {self.n_texts:,} texts"
+        return (
+            f"accuracy {self.accuracy:.2%}, macro-F1 {self.macro_f1:.2%} of {counted(self.n_texts, 'text')}"
+        )
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 
+from regard.config.checking import counted
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Perplexity:
@@ -42,8 +44,9 @@ class Perplexity:
         }
 
     def __str__(self) -> str:
+        of = f"{counted(self.n_tokens, 'token')}, {counted(self.n_bytes, 'byte')}"
         return (
             f"perplexity {self.per_token:,.2f} a token, {self.per_byte:.3f} a byte\n"
             f"{self.bits_per_byte:.3f} bits a byte\n"
-            f"measured on the {self.held_out} set: {self.n_tokens:,} tokens, {self.n_bytes:,} bytes"
+            f"measured on the {self.held_out} set: {of}"
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
+from regard.config.checking import counted
 from regard.evaluate.translation import check_pairs
 from regard.evaluate.wording import every, words_of
 
@@ -27,7 +28,7 @@ class SummaryScore:
 
     def __str__(self) -> str:
         rouge = f"ROUGE-1 {self.rouge_1:.2f}, ROUGE-2 {self.rouge_2:.2f}, ROUGE-L {self.rouge_l:.2f}"
-        return f"{rouge}  (F1, not stemmed, {self.n_texts:,} texts)"
+        return f"{rouge}  (F1, not stemmed, {counted(self.n_texts, 'text')})"
 
 
 def score_summaries(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> SummaryScore:

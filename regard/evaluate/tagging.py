@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.errors import ShapeError
 from regard.evaluate.classification import calibration_error
 
@@ -36,7 +37,9 @@ class TagScore:
     @property
     def headline(self) -> str:
         """How good it is, in a few words."""
-        return f"exact match {self.exact:.2%}, micro-F1 {self.micro_f1:.2%} of {self.n_texts:,} texts"
+        return (
+            f"exact match {self.exact:.2%}, micro-F1 {self.micro_f1:.2%} of {counted(self.n_texts, 'text')}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from regard.config.checking import counted
 from regard.errors import ShapeError
 
 WITHOUT_SPACES = {
@@ -44,7 +45,7 @@ class TranslationScore:
             f"BLEU {self.bleu:.2f}  ({self.bleu_signature})\n"
             f"{tokenised}"
             f"chrF {self.chrf:.2f}  ({self.chrf_signature})\n"
-            f"exact matches: {self.exact:.1%} of {self.n_lines:,} lines"
+            f"exact matches: {self.exact:.1%} of {counted(self.n_lines, 'line')}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from regard.config import ModelConfig
@@ -69,6 +70,7 @@ def address_of(block: BlockName, layer: int) -> str:
     return f"{stack_of(block)}.layers.{layer}.{_MODULES[block]}"
 
 
+@cache  # a search asks at every step, and a model has few addresses
 def place_of(address: str) -> Place | None:
     """Undo `address_of`, for an activation; None for what belongs to no block."""
     if (match := _ADDRESS.fullmatch(address)) is None:

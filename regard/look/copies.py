@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from regard.errors import RequestError
@@ -89,8 +88,3 @@ def _after(first: Replace | None, then: Replace) -> Replace:
         return then(address, first(address, value))
 
     return change
-
-
-def batches(n: int, size: int) -> list[Tensor]:
-    """The numbers from 0 to n - 1, in batches."""
-    return list(torch.arange(n).split(size))

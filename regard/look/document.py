@@ -19,6 +19,8 @@ from regard.look.aligning_heads import usual_heads
 from regard.look.alignment import Head, Rows, align
 from regard.look.blocks import Kind, layers_of
 from regard.look.interventions import to_json
+from regard.look.methods import Measures
+from regard.look.neighbours import Neighbours
 from regard.look.tokens import Tokens
 from regard.look.trace import Candidate, Trace
 
@@ -160,6 +162,38 @@ def alignment(
         "links": [list(link) for link in found.links],
         "coverage": plain(found.coverage),
         "untouched": [i for i, word in enumerate(found.inputs) if word in found.untouched],
+    }
+
+
+def measures(found: Measures) -> dict[str, Any]:
+    """Every measure of influence by its name, and how far each two agree, in the same order."""
+    return {
+        "methods": {
+            name: {"values": plain(values), "curve": plain(found.curves[name])}
+            for name, values in found.values.items()
+        },
+        "agreement": plain(found.agreement),
+    }
+
+
+def neighbours(found: Neighbours) -> dict[str, Any]:
+    """Tokens with those nearest to them, and the place of each on the plane."""
+
+    def told(i: int, piece: str) -> dict[str, Any]:
+        x, y = found.places[i]
+        return {"id": i, "piece": piece, "x": _short(x), "y": _short(y)}
+
+    return {
+        "tokens": [
+            {
+                **told(i, piece),
+                "nearest": [
+                    {**told(each.id, each.piece), "cosine": _short(each.cosine)} for each in found.nearest[i]
+                ],
+            }
+            for i, piece in found.pieces.items()
+        ],
+        "explained": _short(found.explained),
     }
 
 

@@ -1,12 +1,14 @@
 """How much each token read had to do with one token written, by several measures that need not agree.
 
-They look at the inputs; of the decoder alone, at the tokens before. Attention says where a model looks and
-not what it makes of it, so here the model itself is asked: by gradients, or by taking tokens away. Which of
-the measures to trust for a text, `deletion_curve` tells. A row is a place in `Trace.wanted`.
+They look at the inputs; of the decoder alone, at the tokens before. With `prefix` a translator is asked for
+both: the inputs, then what it had written. Attention says where a model looks and not what it makes of it, so
+here the model itself is asked: by gradients, or by taking tokens away. Which of the measures to trust for a
+text, `deletion_curve` tells. A row is a place in `Trace.wanted`; what comes after it has no influence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +17,10 @@ from torch import Tensor
 
 from regard.errors import RequestError
 from regard.look.blocks import BlockName, place_of
-from regard.look.copies import batches, copies_at_once, each_copy, log_probs_of_copies, model_of_trace
+from regard.look.copies import copies_at_once, each_copy, log_probs_of_copies, model_of_trace
 from regard.look.intervening import narrowed, wide_copy
 from regard.look.interventions import NEVER
+from regard.look.tokens import Tokens
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -25,76 +28,56 @@ if TYPE_CHECKING:
 
 STEPS = 64
 """Points of the way from nothing to the text, at which integrated gradients take one."""
+LOOKED_AT: dict[str, tuple[BlockName, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
+"""The blocks in which the tokens of a side are looked at."""
+Taking = Callable[[str, Tensor, Tensor], Tensor]
+"""Takes tokens away from a block: an activation's name, its value, and which tokens (copies, tokens)."""
 
 
-def gradient_times_input(model: Model, trace: Trace, row: int) -> np.ndarray:
+def gradient_times_input(model: Model, trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:
     """For each token read, the gradient of the log-probability along its embedding."""
-    embedded_ND, gradient_ND = _gradients(model, trace, row, torch.ones(1))
-    found: np.ndarray = (embedded_ND * gradient_ND).sum(-1)
-    return found
+    return _along_embeddings(model, trace, row, torch.ones(1), prefix=prefix)
 
 
-def integrated_gradients(model: Model, trace: Trace, row: int) -> np.ndarray:
+def integrated_gradients(model: Model, trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:
     """The same, as a mean over the way from empty embeddings to those that were read (Sundararajan, 2017).
 
     Positions stay where they are. The numbers add up to what the embeddings changed in the log-probability.
     """
-    embedded_ND, gradient_ND = _gradients(model, trace, row, (torch.arange(STEPS) + 0.5) / STEPS)
-    found: np.ndarray = (embedded_ND * gradient_ND).sum(-1)
-    return found
+    return _along_embeddings(model, trace, row, (torch.arange(STEPS) + 0.5) / STEPS, prefix=prefix)
 
 
-@torch.inference_mode()
-def value_zeroing(model: Model, trace: Trace, row: int) -> np.ndarray:
+def value_zeroing(model: Model, trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:
     """What the log-probability loses when a token is looked at as before, but hands over nothing."""
-    model, kinds = model_of_trace(model, trace), _looked_at(trace)
-    _check_row(trace, row)
-    found = []
-    for tokens in batches(_n_read(trace), copies_at_once(trace)):
-
-        def change(address: str, value: Tensor, tokens: Tensor = tokens) -> Tensor:
-            place = place_of(address)
-            if place is None or place.name != "v" or place.block not in kinds:
-                return value
-            values = each_copy(value, len(tokens))
-            values[torch.arange(len(tokens)), tokens] = 0.0
-            return values.flatten(0, 1)
-
-        found.append(log_probs_of_copies(model, trace, len(tokens), change, slice(row, row + 1)))
-    lost: np.ndarray = trace.log_probs[row] - torch.cat(found).cpu().numpy()
-    return lost
+    return _lost_without_each(model, trace, row, _zero_values, prefix=prefix)
 
 
-@torch.inference_mode()
-def deletion_curve(model: Model, trace: Trace, row: int, influence: np.ndarray) -> np.ndarray:
+def leave_one_out(model: Model, trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:
+    """What the log-probability loses when nothing may look at a token; attention goes to the others."""
+    return _lost_without_each(model, trace, row, _mask, prefix=prefix)
+
+
+def deletion_curve(
+    model: Model, trace: Trace, row: int, influence: np.ndarray, *, prefix: bool = False
+) -> np.ndarray:
     """The token's log-probability with 0, 1, 2 … of the most influential tokens masked; the last one stays.
 
-    A measure that found the right tokens makes the curve fall early: the lower its mean, the better.
+    A measure that found the right tokens makes the curve fall early: the lower its mean, the better. With
+    `prefix` the last one of each side stays, as attention must go somewhere.
     """
-    model, kinds = model_of_trace(model, trace), _looked_at(trace)
-    _check_row(trace, row)
-    n = _n_read(trace)
-    if np.shape(influence) != (n,):
-        raise RequestError(f"influence has the shape {np.shape(influence)}; there are {n} tokens to delete")
-    seen = n if trace.inputs is not None else row + 1  # what comes later has no part in it
-    order = torch.from_numpy(np.argsort(-np.asarray(influence)[:seen], kind="stable").copy())
-    device = next(model.parameters()).device
-    found = []
-    for counts in batches(seen, copies_at_once(trace)):
-        masked = torch.zeros(len(counts), n, dtype=torch.bool)
-        for i, count in enumerate(counts.tolist()):
-            masked[i, order[:count]] = True
-        masked_BHLM = masked[:, None, None].to(device)
-
-        def change(address: str, value: Tensor, masked_BHLM: Tensor = masked_BHLM) -> Tensor:
-            place = place_of(address)
-            if place is None or place.name != "scores" or place.block not in kinds:
-                return value
-            return narrowed(wide_copy(value).masked_fill_(masked_BHLM, NEVER), value.dtype)
-
-        found.append(log_probs_of_copies(model, trace, len(counts), change, slice(row, row + 1)))
-    curve: np.ndarray = torch.cat(found).cpu().numpy()
-    return curve
+    sides, seen = read_of(trace, prefix=prefix), seen_of(trace, row, prefix=prefix)
+    if np.shape(influence) != (len(seen),):
+        shape = np.shape(influence)
+        raise RequestError(f"influence has the shape {shape}; there are {len(seen)} tokens to delete")
+    order = np.argsort(-np.asarray(influence), kind="stable")
+    of_side = np.repeat(np.arange(len(sides)), [len(side) for side in sides.values()])
+    ranked = [order[seen[order] & (of_side[order] == side)] for side in range(len(sides))]
+    stays = {int(tokens[-1]) for tokens in ranked}
+    goes = [i for i in order.tolist() if seen[i] and i not in stays]
+    taken = torch.zeros(len(goes) + 1, len(seen), dtype=torch.bool)
+    for i, token in enumerate(goes, start=1):
+        taken[i:, token] = True
+    return _log_probs_without(model, trace, row, taken, _mask, prefix=prefix)
 
 
 def agreement(one: np.ndarray, other: np.ndarray) -> float:
@@ -114,39 +97,90 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _gradients(model: Model, trace: Trace, row: int, shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The embeddings that were read, and the mean gradient where only these shares of them are there."""
-    model = model_of_trace(model, trace)
-    _check_row(trace, row)
-    at = f"{'output' if trace.inputs is None else 'input'}_embedding"
-    parameter = next(model.parameters())
-    embedded_ND = torch.tensor(trace.arrays[f"{at}.embedded"], device=parameter.device)
-    total_ND = torch.zeros_like(embedded_ND)
-    with torch.enable_grad():
-        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # a gradient keeps every activation
-            x = (part.to(embedded_ND)[:, None, None] * embedded_ND).flatten(0, 1).requires_grad_()
-
-            def change(address: str, value: Tensor, x: Tensor = x) -> Tensor:
-                return x if address == f"{at}.embedded" else value
-
-            log_probs = log_probs_of_copies(model, trace, len(part), change, slice(row, row + 1))
-            # Where interventions cut the way from what was read, nothing has any influence.
-            (gradient,) = torch.autograd.grad(log_probs.sum(), x, materialize_grads=True)
-            total_ND += gradient.unflatten(0, (len(part), -1)).sum(0)
-    return embedded_ND.cpu().numpy(), (total_ND / len(shares)).cpu().numpy()
+def read_of(trace: Trace, *, prefix: bool = False) -> dict[str, Tokens]:
+    """The sides whose tokens have an influence, by name, in the order in which numbers tell of them."""
+    sides = {"input": trace.inputs, "output": trace.outputs if prefix or trace.inputs is None else None}
+    return {name: side for name, side in sides.items() if side is not None}
 
 
-def _looked_at(trace: Trace) -> tuple[BlockName, ...]:
-    """The blocks in which the tokens that were read are looked at."""
-    return ("decoder",) if trace.inputs is None else ("encoder", "cross")
+def seen_of(trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:
+    """Which of the tokens were there when the row's token was written: bool, a place for each token.
 
-
-def _n_read(trace: Trace) -> int:
-    side = trace.outputs if trace.inputs is None else trace.inputs
-    assert side is not None, "a trace has a side"
-    return len(side)
-
-
-def _check_row(trace: Trace, row: int) -> None:
+    Raises:
+        RequestError: there is no such row.
+    """
     if not 0 <= row < len(trace.wanted):
         raise RequestError(f"no row {row}: what was written goes from 0 to {len(trace.wanted) - 1}")
+    sides = read_of(trace, prefix=prefix)
+    return np.concatenate([(np.arange(len(side)) <= row) | (name == "input") for name, side in sides.items()])
+
+
+def _lost_without_each(model: Model, trace: Trace, row: int, take: Taking, *, prefix: bool) -> np.ndarray:
+    """What the log-probability loses with each token by itself taken away."""
+    seen = seen_of(trace, row, prefix=prefix)
+    taken = torch.eye(len(seen), dtype=torch.bool)[torch.from_numpy(seen)]
+    lost = np.zeros(len(seen))
+    lost[seen] = trace.log_probs[row] - _log_probs_without(model, trace, row, taken, take, prefix=prefix)
+    return lost
+
+
+@torch.inference_mode()
+def _log_probs_without(
+    model: Model, trace: Trace, row: int, taken: Tensor, take: Taking, *, prefix: bool
+) -> np.ndarray:
+    """The log-probability of the row's token, once for each row of `taken`, (copies, tokens)."""
+    model = model_of_trace(model, trace)
+    sides, found = read_of(trace, prefix=prefix), []
+    taken = taken.to(next(model.parameters()).device)
+    for part in taken.split(copies_at_once(trace)):
+        of_sides = part.split([len(side) for side in sides.values()], dim=1)
+        of_block = {
+            block: of_side for name, of_side in zip(sides, of_sides, strict=True) for block in LOOKED_AT[name]
+        }
+
+        def change(address: str, value: Tensor, of_block: dict[BlockName, Tensor] = of_block) -> Tensor:
+            place = place_of(address)
+            if place is None or place.block not in of_block:
+                return value
+            return take(place.name, value, of_block[place.block])
+
+        found.append(log_probs_of_copies(model, trace, len(part), change, slice(row, row + 1)))
+    log_probs: np.ndarray = torch.cat(found).cpu().numpy()
+    return log_probs
+
+
+def _zero_values(name: str, value: Tensor, taken: Tensor) -> Tensor:
+    if name != "v":
+        return value
+    values = each_copy(value, len(taken))
+    values[taken] = 0.0
+    return values.flatten(0, 1)
+
+
+def _mask(name: str, value: Tensor, taken: Tensor) -> Tensor:
+    if name != "scores":
+        return value
+    return narrowed(wide_copy(value).masked_fill_(taken[:, None, None], NEVER), value.dtype)
+
+
+def _along_embeddings(model: Model, trace: Trace, row: int, shares: Tensor, *, prefix: bool) -> np.ndarray:
+    """The mean gradient, where only these shares of the embeddings are there, along the embeddings."""
+    model, seen = model_of_trace(model, trace), seen_of(trace, row, prefix=prefix)
+    device = next(model.parameters()).device
+    names = [f"{side}_embedding.embedded" for side in read_of(trace, prefix=prefix)]
+    embedded = [torch.tensor(trace.arrays[name], device=device) for name in names]
+    totals = [torch.zeros_like(each) for each in embedded]
+    with torch.enable_grad():
+        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # a gradient keeps every activation
+            scaled = [
+                (part.to(each_ND)[:, None, None] * each_ND).flatten(0, 1).requires_grad_()
+                for each_ND in embedded
+            ]
+            instead = dict(zip(names, scaled, strict=True))
+            log_probs = log_probs_of_copies(model, trace, len(part), instead.get, slice(row, row + 1))
+            # Where interventions cut the way from what was read, nothing has any influence.
+            gradients = torch.autograd.grad(log_probs.sum(), scaled, materialize_grads=True)
+            for total, gradient in zip(totals, gradients, strict=True):
+                total += gradient.unflatten(0, (len(part), -1)).sum(0)
+    found = [(each * total).sum(-1) / len(shares) for each, total in zip(embedded, totals, strict=True)]
+    return np.where(seen, torch.cat(found).cpu().numpy(), 0.0)

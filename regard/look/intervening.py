@@ -15,8 +15,12 @@ from regard.look.blocks import KINDS, place_of
 from regard.look.interventions import (
     NEVER,
     Intervention,
+    MaskSource,
     NoPositions,
+    NoScale,
+    Pin,
     SkipBlock,
+    Uniform,
     change_scores,
     heads_off,
     masked_source,
@@ -48,6 +52,7 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
     if not interventions:
         return None
     hidden = masked_source(interventions)
+    rescored = any(isinstance(each, Uniform | Pin | MaskSource | NoScale) for each in interventions)
 
     def change(address: str, value: Tensor) -> Tensor:
         place = place_of(address)
@@ -59,7 +64,7 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
         if name == "heads" and (off := heads_off(interventions, block, layer)):
             value = value.clone()
             value[..., off, :] = 0.0
-        if name == "scores" and block in KINDS:
+        if rescored and name == "scores" and block in KINDS:
             scores = wide_copy(value)
             for head in range(config.n_heads):
                 change_scores(scores[:, head], interventions, config, block, layer, head)

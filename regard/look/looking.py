@@ -58,6 +58,7 @@ def look(
     bos: int | None = None,
     eos: int | None = None,
     several: bool = False,
+    engine: TorchEngine | None = None,
 ) -> Trace:
     """Trace what a model does with a text.
 
@@ -74,6 +75,7 @@ def look(
         bos: the token that starts an output; by default the vocabulary's.
         eos: the token that ends a text; by default the vocabulary's.
         several: whether a classifier may give a text several labels, each decided on by itself.
+        engine: runs this very model, with its weights laid out already; by default one is made to search.
 
     Raises:
         RequestError: model, vocabulary, texts and interventions do not fit each other.
@@ -86,7 +88,10 @@ def look(
     if isinstance(model, Transformer) and answer is None:
         check(interventions, model.config, len(ids) + 1, None)
         request = Request(ids=ids, prefix=tuple(prefix))
-        answer = _found(model, request, search or Search(), interventions, observer, bos, eos)
+        watched = _translator(intervened(model, interventions))
+        if engine is None or watched is not model:
+            engine = TorchEngine([watched], bos=bos, eos=eos, device=_device(watched))
+        answer = _found(engine, request, search or Search(), interventions, observer)
     elif prefix:
         raise RequestError("`prefix` is for a search, and here there is nothing to search for")
     elif answer and answer[-1] == eos and not isinstance(model, Classifier):  # a hypothesis that ended
@@ -149,21 +154,21 @@ def _wanted(model: Model, subwords: Vocabulary, target: Text) -> tuple[int, ...]
     return _ids(subwords.outputs, target)
 
 
+def _translator(model: Model) -> Transformer:
+    assert isinstance(model, Transformer), "an intervention keeps the architecture"
+    return model
+
+
 def _found(
-    model: Transformer,
+    engine: TorchEngine,
     request: Request,
     search: Search,
     interventions: Sequence[Intervention],
     observer: BeamRecording,
-    bos: int,
-    eos: int,
 ) -> tuple[int, ...]:
     """The best output of a search, by the model as it is intervened in."""
-    watched = intervened(model, interventions)
-    assert isinstance(watched, Transformer), "an intervention keeps the architecture"
-    engine = TorchEngine([watched], bos=bos, eos=eos, device=_device(watched))
-    change = replacing(interventions, watched.config)
     (running,) = engine.models
+    change = replacing(interventions, running.config)
     with nullcontext() if change is None else recording(running, change, keep=lambda _: False):
         ((best, *_),) = engine.decode([request], search, observer)
     return best.ids

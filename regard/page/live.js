@@ -28,15 +28,33 @@ const READ = 500; // characters of a text that tell its language
 const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
 
 /**
- * Heads that are switched off, as the address writes them: `cross.1.3,encoder.0.2`.
- * @param {string} off
+ * One change of the model, as the address writes it: `cross.1.3` (that head is off), `uniform.cross.1.3`,
+ * `skip.cross.1`, `no-scale`, `no-positions`; null where it is none that this model has.
+ * @param {string} name
+ * @param {import("./source.js").About} about
  */
-export function headsOff(off) {
-  return off
-    .split(",")
-    .map((each) => /^(encoder|decoder|cross)\.(\d+)\.(\d+)$/.exec(each))
-    .filter((found) => found !== null)
-    .map(([, kind, layer, head]) => ({ op: "head-off", kind, layer: Number(layer), head: Number(head) }));
+function changeOf(name, { kinds, settings }) {
+  if (name === "no-scale") return settings.similarity === "scaled-dot" ? { op: name } : null;
+  if (name === "no-positions") return settings.positions === "none" ? null : { op: name };
+  const found = /^(?:(uniform|skip)\.)?(encoder|decoder|cross)\.(\d+)(?:\.(\d+))?$/.exec(name);
+  const [, op, kind, layer, head] = found ?? [];
+  const there = kinds.find((each) => each.kind === kind && Number(layer) < each.layers);
+  if (!there || (op === "skip") !== (head === undefined) || Number(head ?? 0) >= there.heads) return null;
+  if (op === "skip") return { op: "skip-block", block: kind, layer: Number(layer) };
+  return { op: op ?? "head-off", kind, layer: Number(layer), head: Number(head) };
+}
+
+/**
+ * The interventions that the address names, as far as a model and a text have what they change.
+ * @param {Pick<State, "off" | "drop">} state
+ * @param {import("./source.js").About} about
+ */
+export function changes({ off, drop }, about) {
+  const dropped = numbers(drop).filter((token) => about.inputs?.tokens[token]);
+  return [
+    ...off.split(",").flatMap((name) => changeOf(name, about) ?? []),
+    ...dropped.map((token) => ({ op: "mask-source", token })),
+  ];
 }
 
 export class Live {
@@ -298,7 +316,7 @@ async function opened(body) {
         return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence"];
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };

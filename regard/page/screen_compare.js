@@ -6,7 +6,7 @@ import { meanDistance } from "./comparing.js";
 import { placeControls, segments } from "./controls.js";
 import { difference } from "./difference.js";
 import { h } from "./dom.js";
-import { headsOff } from "./live.js";
+import { changes } from "./live.js";
 import { fixed } from "./number.js";
 import { mayAttend } from "./source.js";
 import { at } from "./tensor.js";
@@ -34,7 +34,7 @@ const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob
 async function beside({ about, live, state }) {
   if (state.beside === "text")
     return live.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
-  const interventions = headsOff(state.off);
+  const interventions = changes(state, about);
   if (!interventions.length) return null;
   return live.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
@@ -181,7 +181,7 @@ export const compare = {
     const same = state.beside === "off";
     const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
     const names = same
-      ? [t("off.intact"), t("off.without", { count: headsOff(state.off).length })]
+      ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
       : [t("compare.one"), t("compare.other")];
     return {
       controls,

@@ -1,10 +1,11 @@
-// Heads switched off, one or many: what becomes of what the model says, and what each head is worth for it.
+// Heads switched off or changed, tokens dropped: what becomes of what the model says; what each head is worth for it.
 
 import { css, on, shade } from "./colour.js";
+import { segments, tick } from "./controls.js";
 import { difference } from "./difference.js";
 import { h, s } from "./dom.js";
 import { figure, label, pressable, telling } from "./figure.js";
-import { headsOff as off } from "./live.js";
+import { changes } from "./live.js";
 import { fixed } from "./number.js";
 import { ranked, shares } from "./shares.js";
 import { furthest } from "./tensor.js";
@@ -16,38 +17,59 @@ const CELL = 34;
 const GAP = 4;
 const LEFT = 64;
 
-/** @param {string} kind @param {number} layer @param {number} head */
-const named = (kind, layer, head) => `${kind}.${layer}.${head}`;
+const OPS = ["off", "uniform", "skip"];
 
-/** @param {Context} context @param {string} name */
-function toggle({ state, store }, name) {
-  const names = state.off ? state.off.split(",") : [];
-  const rest = names.filter((each) => each !== name);
-  store.set({ off: (rest.length < names.length ? rest : [...names, name]).join(",") });
+/**
+ * How the address names each change that may be made where a head is.
+ * @param {string} kind
+ * @param {number} layer
+ * @param {number} head
+ * @returns {Record<string, string>}
+ */
+const named = (kind, layer, head) => ({
+  off: `${kind}.${layer}.${head}`,
+  uniform: `uniform.${kind}.${layer}.${head}`,
+  skip: `skip.${kind}.${layer}`,
+});
+
+/** The signs of the three: crossed out, a level stroke for each of many, a way past. @type {Record<string, string>} */
+const SIGNS = { off: "M9 9L25 25M25 9L9 25", uniform: "M9 13H25M9 21H25", skip: "M7 25C7 7 27 7 27 25" };
+
+/**
+ * A list in the address with one entry more, or less.
+ * @param {string} list
+ * @param {string} name
+ * @param {string[]} [instead] Those that it cannot be together with.
+ */
+function toggled(list, name, instead = []) {
+  const names = list ? list.split(",") : [];
+  const rest = names.filter((each) => each !== name && !instead.includes(each));
+  return (names.includes(name) ? rest : [...rest, name]).join(",");
 }
 
 /**
- * One head: off or on, and its effect where that is known.
+ * One head: changed or not, and its effect where that is known.
  * @param {Context} context
  * @param {{ kind: string, layer: number, head: number, x: number, y: number, effect?: number, most: number }} at
  */
 function cell(context, { kind, layer, head, x, y, effect, most }) {
-  const { palette, state, t, theme, tip } = context;
-  const name = named(kind, layer, head);
-  const isOff = state.off.split(",").includes(name);
+  const { palette, state, store, t, theme, tip } = context;
+  const names = named(kind, layer, head);
+  const listed = state.off.split(",");
+  const op = OPS.find((each) => listed.includes(names[each]));
   const colour = effect === undefined ? null : shade(effect, most, theme);
   const place = `${t(`kind.${kind}`)} · ${t("layer")} ${layer} · ${t("head.number")} ${head}`;
   const told = [
     place,
-    t(isOff ? "off.is" : "off.on"),
+    t(op ? `off.is.${op}` : "off.on"),
     effect !== undefined && t("off.effect", { effect: fixed(effect, 3) }),
   ];
   const words = told.filter(Boolean).join(" · ");
   const drawn = s(
     "g",
     {
-      id: `off-${name}`,
-      "aria-pressed": String(isOff),
+      id: `off-${names.off}`,
+      "aria-pressed": String(Boolean(op)),
     },
     s("rect", {
       x,
@@ -55,18 +77,20 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
       width: CELL,
       height: CELL,
       rx: 6,
-      fill: colour ? css(colour) : isOff ? palette.paper : palette.raised,
-      stroke: isOff ? palette.orange : palette.line,
-      "stroke-width": isOff ? 2.5 : 1,
+      fill: colour ? css(colour) : op ? palette.paper : palette.raised,
+      stroke: op ? palette.orange : palette.line,
+      "stroke-width": op ? 2.5 : 1,
     }),
-    isOff &&
+    op &&
       s("path", {
-        d: `M${x + 9} ${y + 9}L${x + CELL - 9} ${y + CELL - 9}M${x + CELL - 9} ${y + 9}L${x + 9} ${y + CELL - 9}`,
+        d: SIGNS[op],
+        transform: `translate(${x} ${y})`,
+        fill: "none",
         stroke: colour ? on(colour) : palette.orange,
         "stroke-width": 2.5,
         "stroke-linecap": "round",
       }),
-    !isOff &&
+    !op &&
       effect !== undefined &&
       label(fixed(effect, most < 1 ? 2 : 1), x + CELL / 2, y + CELL / 2, {
         "text-anchor": "middle",
@@ -74,7 +98,9 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
         fill: colour ? on(colour) : palette.ink,
       }),
   );
-  return pressable(telling(drawn, tip, words), words, () => toggle(context, name));
+  return pressable(telling(drawn, tip, words), words, () =>
+    store.set({ off: toggled(state.off, names[state.op] ?? names.off, OPS.map((each) => names[each])) }),
+  );
 }
 
 /**
@@ -137,9 +163,27 @@ function said({ about, t }, { text, labels }, before = { text }) {
   return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);
 }
 
-/** @param {Context} context @param {any} answer */
-function results(context, answer) {
-  const { state, store, t } = context;
+/**
+ * The tokens of the inputs, each of which can be dropped; one stays.
+ * @param {Context} context
+ */
+function tokens({ about, state, store, t }) {
+  if (!about.inputs) return null;
+  const dropped = state.drop.split(",");
+  const left = about.inputs.tokens.filter((_, i) => !dropped.includes(`${i}`)).length;
+  const chips = about.inputs.tokens.map(({ text }, i) => {
+    const is = dropped.includes(`${i}`);
+    const drop = () => store.set({ drop: toggled(state.drop, `${i}`) });
+    const look = { class: "chip", disabled: !is && left < 2, "aria-pressed": String(is), onclick: drop };
+    return h("button", { id: `drop-${i}`, type: "button", ...look }, is ? h("del", {}, text) : text);
+  });
+  const told = { class: "chips", role: "group", "aria-label": t("off.drop") };
+  return h("div", {}, h("p", { class: "soft" }, t("off.drop")), h("div", told, chips));
+}
+
+/** @param {Context} context @param {any} answer @param {number} count */
+function results(context, answer, count) {
+  const { store, t } = context;
   const item = answer.items[0];
   const likely = (/** @type {number} */ value) =>
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(value, 3) }));
@@ -150,7 +194,7 @@ function results(context, answer) {
     h("h2", {}, t("off.intact")),
     said(context, answer.intact),
     likely(answer.intact.log_prob),
-    h("h2", {}, item ? [t("off.without", { count: off(state.off).length }), " ", same] : t("off.none")),
+    h("h2", {}, item ? [t("off.without", { count }), " ", same] : t("off.none")),
     item ? said(context, item, answer.intact) : h("p", { class: "soft" }, t("off.hint")),
     item && likely(item.log_prob),
     item &&
@@ -174,11 +218,13 @@ export const headsOff = {
   sign: "⊘",
   render: async (context) => {
     const { about, live, state, store, t } = context;
-    const lists = off(state.off).filter(({ kind, layer, head }) =>
-      about.kinds.some((each) => each.kind === kind && layer < each.layers && head < each.heads),
-    );
+    const list = changes(state, about);
+    const without = (/** @type {string} */ name) =>
+      tick(name, t(`off.${name}`), state.off.split(",").includes(name), () =>
+        store.set({ off: toggled(state.off, name) }),
+      );
     const [answer, told] = await Promise.all([
-      live.ablate(state, { interventions: lists.length ? [lists] : [] }),
+      live.ablate(state, { interventions: list.length ? [list] : [] }),
       state.effects ? live.ablate(state, { effects: true }) : null,
     ]);
     /** @type {Effects | null} */
@@ -186,6 +232,14 @@ export const headsOff = {
     const drawn = grid(context, effects);
     return {
       controls: [
+        segments(
+          t("off.op"),
+          OPS.map((value) => ({ value, text: t(`off.op.${value}`) })),
+          state.op,
+          (op) => store.set({ op }),
+        ),
+        about.settings.similarity === "scaled-dot" && without("no-scale"),
+        about.settings.positions !== "none" && without("no-positions"),
         h(
           "button",
           {
@@ -198,16 +252,21 @@ export const headsOff = {
         ),
         h(
           "button",
-          { id: "all-on", type: "button", disabled: !state.off, onclick: () => store.set({ off: "" }) },
+          { id: "all-on", type: "button", disabled: !list.length, onclick: () => store.set({ off: "", drop: "" }) },
           t("off.all-on"),
         ),
         h("span", { class: "soft" }, t(effects ? "off.effects.note" : "off.legend")),
       ],
       body: h(
         "div",
-        { class: "split wide-aside" },
-        h("div", { class: "scroll" }, drawn),
-        results(context, answer),
+        { class: "steps" },
+        tokens(context),
+        h(
+          "div",
+          { class: "split wide-aside" },
+          h("div", { class: "scroll" }, drawn),
+          results(context, answer, list.length),
+        ),
       ),
       figure: drawn,
       table: effects

@@ -1,9 +1,10 @@
-// What is added to tell a model where a token stands: all of it, some of its dimensions, how alike places are.
+// What is added to tell a model where a token stands: all of it, some dimensions, how alike places are; embeddings.
 
 import { ask } from "./asking.js";
 import { thumbnail } from "./matrix_figure.js";
 import { across, chart, legend, ticks } from "./chart.js";
 import { h, s } from "./dom.js";
+import { neighbourList, neighboursOf, plane } from "./embeddings.js";
 import { label, stacked } from "./figure.js";
 import { fixed } from "./number.js";
 import { received } from "./source_http.js";
@@ -153,7 +154,13 @@ export const positions = {
   render: async (context) => {
     const { live, state, t } = context;
     const { id, config } = live.model(state);
-    if (config.positions === "none") return { body: h("p", { class: "empty" }, t("positions.none")) };
+    const around = await neighboursOf(context);
+    const beside = around ? neighbourList(context, around) : h("p", { class: "soft" }, t("positions.neighbours.none"));
+    if (config.positions === "none") {
+      const drawn = around ? stacked([plane(context, around)], t("positions")) : undefined;
+      const told = h("p", { class: "empty" }, t("positions.none"));
+      return { body: h("div", { class: "steps" }, told, drawn && h("div", { class: "scroll" }, drawn), beside), figure: drawn };
+    }
     const turns = config.d_k ?? config.d_model / config.n_heads;
     const values = config.positions === "rotary" ? sinusoids(LENGTH, turns) : await positionsOf(id);
     const [places, width] = values.shape;
@@ -187,12 +194,13 @@ export const positions = {
           width: wide,
           height: 220,
         }),
+        around && plane(context, around),
       ],
       t("positions"),
     );
     return {
       controls: [h("span", { class: "soft" }, t(`positions.${config.positions}`))],
-      body: h("div", { class: "scroll" }, drawn),
+      body: h("div", { class: "steps" }, h("div", { class: "scroll" }, drawn), beside),
       figure: drawn,
       table: {
         caption: t("positions.curves"),

@@ -21,7 +21,7 @@ const player = new Player("steps", "step", 900);
  * @param {import("./source.js").Said[]} all
  * @param {number} current
  */
-function skyline({ store, t }, all, current) {
+export function skyline({ store, t }, all, current) {
   return h(
     "div",
     { class: "skyline scroll", role: "group", "aria-label": t("steps") },

@@ -9,6 +9,7 @@ import { experiments } from "./screen_experiments.js";
 import { generate } from "./screen_generate.js";
 import { head } from "./screen_head.js";
 import { headsOff } from "./screen_heads_off.js";
+import { influence } from "./screen_influence.js";
 import { map } from "./screen_map.js";
 import { positions } from "./screen_positions.js";
 import { steps } from "./screen_steps.js";
@@ -27,6 +28,7 @@ export const LIVE = [
   steps,
   beam,
   alignment,
+  influence,
   headsOff,
   compare,
   positions,

@@ -84,6 +84,10 @@
  * @property {number[]} coverage
  * @property {number[]} untouched
  *
+ * @typedef {object} Measures
+ * @property {Record<string, { values: number[], curve: number[] }>} methods Of the inputs, then of the outputs.
+ * @property {number[][]} agreement
+ *
  * @typedef {import("./tensor.js").Tensor} Tensor
  *
  * @typedef {object} Source
@@ -96,6 +100,7 @@
  * @property {() => Promise<Alignment | null>} alignment
  * @property {(row: number) => Promise<number[] | null>} influence Of each token read on one written, or on the label;
  *   a file tells it of labels, and not always.
+ * @property {(row: number) => Promise<Measures | null>} influences The same by every method; a file tells nothing.
  * @property {() => { precision: string, kept?: number }} precision How exact what it tells is.
  */
 
@@ -119,7 +124,7 @@ export function remembered(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const names = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence"];
+  const names = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
   const asked = names.map((name) => [name, ask(name)]);
   return { ...source, ...Object.fromEntries(asked) };
 }

@@ -47,6 +47,7 @@ export function fileSource(held) {
     alignment: async () => alignment,
     beam: async () => beam,
     influence: async () => held.influence ?? null,
+    influences: async () => null,
     precision: () => ({ precision, kept: held.kept }),
     matrix: async (kind, layer, head, form) => headMatrix(kind, layer, head, form),
     heads: async (kind, layer) => {

@@ -40,6 +40,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
     influence: async (row) => (await json("/influence", { row })).values,
+    influences: (row) => json("/influences", { row }),
     precision: () => ({ precision: "f32" }),
   };
 }

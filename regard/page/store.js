@@ -32,7 +32,9 @@
  * @property {number} beam Hypotheses that a search keeps; 0: as many as the model says.
  * @property {number} penalty By how much it weighs lengths; -1: as the model says.
  * @property {string} whole Ids of all tokens of the output.
- * @property {string} off Heads that are switched off, as `cross.1.3`.
+ * @property {string} off What is changed inside of the model: heads that are off, as `cross.1.3`, and more (`live.js`).
+ * @property {string} drop Tokens of the inputs that nobody may look at, by their numbers.
+ * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
  * @property {number} effects Whether the effect of every head is shown.
  * @property {string} other The text beside.
  * @property {string} beside What is compared: `text` or `off`.
@@ -81,6 +83,8 @@ export const DEFAULTS = {
   penalty: -1,
   whole: "",
   off: "",
+  drop: "",
+  op: "off",
   effects: 0,
   other: "",
   beside: "off",
@@ -99,7 +103,7 @@ export const DEFAULTS = {
 };
 
 /** What belongs to one text, and is forgotten with it. */
-export const ANEW = { target: "", prefix: "", whole: "", query: -1, key: -1, step: 0, node: -1 };
+export const ANEW = { target: "", prefix: "", whole: "", drop: "", query: -1, key: -1, step: 0, node: -1 };
 
 /**
  * The state as an address's hash; what is as usual is left out.

@@ -23,24 +23,20 @@ CONTINUED = 24
 class Outcome:
     """What a model said to a text."""
 
-    trace: Trace
     ids: tuple[int, ...]
     """Of tokens without the one that ends them, or of a label."""
     text: str
+    log_prob: float
+    """How likely all of it was."""
+    labels: dict[str, float] | None = None
+    """The likeliest labels of a classifier."""
     first: int = 0
-    """The row of the trace where it begins: a generator reads its prompt first."""
-
-    @property
-    def log_prob(self) -> float:
-        """How likely all of it was."""
-        return float(self.trace.log_probs[self.first :].sum())
+    """The row of its trace where it begins: a generator reads its prompt first."""
 
     def told(self) -> dict[str, Any]:
-        """In a request's answer; of a classifier with the likeliest labels."""
+        """In a request's answer."""
         told: dict[str, Any] = {"text": self.text, "log_prob": self.log_prob}
-        if self.trace.config.architecture == "encoder":
-            told["labels"] = {each.text: each.probability for each in self.trace.candidates(0)}
-        return told
+        return told if self.labels is None else told | {"labels": self.labels}
 
 
 def ablated(
@@ -55,22 +51,30 @@ def ablated(
     """The intact model's output, and for each list of interventions what becomes of it.
 
     Each is told by the output of the changed model (where no target was given), and by how likely that model
-    finds the intact one's. Between two of them others have their turn.
+    finds the intact one's. Between two of them others have their turn. Whoever switches heads asks about one
+    text again and again, so what the intact model says is remembered.
     """
-    intact = _outcome(service, served, job, looked)
+    remembered = service.inspector.remembered
+    intact = remembered.get(("intact", served.id, looked), lambda: _outcome(service, served, job, looked))
     answer: dict[str, Any] = {"model": served.id, "intact": intact.told(), "items": []}
-    forced = replace(looked, target=list(intact.ids))
+    forced = replace(looked, target=intact.ids)
     for changes in lists:
         told = {"log_prob_of_intact": _outcome(service, served, job, forced, changes).log_prob}
         if looked.target is None:
             told |= _outcome(service, served, job, looked, changes).told()
         answer["items"].append(told)
     if effects:
-        found = service.inspector.look(
-            served, job, lambda: served.model.head_effects(intact.trace, intact.first)
+        answer["effects"] = remembered.get(
+            ("effects", served.id, forced), lambda: _effects(service, served, job, forced, intact.first)
         )
-        answer["effects"] = {kind: each.tolist() for kind, each in found.items()}
     return answer
+
+
+def _effects(service: Service, served: Served, job: Job, forced: Looked, first: int) -> dict[str, Any]:
+    """How much likelier the intact output becomes without each head."""
+    trace = traced(service, served, job, forced)
+    found = service.inspector.look(served, job, lambda: served.model.head_effects(trace, first))
+    return {kind: each.tolist() for kind, each in found.items()}
 
 
 def _outcome(
@@ -81,10 +85,11 @@ def _outcome(
         return _continuation(service, served, job, looked, changes)
     trace = traced(service, served, job, looked, changes)
     if served.task == CLASSIFY:
-        return Outcome(trace, trace.wanted, served.model.labels[trace.wanted[0]])
+        labels = {each.text: each.probability for each in trace.candidates(0)}
+        return Outcome(trace.wanted, served.model.labels[trace.wanted[0]], _log_prob(trace), labels)
     eos = served.model.subwords.eos_id
     ids = trace.wanted[:-1] if trace.wanted and trace.wanted[-1] == eos else trace.wanted
-    return Outcome(trace, ids, served.model.subwords.decode(ids))
+    return Outcome(ids, served.model.subwords.decode(ids), _log_prob(trace))
 
 
 def _continuation(
@@ -97,10 +102,15 @@ def _continuation(
         room = min(CONTINUED, served.model.max_length - len(prompt) - 1)  # one token starts every text
         if room < 1:
             raise too_large(f"The text has {len(prompt):,} tokens, and leaves no room to go on.", "source")
-        ids = service.inspector.look(served, job, lambda: continued(generator, prompt, room, changes))
+        ids = tuple(service.inspector.look(served, job, lambda: continued(generator, prompt, room, changes)))
     else:
         given = looked.target
-        ids = subwords.encode_one(given).tolist() if isinstance(given, str) else given
+        ids = tuple(subwords.encode_one(given).tolist()) if isinstance(given, str) else given
     trace = traced(service, served, job, replace(looked, target=ids), changes)
     text = subwords.decode([*prompt, *ids])[len(subwords.decode(prompt)) :]
-    return Outcome(trace, tuple(ids), text, first=len(trace.wanted) - len(ids))
+    first = len(trace.wanted) - len(ids)
+    return Outcome(ids, text, _log_prob(trace, first), first=first)
+
+
+def _log_prob(trace: Trace, first: int = 0) -> float:
+    return float(trace.log_probs[first:].sum())

@@ -12,9 +12,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from regard.errors import RegardError
+from regard.errors import RegardError, TooLongError
 from regard.serve.gate import Gate, request_id
-from regard.serve.refusals import Refusal, bad_value, validation_refusal
+from regard.serve.refusals import Refusal, bad_value, too_large, validation_refusal
 from regard.serve.routes import (
     experiments,
     files,
@@ -26,6 +26,7 @@ from regard.serve.routes import (
     operations,
     page,
     runs,
+    tei,
 )
 from regard.serve.service import Service
 from regard.serve.shapes import refused
@@ -45,7 +46,19 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
     """
     app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None)
     app.state.service = service
-    for family in (native, lone, look, runs, experiments, libretranslate, files, openai, operations, page):
+    for family in (
+        native,
+        lone,
+        look,
+        runs,
+        experiments,
+        libretranslate,
+        files,
+        openai,
+        tei,
+        operations,
+        page,
+    ):
         app.include_router(family.router)
     app.add_exception_handler(Exception, _own_error)
     app.add_exception_handler(RegardError, _regard_error)
@@ -69,8 +82,15 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
 
 
 async def _regard_error(request: Request, error: Exception) -> Response:
-    refusal = error if isinstance(error, Refusal) else bad_value(f"{str(error).rstrip('.')}.")
-    return refused(refusal, request.url.path, request_id(request))
+    return refused(_refusal(error), request.url.path, request_id(request))
+
+
+def _refusal(error: Exception) -> Refusal:
+    """What is answered where the library refuses something."""
+    if isinstance(error, Refusal):
+        return error
+    message = f"{str(error).rstrip('.')}."
+    return too_large(message) if isinstance(error, TooLongError) else bad_value(message)
 
 
 async def _own_error(request: Request, _error: Exception) -> Response:
@@ -81,7 +101,20 @@ async def _own_error(request: Request, _error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return refused(validation_refusal(error.errors()), request.url.path, request_id(request))
+    refusal = validation_refusal(error.errors())
+    if _is_of_another_kind(request, error):
+        message = "The body is not said to be JSON: send the header `Content-Type: application/json`."
+        refusal = Refusal(415, "not_json", message)
+    return refused(refusal, request.url.path, request_id(request))
+
+
+def _is_of_another_kind(request: Request, error: RequestValidationError) -> bool:
+    """Whether a body was not read as JSON, because its header names something else, or nothing."""
+    return isinstance(error.body, bytes) and not _says_json(request)
+
+
+def _says_json(request: Request) -> bool:
+    return "json" in request.headers.get("content-type", "").lower()
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -90,6 +123,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
         404: ("not_found", "There is nothing at this path; /docs lists what there is."),
         405: ("wrong_method", "This path takes other methods; /docs lists them."),
     }
+    if _says_json(request):  # and yet it could not be read
+        known[400] = ("bad_json", "The body is no JSON in UTF-8.")
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
     refusal = Refusal(error.status_code, code, message)
     answer = refused(refusal, request.url.path, request_id(request))

@@ -62,6 +62,8 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
+        # Who asks for the head of an answer gets that of GET: the server below leaves out the body.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         # Who stands before us, as Ray Serve may, has given it a number already.
         request_id: str = scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8))
 
@@ -78,7 +80,7 @@ class Gate:
         try:
             self._check_host(Headers(scope=scope).get("host", ""))
             body = await self._body(scope, receive)
-            await self._app(scope, _once(body, receive), answer)
+            await self._app(asked, _once(body, receive), answer)
         except Refusal as refusal:
             await refused(refusal, scope["path"], request_id)(scope, receive, answer)
         except Exception as error:
@@ -87,7 +89,7 @@ class Gate:
             log.error("request %s failed with %s\n%s", request_id, type(error).__name__, places)
         finally:
             seconds = time.perf_counter() - started
-            route = _route(scope)
+            route = _route(asked)
             self._metrics.answered(route, status, seconds)
             log.info("%s %s %s %d %.0f ms", request_id, scope["method"], route, status, 1000 * seconds)
 

@@ -12,6 +12,7 @@ from regard.serve.job import Job
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.refusals import busy
+from regard.serve.remembered import Remembered
 from regard.serve.served import Served
 from regard.serve.shelf import Shelf
 
@@ -26,6 +27,8 @@ class Inspector:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         # As blocks of bytes: as they are, traces have a third more in small objects than in their arrays.
         self.traces = Shelf("trace", limits.traces_bytes, limits.trace_seconds)
+        self.remembered = Remembered(limits.remembered, limits.trace_seconds)
+        """What intact models said, for those who go on to change them."""
         self._most = limits.looks_waiting
         self._expecting = False
         self._waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()

@@ -31,6 +31,8 @@ class Limits:
     """All traces that are kept; the one that was not looked at for longest goes first."""
     trace_seconds: float = 900.0
     """How long a trace is kept after it was last looked at."""
+    remembered: int = 256
+    """Outputs of intact models that are remembered, for as long as a trace is kept."""
     files_bytes: int = 64 << 20
     """All translated files that are kept."""
     file_seconds: float = 900.0

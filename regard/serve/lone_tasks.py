@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.engine.classification import Classification, Labelling
 from regard.engine.engine import Search
@@ -71,9 +71,26 @@ class Label:
         """Its tokens, and [CLS]."""
         return self.classifier.n_tokens(self.text)
 
-    def run(self, _engines: Engines, batch: Sequence[Label]) -> list[Classification]:
+    def run(self, _engines: Engines, batch: Sequence[Label]) -> list[Any]:
         """The labels of all."""
         return self.classifier.classify([each.text for each in batch], self.options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weigh(Label):
+    """What speaks for each label of one text."""
+
+    @property
+    def key(self) -> Hashable:
+        """Texts that are weighed in the same way share a batch."""
+        return Weigh, self.options
+
+    def run(self, _engines: Engines, batch: Sequence[Label]) -> list[Any]:
+        """The raw scores of all."""
+        from regard.engine.classifier import TextClassifier
+
+        assert isinstance(self.classifier, TextClassifier), "what is served is one model"
+        return self.classifier.raw_scores([each.text for each in batch], self.options)
 
 
 def continued(
@@ -122,4 +139,16 @@ def labelled(
 ) -> list[Classification]:
     """Texts labelled, when their turn comes."""
     tasks = [Label(classifier, text, options) for text in texts]
+    return list(scheduler.submit(job, tasks).all.result())
+
+
+def weighed(
+    scheduler: Scheduler,
+    job: Job,
+    classifier: TextClassifier | ClassifierEnsemble,
+    texts: Sequence[str],
+    options: Labelling,
+) -> list[dict[str, float]]:
+    """What speaks for each label of some texts, when their turn comes."""
+    tasks = [Weigh(classifier, text, options) for text in texts]
     return list(scheduler.submit(job, tasks).all.result())

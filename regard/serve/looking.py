@@ -19,7 +19,7 @@ class Looked:
     """A text to look into a model with."""
 
     source: str
-    target: str | list[int] | None = None
+    target: str | tuple[int, ...] | None = None
     """What it is to have written, as a text or as token ids, or its label; None for what it would say."""
     to: str | None = None
     """The language to translate into."""
@@ -66,15 +66,22 @@ def _check(service: Service, served: Served, looked: Looked) -> None:
     if looked.prefix and looked.target is not None:
         raise bad_value("A target is given whole: leave out prefix, or target.", "prefix")
     for param, side in (("source", looked.source), ("target", looked.target)):
-        if isinstance(side, str):
-            if len(side) > limits.characters:
-                raise too_large(f"A text may have {limits.characters:,} characters.", param)
-            n = len(served.model.subwords.encode_one(side))
-        else:
-            n = len(side or ())
-        if n > limits.trace_tokens:
-            most = f"A text to look at may have {limits.trace_tokens:,} tokens"
-            raise too_large(f"{most}, and this one has {n:,}.", param)
+        check_length(service, served, param, side or ())
+
+
+def check_length(service: Service, served: Served, param: str, text: str | Sequence[int]) -> None:
+    """Refuse a text, or token ids, too long to look into a model with.
+
+    Raises:
+        Refusal: it is.
+    """
+    limits = service.limits
+    if isinstance(text, str) and len(text) > limits.characters:
+        raise too_large(f"A text may have {limits.characters:,} characters.", param)
+    n = len(served.model.subwords.encode_one(text)) if isinstance(text, str) else len(text)
+    if n > limits.trace_tokens:
+        most = f"A text to look at may have {limits.trace_tokens:,} tokens"
+        raise too_large(f"{most}, and this one has {n:,}.", param)
 
 
 def _check_language(served: Served, source: str) -> None:

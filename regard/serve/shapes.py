@@ -20,10 +20,13 @@ LIBRETRANSLATE = (
 )
 DOWNLOADS = "/download_file/"
 OPENAI = "/v1/"
+TEI = "/predict"
+OPEN_INFERENCE = "/v2/"
 
 FIELDS = {"beam_size": "beam", "token_scores": "scores"}
 """Options that are fields of another name."""
 LIBRETRANSLATE_FIELDS = {"n_best": "alternatives"}
+TEI_FIELDS = {"too_long": "truncate"}
 OPENAI_FIELDS = {"n_best": "n"}
 OPENAI_LACKS = {"past_length": "/api/v1/generate", "source": "/api/v1/translate"}
 """Options that are no fields there, and where they are."""
@@ -38,7 +41,13 @@ def refused(refusal: Refusal, path: str, request_id: str) -> JSONResponse:
     if _is_libretranslate(path):
         status, body = _plain_status(refusal), {"error": refusal.message}
     elif path.startswith(OPENAI):
-        status, body = _plain_status(refusal), _openai(refusal)
+        # A conflict is what its clients try again, after a while, and again.
+        status = 400 if refusal.status == 409 else _plain_status(refusal)
+        body = _openai(refusal)
+    elif path == TEI:
+        status, body = _tei(refusal)
+    elif path.startswith(OPEN_INFERENCE):
+        body = {"error": refusal.message}
     return JSONResponse(body, status, refusal.headers)
 
 
@@ -47,6 +56,8 @@ def told(error: RegardError, path: str) -> str:
 
     def named(option: str, value: str) -> str:
         field = _param(option, path) or option
+        if path == TEI and option in TEI_FIELDS:
+            value = "true"
         name = f"`{field}: {value}`" if value else f"`{field}`"
         return f"{name} of {_lacking(path)[option]}" if option in _lacking(path) else name
 
@@ -70,8 +81,16 @@ def _param(option: str | None, path: str) -> str | None:
     """The field of a request that an option is; None where it is none."""
     if option is None or option in _lacking(path):
         return None
-    fields = LIBRETRANSLATE_FIELDS if _is_libretranslate(path) else FIELDS
-    return (OPENAI_FIELDS if path.startswith(OPENAI) else fields).get(option, option)
+    return _fields(path).get(option, option)
+
+
+def _fields(path: str) -> dict[str, str]:
+    """What options are called there."""
+    if path == TEI:
+        return TEI_FIELDS
+    if path.startswith(OPENAI):
+        return OPENAI_FIELDS
+    return LIBRETRANSLATE_FIELDS if _is_libretranslate(path) else FIELDS
 
 
 def _plain_status(refusal: Refusal) -> int:
@@ -102,3 +121,11 @@ def _openai(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code,
         }
     }
+
+
+def _tei(refusal: Refusal) -> tuple[int, dict[str, Any]]:
+    """Its statuses, of which each has one kind of error, where it knows one for this."""
+    status = {"wrong_task": 424, "busy": 429, "bad_json": 422}.get(refusal.code, refusal.status)
+    kinds = {413: "validation", 422: "tokenizer", 424: "backend", 429: "overloaded"}
+    kind = kinds.get(status, "unhealthy" if status >= 500 else "validation")
+    return status, {"error": refusal.message, "error_type": kind}

@@ -14,7 +14,7 @@ Files are read a megabyte at a time, whatever their size, and so is a line that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -60,9 +60,15 @@ class Block:
     columns: tuple[list[str], ...]
     spoilt: Mapping[int, str] = field(default_factory=dict)
     """Which lines cannot be used, counted from 0 in this block, and why; their texts mean nothing."""
+    made_from: Sequence[int] = ()
+    """The line that each row was made from, where the rows were made from those of the file; else empty."""
 
     def __len__(self) -> int:
         return len(self.columns[0])
+
+    def line(self, i: int) -> int:
+        """The number of a line of the file, for a row that is counted from 0 in this block."""
+        return self.made_from[i] if self.made_from else self.first + i
 
     def split(self, count: int) -> tuple[Block, Block]:
         """The first `count` lines, and the rest."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.config.checking import did_you_mean
+from regard.config.checking import counted, did_you_mean
 from regard.errors import CorpusError
 from regard.text.lines import WRONG_ENCODING, Block, OnInvalid, has_breaks, one_line, read_lines
 from regard.text.opening import name_of, opened
@@ -79,7 +79,7 @@ def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -
                 if i in block.spoilt or row == [""]:  # an empty line is an empty row
                     rows[i] = [""] * width
                     continue
-                told = f"{name}:{block.first + i}: has {_counted(len(row), 'field')}, and line 1 has {width}"
+                told = f"{name}:{block.first + i}: has {counted(len(row), 'field')}, and line 1 has {width}"
                 raise CorpusError(f"{told}; fields are parted by tabs")
         if rows:
             taken = tuple([row[place] for row in rows] for place in places)
@@ -94,7 +94,7 @@ def _places(head: list[str], columns: Sequence[Column], name: str) -> list[int]:
     for column in columns:
         if isinstance(column, int):
             if not 1 <= column <= len(head):
-                raise CorpusError(f"{name}:1: has no column {column}; it has {_counted(len(head), 'field')}")
+                raise CorpusError(f"{name}:1: has no column {column}; it has {counted(len(head), 'field')}")
             places.append(column - 1)
         elif column in head:
             places.append(head.index(column))
@@ -108,10 +108,6 @@ def _unknown(column: str, known: list[str]) -> str:
     near = did_you_mean(column, known)
     listed = f"he columns are {', '.join(known)}"
     return f"there is no column {column}" + (f"{near} T{listed}" if near else f"; t{listed}")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 # --- JSONL ------------------------------------------------------------------------------------------------

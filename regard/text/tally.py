@@ -23,7 +23,7 @@ class Tally:
         """Count `what` once more, or `count` times; `line` of the file `name` is the first of them."""
         self.counts[what] = self.counts.get(what, 0) + count
         examples = self.examples.setdefault(what, [])
-        if len(examples) < EXAMPLES:
+        if len(examples) < EXAMPLES and f"{name}:{line}" not in examples:
             examples.append(f"{name}:{line}")
 
     def add_all(

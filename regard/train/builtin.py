@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from regard.config import DataConfig
 from regard.data.corpus import parallel
 from regard.data.numerals import Split, sample
 from regard.durable import write_whole
@@ -13,16 +13,8 @@ from regard.train.preparation import PairsSource
 SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 
 
-def numerals(
-    folder: Path,
-    *,
-    max_tokens: int,
-    vocab_size: int | None,
-    seed: int,
-    data: DataConfig,
-    both_directions: bool = False,
-) -> PairsSource:
-    """Chinese to English numbers, dates, times and prices, written to a folder."""
+def numerals(folder: Path, *, seed: int, **wanted: Any) -> PairsSource:
+    """Chinese to English numbers, dates, times and prices, written to a folder; the rest as `PairsSource`."""
     folder = folder / f"seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
@@ -39,9 +31,6 @@ def numerals(
         valid=files["valid"],
         test=files["test"],
         languages=("zh", "en"),
-        both_directions=both_directions,
-        vocab_size=vocab_size,
-        max_tokens=max_tokens,
         seed=seed,
-        data=data,
+        **wanted,
     )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from regard.config import TrainingConfig
+from regard.config.checking import counted
 from regard.errors import RegardError
 
 ASKED_TO_STOP = "asked to stop"
@@ -44,12 +45,13 @@ class Progress:
 
 def reason_to_stop(training: TrainingConfig, progress: Progress, epochs: float) -> str | None:
     """The limit that is reached, in words; None while there is none."""
+    most_epochs = training.max_epochs or math.inf
+    minutes = math.inf if training.max_minutes is None else training.max_minutes
     limits = {
-        f"{progress.step:,} steps are done": progress.step >= training.max_steps,
-        f"{training.max_epochs} epochs are done": epochs >= (training.max_epochs or math.inf),
-        f"{training.max_minutes} minutes are over": progress.seconds
-        >= 60 * (math.inf if training.max_minutes is None else training.max_minutes),
-        f"no better loss in {progress.stale} validations": 0 < training.patience <= progress.stale,
+        f"{counted(progress.step, 'step is', 'steps are')} done": progress.step >= training.max_steps,
+        f"{counted(most_epochs, 'epoch is', 'epochs are')} done": epochs >= most_epochs,
+        f"{counted(minutes, 'minute is', 'minutes are')} over": progress.seconds >= 60 * minutes,
+        f"no better loss in {counted(progress.stale, 'validation')}": 0 < training.patience <= progress.stale,
     }
     return next((words for words, reached in limits.items() if reached), None)
 

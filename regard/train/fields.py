@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from regard.config import RunConfig
-from regard.data.corpus import Corpus, table
-from regard.data.templates import write_pairs
+from regard.data.corpus import Corpus, made
+from regard.data.templates import LINE, write_pairs
 from regard.durable import write_whole
 from regard.evaluate.answers import AnswerScore, score_answers
 from regard.evaluate.summaries import SummaryScore, score_summaries
@@ -39,17 +39,17 @@ def fields_source(
     Raises:
         CorpusError: a file cannot be read, or a row has not the fields of the templates.
     """
-    made: dict[str, Corpus] = {}
+    sets_made: dict[str, Corpus] = {}
     for name, files in sets.items():
         places = [run / DATA / "text" / f"{name}-{i}.jsonl" for i in range(len(files))]
         for place, file in zip(places, files, strict=True):
             write_pairs(place, file, config.task.templates)
         if places:
-            made[name] = table(*places, columns=COLUMNS)
+            sets_made[name] = made(dict(zip(places, files, strict=True)), COLUMNS, LINE)
     return PairsSource(
-        train=made["train"],
-        valid=made.get("valid"),
-        test=made.get("test"),
+        train=sets_made["train"],
+        valid=sets_made.get("valid"),
+        test=sets_made.get("test"),
         languages=SIDES,
         compared=(0,),
         vocab_size=vocab_size,

@@ -184,8 +184,9 @@ class Run:
 
     def _step(self, asked: bool) -> None:
         """Give a step to the device. One that does not fit into memory is taken again in smaller parts."""
-        step, turn = self.progress.step + 1, next(self.stream)
-        rate = learning_rate(self.config.training, self.config.model.d_model, step)
+        step, done = self.progress.step + 1, self.share_done
+        rate = learning_rate(self.config.training, self.config.model.d_model, step, done)
+        turn = next(self.stream)
         seconds = self._clock if self.world.is_main else 0.0
         outcome = None
         while outcome is None:

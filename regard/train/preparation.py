@@ -20,11 +20,12 @@ from itertools import chain, islice
 from pathlib import Path
 
 from regard.config import DataConfig
+from regard.config.checking import counted
 from regard.data.cleaning import Cleaned, clean
 from regard.data.corpus import Corpus, Row
 from regard.data.doubts import SAMPLED as DOUBTED
 from regard.data.doubts import doubts
-from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads
+from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads, one_way
 from regard.data.fingerprints import Fate
 from regard.data.holding_out import Split, known_texts, rows_apart
 from regard.data.report import report
@@ -59,6 +60,8 @@ class PairsSource:
     languages: tuple[str, str]
     both_directions: bool = False
     """Whether each pair is learned from there and back, with tags that say which language is wanted."""
+    language_tag: bool = False
+    """Whether there is such a tag one way, too."""
     compared: tuple[int, ...] = (0, 1)
     """The sides whose texts must not be both trained on and held out."""
     vocab_size: int | None = None
@@ -78,6 +81,7 @@ class PairsSource:
         columns = [part.columns for corpus in corpora for part in corpus.parts]
         settings = [self.vocab_size, self.max_tokens, self.seed, *given, *self.languages]
         settings += ["both directions"] if self.both_directions else []
+        settings += ["language tag"] if self.language_tag else []
         settings += [self.subwords.hex()] if self.subwords else []
         paths = [path for corpus in corpora for path in corpus.paths]
         data = asdict(self.data)
@@ -157,7 +161,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
     test = test if source.test is None else list(source.test.rows())
     _tell_doubts(cleaned, valid, test, source, tell)
-    tags = source.languages if source.both_directions else ()
+    tags = source.languages if source.both_directions or source.language_tag else ()
     model = source.subwords
     if model is None:
         tell("learning subwords")
@@ -197,13 +201,20 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
         encoded, held_out = cut.first_sides(encoded), [*Cutting(room).first_sides(held_out)]
     train = facts.measure(encoded, cleaned, room)
     for name, of, pairs in (("train", key, train), ("valid", f"{key}-valid", held_out)):
-        examples = both_ways(pairs, [subwords.tag_id(language) for language in tags]) if tags else pairs
+        examples = _tagged(pairs, [subwords.tag_id(language) for language in tags], source)
         write_store(folder / name, examples, sides=SIDES, key=of, vocab_size=subwords.vocab_size)
     write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
     if cut is not None and cut.count:
-        tell(f"{cut.count:,} inputs were cut after {room:,} tokens")
+        tell(f"{counted(cut.count, 'input was', 'inputs were')} cut after {counted(room, 'token')}")
     write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+
+
+def _tagged(pairs: Iterable[Example], tags: list[int], source: PairsSource) -> Iterable[Example]:
+    """The pairs as they are learned: one way or both, with a tag where the source has them."""
+    if source.both_directions:
+        return both_ways(pairs, tags)
+    return one_way(pairs, tags[1]) if tags else pairs
 
 
 def _tell_doubts(
@@ -272,7 +283,8 @@ def _fitting(
     limited = slice(0 if cut is None else 1, None)
     fit = [row for row, size in zip(rows, sizes, strict=True) if min(size) > 0 and max(size[limited]) <= room]
     if len(fit) < len(rows):
-        tell(f"{len(rows) - len(fit):,} of {len(rows):,} lines of the {name} set are empty or too long")
+        less, of = len(rows) - len(fit), counted(len(rows), "line")
+        tell(f"{less:,} of {of} of the {name} set {'is' if less == 1 else 'are'} empty or too long")
     if not fit:
         raise CorpusError(f"no line of the {name} set can be used: all are empty or too long")
     return fit

@@ -12,7 +12,7 @@ from torch import nn
 from regard.bundle import Bundle, load_bundle
 from regard.bundle.labels import read_labels
 from regard.bundle.manifest import LABELS, SUBWORDS
-from regard.config import ModelConfig
+from regard.config import ModelConfig, TaskConfig
 from regard.engine.loading import model_folder
 from regard.errors import BundleError, ConfigError
 from regard.text.vocabularies import read_vocabulary
@@ -51,10 +51,10 @@ class Start:
         folder, n_labels = self.bundle.folder, self.bundle.config.n_labels
         return read_labels(folder, n_labels) if (folder / LABELS).exists() else ()
 
-    def without_tags(self, languages: Sequence[str]) -> list[str]:
-        """Those of some languages that its subwords have no tag for, to say that they are wanted."""
-        known = read_vocabulary(self.subwords).languages
-        return [language for language in languages if language not in known]
+    def does(self, task: TaskConfig) -> bool:
+        """Whether it does this very task already, in all its directions."""
+        own = self.bundle.task
+        return own.name == task.name and {*task.directions} <= {*own.directions}
 
     def check_tags(self, languages: Sequence[str]) -> None:
         """Raise unless its subwords can say which language is wanted.
@@ -62,9 +62,13 @@ class Start:
         Raises:
             ConfigError: they have no tag for a language.
         """
-        if missing := self.without_tags(languages):
-            told = f"its subwords have no tag for {' and '.join(missing)}, so it cannot learn both directions"
-            raise ConfigError(f"{self.bundle.folder}: {told}; train one way, or start from one that has them")
+        known = read_vocabulary(self.subwords).languages
+        if missing := [language for language in languages if language not in known]:
+            told = (
+                f"its subwords have no tag for {' and '.join(missing)}, so it cannot be told what is wanted"
+            )
+            advice = "train one way, without a tag, or start from one that has them"
+            raise ConfigError(f"{self.bundle.folder}: {told}; {advice}")
 
     def shape(self, model: ModelConfig) -> ModelConfig:
         """The shape of the model that is to be trained: this one's, but for what is not a matter of weights.

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.config.checking import counted
 from regard.data.corpus import Corpus, Row
 from regard.data.encoding import content_key
 from regard.data.holding_out import Split
@@ -141,9 +142,10 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
         if name not in sets:
             sets[name] = [train[i] for i in rows]
     sets["train"] = [train[i] for i in np.setdiff1d(np.arange(len(train)), drawn)]
-    tell(", ".join(f"{name}: {len(sets[name]):,} texts" for name in SETS))
+    tell(", ".join(f"{name}: {counted(len(sets[name]), 'text')}" for name in SETS))
     for what, count in dropped.counts.items():
-        tell(f"{count:,} rows have {_article(what)} and are left out, such as {dropped.examples[what][0]}")
+        told = counted(count, f"row has {_article(what)} and is", f"rows have {_article(what)} and are")
+        tell(f"{told} left out, such as {dropped.examples[what][0]}")
     return sets, _labels(sets, source, tell)
 
 
@@ -161,7 +163,8 @@ def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
             left.subtract(labels)
             drawn.append(i)
     if len(drawn) < size:
-        told = f"{size:,} texts are to be held out, and {len(drawn):,} have labels that others have, too"
+        wanted, fit = counted(size, "text is", "texts are"), counted(len(drawn), "has a label", "have labels")
+        told = f"{wanted} to be held out, and {fit} that others have, too"
         turned = "is the label in the first column? --columns 2,1 takes them the other way round"
         raise CorpusError(f"{told}; {turned if 2 * len(left) > len(rows) else 'give --valid and --test'}")
     return np.array(drawn, dtype=np.int64)
@@ -187,7 +190,8 @@ def _without(train: list[Row], sets: dict[str, list[Row]], tell: Tell) -> list[R
     known = {text for rows in sets.values() for _, text in rows}
     kept = [row for row in dict.fromkeys(train) if row[1] not in known]
     if len(kept) < len(train):
-        tell(f"{len(train) - len(kept):,} rows are there twice, or held out, and are not trained on")
+        less = counted(len(train) - len(kept), "row is there again", "rows are there again")
+        tell(f"{less}, or held out, and not trained on")
     if not kept:
         raise CorpusError("no row is left to train on: all are empty, or held out")
     return kept
@@ -240,7 +244,8 @@ def _cut(rows: Sequence[Row], subwords: Vocabulary, room: int, name: str, tell: 
     encoded = subwords.encode([text for _, text in rows])
     most = room - len(subwords.closing)
     if long := sum(len(ids) > most for ids in encoded):
-        tell(f"{long:,} of {len(rows):,} texts of the {name} set are {LONG} after {most:,} tokens")
+        be = "is" if long == 1 else "are"
+        tell(f"{long:,} of {counted(len(rows), 'text')} of the {name} set {be} {LONG} after {most:,} tokens")
     return (subwords.closed(ids, room) for ids in encoded)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from regard.config.checking import counted
 from regard.data.documents import Documents, encode_document, split
 from regard.data.encoding import content_key
 from regard.data.examples import windows
@@ -67,8 +68,8 @@ def prepare_texts(folder: Path, source: TextSource, tell: Tell = lambda _: None)
     for name, texts in sets.items():
         store = place.write(name, _windows(texts, subwords, source.max_tokens), ("text",), key, subwords)
         n_tokens = store.facts.sides[0].n_tokens - len(store)
-        sizes = f"{n_bytes[name]:,} bytes, {n_tokens:,} tokens, {len(store):,} windows"
-        tell(f"{name}: {len(texts):,} documents, {sizes}")
+        found = {"document": len(texts), "byte": n_bytes[name], "token": n_tokens, "window": len(store)}
+        tell(f"{name}: {', '.join(counted(number, what) for what, number in found.items())}")
     place.finish(sets, {"bytes": n_bytes}, key)
 
 
@@ -94,7 +95,8 @@ def _sets(source: TextSource, tell: Tell) -> dict[str, Sequence[str]]:
     if source.test is not None:
         sets["test"] = list(source.test.read(empty))
     for places in empty.examples.values():
-        tell(f"{empty.total:,} documents are empty and left out, such as {places[0]}")
+        told = counted(empty.total, "document is", "documents are")
+        tell(f"{told} empty and left out, such as {places[0]}")
     for name, texts in sets.items():
         if not texts:
             raise CorpusError(f"there is no text in the set {name}: every document is empty")

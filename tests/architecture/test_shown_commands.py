@@ -1,12 +1,17 @@
 """Commands that pages show but do not run, in `text` blocks, are at least such as the program understands."""
 
+import contextlib
 import re
 import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import typer
 
+from regard.bundle.manifest import MANIFEST
 from regard.cli.program import app
+from regard.engine.loading import BEST
 from tests.architecture.sources import ROOT
 
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -23,11 +28,19 @@ def shown(page):
 
 
 def understand(words):
-    """Read a command line as the program would, and do nothing; raises what a wrong word raises."""
+    """Read a command line as the program would, and do nothing; raises what a wrong word raises.
+
+    The run that it begins with is there, as it is for those who type it: a text would be one more word.
+    """
     verb, *others = shlex.split(words)
     command = typer.main.get_command(app).get_command(None, verb)
     assert command is not None, f"there is no verb {verb}"
-    command.make_context(verb, others)
+    with TemporaryDirectory() as place, contextlib.chdir(place):
+        if others and others[0].startswith("runs/"):
+            model = Path(others[0], BEST)
+            model.mkdir(parents=True)
+            (model / MANIFEST).touch()
+        command.make_context(verb, others)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

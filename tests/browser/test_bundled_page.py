@@ -81,6 +81,7 @@ def test_a_key_leads_from_any_screen_to_where_one_writes(opened, server):
     assert tab.evaluate("document.activeElement.id") == "text"
 
 
+UNCLEAR = "Привет, мир! GitHub."
 MIXED = "我昨天在 GitHub 上 push 了一个 commit，but CI failed 了。"
 FOREIGN = "مرحبا بالعالم"
 TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向"}
@@ -90,12 +91,17 @@ TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向
 def test_a_text_of_no_clear_language_takes_the_place_of_the_one_before(opened, server, language):
     tab = opened(at(server, lang=language), expected="422")
     translate(tab, "猫坐在垫子上。", "cat")
-    tab.fill("#text", MIXED)
+    tab.fill("#text", UNCLEAR)
     until(tab, f"document.querySelector('.status.problem')?.textContent.includes('{TELLS[language]}')")
     assert "cat" not in tab.locator("#main").inner_text()  # nor among the next best
     assert tab.locator("#look").is_disabled()
     tab.select_option("#way", value=tab.locator("#way option").nth(1).get_attribute("value"))
     until(tab, "document.querySelector('#output').textContent.includes('GitHub')")
+
+
+def test_a_text_of_two_languages_is_translated_into_the_one_that_it_is_not_in(opened, server):
+    tab = opened(at(server))
+    translate(tab, MIXED, "pushed a commit on GitHub")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

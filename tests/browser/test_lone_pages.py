@@ -169,7 +169,7 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     tab = opened(at(server, model=model, lang=language, text=TEXT))
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
-    looking = ["map", "head", "walk", "steps", "off", "compare", "positions"]
+    looking = ["map", "head", "walk", "steps", "influence", "off", "compare", "positions"]
     assert ids == [first, *looking, "training", "experiments", "api"]
     for screen in ids:
         drawn(

@@ -14,7 +14,7 @@ import pytest
 import regard
 from regard.config import TaskConfig
 from regard.experiments.shelf import seen
-from regard.look.interventions import HeadOff, Uniform
+from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
@@ -28,7 +28,7 @@ from tests.serve.running import Gated, gated_catalogue, running
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "off", "compare", "positions", "training", "experiments", "api",
+    "influence", "off", "compare", "positions", "training", "experiments", "api",
 ]  # fmt: skip
 SOURCE = talking.PAIRS["train"][0][0]
 OTHER = talking.PAIRS["train"][1][0]
@@ -293,6 +293,16 @@ def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
 
 
+def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):
+    tab = opened(at(server, screen="influence", text=SOURCE, lang="en"))
+    drawn(tab, lambda: tab.click("#step-1"))
+    assert tab.locator("main .scroll svg svg").count() == 2
+    drawn(tab, lambda: tab.keyboard.press("t"))
+    trace = model.look(SOURCE, beam_size=4)
+    found = np.stack(list(model.influences(trace, 1).values.values()), axis=1)
+    np.testing.assert_allclose(numbers_on(tab), found[: len(trace.inputs) + 2], atol=2e-3)
+
+
 def test_a_beam_is_searched_again_by_another_size_and_penalty(opened, server, model):
     tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
     drawn(tab, lambda: tab.locator("#beam").fill("2"))
@@ -335,6 +345,36 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
 
 
+def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server, model):
+    tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    head = tab.locator("[id='off-cross.0.1']")
+    drawn(tab, lambda: head.click())
+    drawn(tab, lambda: tab.click("#choose-uniform"))
+    drawn(tab, lambda: head.click())  # one change of a head takes the place of another
+    drawn(tab, lambda: tab.click("#choose-skip"))
+    drawn(tab, lambda: tab.click("[id='off-encoder.0.2']"))
+    drawn(tab, lambda: tab.click("#drop-0"))
+    drawn(tab, lambda: tab.click("#no-positions"))
+    tab = opened(tab.url)  # the address holds all of it
+    changes = [
+        Uniform(kind="cross", layer=0, head=1),
+        SkipBlock(block="encoder", layer=0),
+        MaskSource(token=0),
+        NoPositions(),
+    ]
+    intact = model.look(SOURCE, beam_size=4)
+    forced = model.look(SOURCE, list(intact.wanted[:-1]), interventions=changes)
+    change = forced.log_probs.sum() - intact.log_probs.sum()
+    told = tab.locator("aside p", has_text="What the intact model says").inner_text().replace("−", "-")
+    assert float(re.search(r"-?\d+\.\d+", told)[0]) == pytest.approx(change, abs=2e-3)
+    assert (
+        tab.locator("[id^='off-encoder.0.'][aria-pressed=true]").count() == model.look(SOURCE).config.n_heads
+    )
+    assert tab.locator("#drop-0 del").count() == 1
+    drawn(tab, lambda: tab.click("#all-on"))
+    assert tab.locator("[aria-pressed=true][id^='off-'], #drop-0 del").count() == 0
+
+
 def test_heads_are_marked_by_what_they_are_worth(opened, server, model):
     tab = opened(at(server, screen="map", by="importance", text=SOURCE, lang="en"))
     effects = model.head_effects(model.look(SOURCE, beam_size=4))
@@ -356,13 +396,25 @@ def test_two_traces_beside_each_other(opened, server):
     assert OTHER in tab.locator("main section").nth(1).inner_text()
 
 
+def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, model):
+    tab = opened(at(server, screen="positions", text=SOURCE, lang="en"))
+    found = model.neighbours(SOURCE, 6)
+    assert tab.locator(".lens th").all_inner_texts() == list(found.pieces.values())
+    near = [each for of_token in found.nearest.values() for each in of_token]
+    told = [each.rpartition(" ") for each in tab.locator(".lens td").all_inner_texts()]
+    assert [piece for piece, _, _ in told] == [each.piece for each in near]
+    assert [float(each) for _, _, each in told] == pytest.approx([each.cosine for each in near], abs=6e-3)
+    circles = tab.locator("main svg.figure circle[r='5']")
+    assert circles.count() == len(found.pieces)
+
+
 def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
     _, rows = saved_csv(tab, tmp_path)
     trace = model.look(SOURCE, beam_size=4)
     weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
     np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
-    assert {row[0] for row in rows} == {"Intact model", "Heads off: 1"}
+    assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
 
 
 def test_positions_are_those_of_the_model(opened, server, model):
@@ -403,7 +455,9 @@ def test_requests_can_be_copied_and_sent(opened, server, model):
     assert said.strip() == model.translate(hostile, n_best=3).text.strip()
 
 
-@pytest.mark.parametrize("screen", ["map", "head", "walk", "steps", "beam", "off", "positions", "training"])
+@pytest.mark.parametrize(
+    "screen", ["map", "head", "walk", "steps", "beam", "influence", "off", "positions", "training"]
+)
 def test_figures_can_be_saved(opened, server, screen, tmp_path):
     tab = opened(at(server, screen=screen, text=SOURCE, kind="cross"))
     with tab.expect_download() as got:

@@ -174,7 +174,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_when_there_is_room(tra
 def test_a_run_that_ends_before_its_full_rate_says_so(train):
     words = ("train.zh", "train.en", "--set", "data.valid_lines=5", "--set", "data.test_lines=5")
     short = train(*words, "--set", "training.warmup_steps=7", "--out", "short")
-    assert "still rising, for training.warmup_steps is 7, and there were 6 steps" in short.err
+    assert "still rising, for training.warmup_steps is 7, and the run took 6 steps" in short.err
     assert "still rising" not in train(*words, "--out", "long").err
 
 

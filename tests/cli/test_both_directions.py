@@ -29,9 +29,6 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     assert trained.status == 0, trained.err
     assert trained.out.index("zh-en: BLEU") < trained.out.index("en-zh: BLEU")
 
-    further = train("train.zh", "train.en", "--from", "both", "--out", "forth")
-    assert "it goes both ways by tags, which --both-directions keeps" in further.err
-
     lines = "三月\nПривет\n\nMarch\n"
     status, out, err = regard("translate", "--model", "both", "--json", stdin=lines)
     assert status == 2
@@ -61,6 +58,30 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     into_chinese = regard("evaluate", "train.en", "train.zh", "--model", "both")
     assert "tok:zh" in into_chinese[1]
     assert "note: both" not in into_english[1] + into_chinese[1]
+
+
+@pytest.mark.usefixtures("files")
+def test_what_starts_from_both_directions_keeps_its_tag_and_its_search(train, regard):
+    penalty = ["--set", "decoding.length_penalty=0.9"]
+    assert train("train.zh", "train.en", "--both-directions", "--out", "both", *penalty).status == 0
+    for files, tag in ((["train.zh", "train.en"], "<2en>"), (["train.en", "train.zh"], "<2zh>")):
+        further = train(*files, "--from", "both", "--out", f"into{tag}")
+        assert further.status == 0, further.err
+        assert f"the tag {tag}, which stays before each input" in further.err
+        assert "it searches with decoding.length_penalty=0.9, as before" in further.err
+        looked = regard("look", "三月", "--model", f"into{tag}", "--view", "lines", "--kind", "encoder")
+        assert (looked[0], tag in looked[1]) == (0, True)
+        assert f"tag {tag}" in train(*files, "--from", f"into{tag}", "--out", f"on{tag}").err
+
+    otherwise = ["--set", "task.language_tag=false", "--set", "decoding.length_penalty=0.7"]
+    bare = train("train.zh", "train.en", "--from", "both", "--out", "bare", *otherwise)
+    assert bare.status == 0
+    assert not any(words in bare.err for words in ("<2en>", "it searches"))
+    assert "<2en>" not in regard("look", "三月", "--model", "bare", "--view", "lines", "--kind", "encoder")[1]
+    elsewhere = train("train.zh", "train.en", "--from", "both", "--to", "fr", "--out", "elsewhere")
+    assert (elsewhere.status, "<2" in elsewhere.err) == (0, False)
+    refused = train("train.zh", "train.en", "--from", "both", "--to", "fr", "--set", "task.language_tag=true")
+    assert (refused.status, "its subwords have no tag for fr" in refused.err) == (2, True)
 
 
 @pytest.mark.usefixtures("files")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from regard.cli import main
+from regard.cli.model_first import model_named
 
 TINY = [
     *("--preset", "tiny", "--device", "cpu"),
@@ -52,6 +53,20 @@ def test_a_prompt_is_printed_with_what_follows(run, capsys, monkeypatch):
     assert status == 0
     assert out.startswith("the cat")
     assert typed(capsys, monkeypatch, *words)[1] == out
+
+
+def test_the_model_may_stand_first(run, capsys, monkeypatch, tmp_path):
+    words = ["--max-tokens", "5"]
+    told = typed(capsys, monkeypatch, "generate", str(run), "the cat", *words)
+    assert told == typed(capsys, monkeypatch, "generate", "the cat", "--model", str(run), *words)
+    assert told == typed(capsys, monkeypatch, "generate", str(run / "best"), "the cat", *words)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cat").mkdir()  # a text, and by chance the name of a folder
+    told = typed(capsys, monkeypatch, "generate", "cat", "--model", str(run), *words)
+    assert told[1].startswith("cat")
+    assert model_named(["cat", "sat"]) == ["cat", "sat"]
+    assert model_named([str(run), "--model=other"]) == [str(run), "--model=other"]
+    assert model_named([]) == []
 
 
 def test_lines_come_from_standard_input_and_spoilt_ones_are_told(run, capsys, monkeypatch):

@@ -21,7 +21,7 @@ def test_one_wrong_line_costs_an_exact_match_and_some_bleu():
 def test_the_signature_says_how_the_language_was_cut(language, cut):
     score = score_translations(["猫坐在垫子上。"], ["猫坐在垫子上。"], language)
     assert cut in score.bleu_signature
-    assert "exact matches: 100.0% of 1 lines" in str(score)
+    assert "exact matches: 100.0% of 1 line" in str(score)
 
 
 def test_outputs_and_references_must_match():

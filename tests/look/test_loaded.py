@@ -9,10 +9,11 @@ import torch
 
 import regard
 from regard.config import TaskConfig
+from regard.engine.torch_engine import TorchEngine
 from regard.errors import RequestError
 from regard.look.head_effects import effect_of_each_head
 from regard.look.influence import integrated_gradients
-from regard.look.interventions import HeadOff
+from regard.look.interventions import HeadOff, NoPositions
 from regard.look.looking import look
 from regard.look.trace import Trace
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords
@@ -90,6 +91,23 @@ def test_a_given_target_is_read_and_the_model_may_be_changed(models):
     assert searched.engine == "torch"
     path = searched.beam.path(searched.beam.winner.id)
     np.testing.assert_allclose(searched.log_probs[: len(path)], [n.log_prob for n in path], atol=1e-4)
+
+
+def test_one_engine_searches_for_all_who_look_and_another_without_positions(folders, monkeypatch):
+    model, made = regard.load(folders["encoder-decoder"], engine="ctranslate2"), []
+    make = TorchEngine.__init__
+    monkeypatch.setattr(
+        TorchEngine, "__init__", lambda self, *args, **more: made.append(self) or make(self, *args, **more)
+    )
+    changes = [HeadOff(kind="cross", layer=1, head=1)]
+    found = [model.look(SOURCE, beam_size=3, interventions=each) for each in ((), changes, ())]
+    assert len(made) == 1
+    assert found[0] == found[2], "a change is gone with the look that made it"
+    assert found[0].wanted != found[1].wanted or not np.array_equal(found[0].log_probs, found[1].log_probs)
+    unplaced = model.look(SOURCE, beam_size=3, interventions=[NoPositions()])
+    assert len(made) == 2
+    path = unplaced.beam.path(unplaced.beam.winner.id)
+    np.testing.assert_allclose(unplaced.log_probs[: len(path)], [n.log_prob for n in path], atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", ["decoder", "encoder"])

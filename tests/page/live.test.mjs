@@ -6,7 +6,7 @@ import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/chart.js"
 import { distance, meanDistance } from "../../regard/page/comparing.js";
 import { difference } from "../../regard/page/difference.js";
 import { parsed } from "../../regard/page/events.js";
-import { Live, headsOff } from "../../regard/page/live.js";
+import { Live, changes } from "../../regard/page/live.js";
 import { examples, shellWord } from "../../regard/page/requests.js";
 import { told } from "../../regard/page/screen_experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screen_positions.js";
@@ -105,11 +105,21 @@ test("events are taken as they come whole", () => {
   assert.equal(rest, "eve");
 });
 
-test("heads that are off are read from the address, and nonsense is not", () => {
-  assert.deepEqual(headsOff("cross.1.3,up.0.0,encoder.0.2,"), [
+test("changes are read from the address, and what a model does not have is not", () => {
+  const kinds = ["encoder", "cross"].map((kind) => ({ kind, layers: 2, heads: 4 }));
+  const settings = { similarity: "scaled-dot", positions: "none" };
+  const about = /** @type {any} */ ({ kinds, settings, inputs: { tokens: [{}, {}, {}] } });
+  const off = "cross.1.3,up.0.0,encoder.0.2,,cross.2.0,cross.0.4,cross.1,skip.cross.1,skip.cross.1.1";
+  assert.deepEqual(changes({ off: `${off},uniform.encoder.1.0,no-scale,no-positions`, drop: "1,7,x" }, about), [
     { op: "head-off", kind: "cross", layer: 1, head: 3 },
     { op: "head-off", kind: "encoder", layer: 0, head: 2 },
+    { op: "skip-block", block: "cross", layer: 1 },
+    { op: "uniform", kind: "encoder", layer: 1, head: 0 },
+    { op: "no-scale" },
+    { op: "mask-source", token: 1 },
   ]);
+  const alone = { ...about, inputs: null };
+  assert.deepEqual(changes({ off: "", drop: "1" }, alone), []);
 });
 
 test("a state names a way, or the nearest is taken", () => {

@@ -63,6 +63,16 @@ def test_nothing_comes_from_elsewhere(server):
             assert scheme not in document
 
 
+@pytest.mark.parametrize("path", ["/", "/health", "/readyz", "/v1/models", "/page/main.js"])
+def test_the_head_of_an_answer_is_that_of_the_answer(server, path):
+    whole, head = server.get(path), server.http.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert server.http.head("/api/v1/translate").status_code == 405
+    assert server.get("/livez").status_code == 200, "the connection is fit for the next"
+
+
 def test_docs_list_the_routes(server):
     listed = server.get("/docs").text
     for path in server.get("/openapi.json").json()["paths"]:

@@ -113,7 +113,16 @@ def test_openai_clients_complete_texts(server, writer):
 )
 def test_what_a_model_is_not_for_is_refused(server, route, body):
     answer = server.post(route, **body)
-    assert answer.status_code == 409
+    # OpenAI's clients take 409 for something that passes, and ask again.
+    assert answer.status_code == (400 if route.startswith("/v1/") else 409)
+
+
+def test_openai_clients_may_ask_for_the_likeliest_by_top_p_and_for_seeds_below_0(server, writer):
+    body = {"model": "writer", "prompt": "the cat", "max_tokens": 5}
+    likeliest = writer.generate("the cat", max_tokens=5, temperature=0).text
+    assert server.post("/v1/completions", **body, top_p=0).json()["choices"][0]["text"] == likeliest
+    drawn = [server.post("/v1/completions", **body, seed=-3).json()["choices"][0]["text"] for _ in range(2)]
+    assert drawn[0] == drawn[1]
 
 
 def test_they_can_be_looked_into(server):
@@ -130,6 +139,14 @@ def test_the_influence_of_each_token_on_the_label(server, folders):
     assert told["values"] == pytest.approx(expected, abs=1e-5)
     assert len(expected) == len(made["inputs"]["tokens"])
     assert server.get(f"/api/v1/traces/{made['trace_id']}/influence", row=9).status_code == 422
+
+
+@pytest.mark.parametrize("name", ["writer", "labeller"])
+def test_influence_by_every_method_on_what_one_stack_alone_says(server, name):
+    made = server.post("/api/v1/traces", model=name, source="the cat sat").json()
+    told = server.get(f"/api/v1/traces/{made['trace_id']}/influences").json()
+    (tokens,) = (made[side]["tokens"] for side in ("inputs", "outputs") if made[side])
+    assert {len(each["values"]) for each in told["methods"].values()} == {len(tokens)}
 
 
 def test_the_label_to_look_at_can_be_named(server, folders):

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from regard.loaded import load
+from regard.loaded import LoadedModel, load
 from regard.look import document
 from regard.look.trace import Trace
 from regard.serve.limits import Limits
@@ -78,6 +78,20 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert aligned["measured"] is heads.measured
 
 
+def test_influence_by_one_method_and_by_all(server, made, trace, model):
+    path = f"/api/v1/traces/{made['trace_id']}"
+    told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()
+    assert np.allclose(told["values"], model.influence(trace, 1, method="leave-one-out"), atol=1e-4)
+    assert server.get(f"{path}/influence", method="guess").status_code == 422
+    told, found = server.get(f"{path}/influences", row=1).json(), model.influences(trace, 1)
+    assert list(told["methods"]) == list(found.values)
+    for name, each in told["methods"].items():
+        assert np.allclose(each["values"], found.values[name], atol=1e-4), name
+        assert len(each["curve"]) == len(found.curves[name])
+    assert np.shape(told["agreement"]) == found.agreement.shape
+    assert server.get(f"{path}/influences", row=99).status_code == 422
+
+
 def test_a_target_may_be_a_text_or_the_ids_of_a_beam_s_node(server, trace):
     given = server.post("/api/v1/traces", source=trace.inputs.text, target="the third").json()
     assert given["outputs"]["text"].strip().endswith("the third")
@@ -126,6 +140,52 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
     assert np.allclose(answer["effects"]["cross"], effects["cross"], atol=1e-4)
     change = changed["log_prob_of_intact"] - answer["intact"]["log_prob"]
     assert change == pytest.approx(effects["cross"][0, 1], abs=1e-3)
+
+
+def test_the_intact_model_is_asked_once_however_often_heads_are_switched(catalogue, sources, monkeypatch):
+    looks, effects = [], []
+    look, head_effects = LoadedModel.look, LoadedModel.head_effects
+
+    def spied(self, source, target=None, **options):
+        looks.append((target is None, len(options["interventions"])))
+        return look(self, source, target, **options)
+
+    def spied_effects(self, *given):
+        effects.append(given)
+        return head_effects(self, *given)
+
+    monkeypatch.setattr(LoadedModel, "look", spied)
+    monkeypatch.setattr(LoadedModel, "head_effects", spied_effects)
+    with running(catalogue) as server:
+
+        def ask(source, *heads, **more):
+            lists = [[{"op": "head-off", "kind": "cross", "layer": 0, "head": head}] for head in heads]
+            return server.post("/api/v1/ablate", source=source, interventions=lists, **more).json()
+
+        intact = ask(sources[0])["intact"]
+        assert looks == [(True, 0)]
+        for head in (0, 1):
+            assert ask(sources[0], head)["intact"] == intact
+        assert looks == [(True, 0), *[(False, 1), (True, 1)] * 2]
+        assert ask(sources[1])["intact"] != intact
+        assert looks[5:] == [(True, 0)]
+        told = [ask(sources[0], effects=True)["effects"] for _ in range(2)]
+        assert told[0] == told[1]
+        assert len(effects) == 1
+        given = ask(sources[0], 0, target=[5, 6])["items"][0]
+        assert given.keys() == {"log_prob_of_intact"}, "what is to have been said is not searched for"
+
+
+def test_neighbours_are_those_of_the_embedding(server, model, sources):
+    told = server.get("/api/v1/neighbours", text=sources[0], n=3).json()
+    found = model.neighbours(sources[0], 3)
+    assert [each["piece"] for each in told["tokens"]] == list(found.pieces.values())
+    for each in told["tokens"]:
+        near = found.nearest[each["id"]]
+        assert [other["id"] for other in each["nearest"]] == [other.id for other in near]
+        assert [each["x"], each["y"]] == pytest.approx(found.places[each["id"]], abs=1e-5)
+    assert server.get("/api/v1/neighbours", text="").status_code == 422
+    assert server.get("/api/v1/neighbours", text="a " * 9999).status_code == 413
 
 
 def test_positions_are_those_that_the_model_adds(server):

@@ -80,6 +80,25 @@ def test_a_body_that_is_no_json(server):
     refusal(answer, 400, "bad_json")
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"text": "\xff"}', b"[" * 100_000, b"\x1f\x8b\x08", b'{"beam": ' + b"9" * 5000 + b"}"]
+)
+@pytest.mark.parametrize("path", ["/api/v1/translate", "/v1/completions"])
+def test_a_body_that_cannot_be_read(server, path, body):
+    answer = server.http.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_json")
+    assert "JSON" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_a_body_that_is_not_said_to_be_json_is_told_what_to_say(server, kind):
+    """As curl sends it, where nobody gives a header."""
+    headers = {"Content-Type": kind} if kind else {}
+    answer = server.http.post("/api/v1/translate", content='{"text": "三月"}'.encode(), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "not_json")
+    assert "`Content-Type: application/json`" in answer.json()["error"]["message"]
+
+
 def test_half_a_character_is_refused_in_words(server):
     for path in ("/api/v1/translate", "/api/v1/tokenize", "/api/v1/detect"):
         body = b'{"text": "\\ud800"}'

@@ -10,6 +10,9 @@ from regard.text.scripts import is_in, language_among, words_by_script
         ("The cat sat on the mat.", ("zh", "en"), "en"),
         ("使用 Windows Server Active Directory 联合身份验证", ("zh", "en"), "zh"),
         ("The Chinese word 中华人民共和国 is long.", ("en", "zh"), "en"),
+        ("我喜欢 machine learning 和 deep learning", ("zh", "en"), "zh"),  # by its grammar
+        ("《Attention Is All You Need》这篇论文", ("zh", "en"), "zh"),  # a title is a name
+        ("《Attention Is All You Need》", ("zh", "en"), "en"),  # unless there is nothing else
         ("ＡＢＣ　ｄｅｆ", ("zh", "en"), "en"),
         ("Привет, world of words", ("ru", "en"), "en"),
         ("Привет, мир", ("ru", "en"), "ru"),

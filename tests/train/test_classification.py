@@ -209,7 +209,7 @@ def test_what_is_looked_at_are_the_probabilities_that_are_given(tagging):
 def test_labels_of_a_text_are_cleaned_and_counted_one_by_one(tmp_path):
     rows = [*TAGGED, ("cat| good|cat|", "the cat is so fine"), (" | ", "nothing"), ("odd|cat", "a cat")]
     told = told_of(tmp_path, rows, separator="|")
-    assert "1 rows have no label" in told
+    assert "1 row has no label" in told
     assert "label 'odd' is on one text" in told
     assert json.loads((tmp_path / "data" / "labels.json").read_text())["labels"] == [
         "cat",
@@ -273,9 +273,9 @@ def told_of(tmp_path, rows, *, valid=None, separator=None, subwords=None, test_l
 
 def test_empty_texts_missing_labels_and_doubles_are_counted(tmp_path):
     told = told_of(tmp_path, [*ROWS, ("good", " "), ("", "no label"), ROWS[0]])
-    assert f"1 rows have an empty text and are left out, such as {tmp_path}/rows.tsv:{len(ROWS) + 1}" in told
-    assert "1 rows have no label" in told
-    assert "1 rows are there twice" in told
+    assert f"1 row has an empty text and is left out, such as {tmp_path}/rows.tsv:{len(ROWS) + 1}" in told
+    assert "1 row has no label" in told
+    assert "1 row is there again" in told
 
 
 def test_a_label_seen_once_and_one_that_validation_has_not_are_named(tmp_path):
@@ -294,8 +294,8 @@ def test_a_label_that_is_not_trained_on_and_a_single_one_are_refused(tmp_path):
 
 def test_texts_that_are_held_out_are_not_trained_on_and_long_ones_are_cut(tmp_path):
     told = told_of(tmp_path, [*ROWS, ("bad", "poor " * 40)], valid=[ROWS[0], ("bad", "so poor")])
-    assert "1 rows are there twice, or held out" in told
-    assert "texts of the train set are longer than the model reads, and cut after 12 tokens" in told
+    assert "1 row is there again, or held out" in told
+    assert "1 of 98 texts of the train set is longer than the model reads, and cut after 12 tokens" in told
 
 
 def test_where_its_heads_look_is_stored_at_each_validation(whole):

@@ -64,9 +64,12 @@ def training(*settings):
         (["training.max_epochs=3"], Progress(step=5), 2.99, None),
         (["training.max_epochs=3"], Progress(step=5), 3.0, "3 epochs are done"),
         (["training.max_minutes=2"], Progress(step=5, seconds=119.0), 0.0, None),
-        (["training.max_minutes=2"], Progress(step=5, seconds=120.0), 0.0, "2.0 minutes are over"),
+        (["training.max_minutes=2"], Progress(step=5, seconds=120.0), 0.0, "2 minutes are over"),
         (["training.patience=4"], Progress(step=5, stale=3), 0.0, None),
         (["training.patience=4"], Progress(step=5, stale=4), 0.0, "no better loss in 4 validations"),
+        (["training.patience=1"], Progress(step=5, stale=1), 0.0, "no better loss in 1 validation"),
+        (["training.max_epochs=1"], Progress(step=5), 1.0, "1 epoch is done"),
+        (["training.max_minutes=1"], Progress(step=5, seconds=60.0), 0.0, "1 minute is over"),
         (["training.patience=0"], Progress(step=5, stale=400), 0.0, None),
     ],
 )

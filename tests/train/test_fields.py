@@ -70,7 +70,9 @@ def run(tmp_path_factory):
 
 def test_answers_are_scored_and_long_inputs_are_cut_and_counted(run):
     task, told = run
-    assert "inputs were cut after 18 tokens" in told
+    assert "1 input was cut after 18 tokens" in told
+    assert "qa.jsonl\n  90 lines; " in told
+    assert "train-0.jsonl" not in told
     score, examples = task.score()
     assert 0 <= score.exact <= score.f1 <= 100
     assert len(examples) == score.n_questions

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -65,6 +66,37 @@ def test_a_run_that_was_asked_to_stop_ends_like_one_that_was_not(tmp_path, preci
         return [{k: v for k, v in entry.items() if k != "seconds"} for entry in journal(folder)]
 
     assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "warmup-stable-decay"])
+def test_a_run_of_epochs_ends_its_schedule_and_ends_like_one_that_was_stopped(tmp_path, schedule):
+    settings = ("training.max_epochs=6", "training.max_steps=9999", f"training.schedule={schedule}")
+    whole, reason = train(tmp_path / "whole", *settings)
+    assert reason == "6 epochs are done"
+    rates = [entry["learning_rate"] for entry in journal(tmp_path / "whole") if "loss" in entry]
+    assert max(rates) > 0.005
+    assert 0 < rates[-1] < 0.25 * max(rates)
+    parts = tmp_path / "parts"
+    stopped = Run(parts / "run", config(*settings), data(parts / "data"), listeners=stop_at(11))
+    assert stopped.train() == "asked to stop"
+    resumed, _ = train(parts, *settings)
+    assert weights_hash(resumed.model) == weights_hash(whole.model)
+    assert rates == [entry["learning_rate"] for entry in journal(parts) if "loss" in entry]
+
+
+def test_a_run_of_minutes_follows_the_clock(tmp_path, monkeypatch):
+    """A clock of our own: each look at it is a second later, so each step takes one."""
+    seconds = count()
+    monkeypatch.setattr("regard.train.loop.time.perf_counter", lambda: float(next(seconds)))
+    settings = ("training.max_minutes=0.5", "training.max_steps=9999")
+    run = Run(tmp_path / "run", config(*settings), data(tmp_path / "data"), listeners=stop_at(19))
+    assert run.train() == "asked to stop"
+    _, reason = train(tmp_path, *settings)
+    assert reason == "0.5 minutes are over"
+    rates = [entry["learning_rate"] for entry in journal(tmp_path) if "loss" in entry]
+    assert 29 <= len(rates) <= 33
+    assert 0 < rates[-1] < 0.02 * max(rates)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
 
 
 @pytest.mark.slow
@@ -146,7 +178,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (["training.max_epochs=1"], "1 epochs are done"),
+        (["training.max_epochs=1"], "1 epoch is done"),
         (["training.max_minutes=1e-9"], "1e-09 minutes are over"),
         (
             ["training.patience=2", "training.learning_rate=1e-12", "training.validate_every=1"],

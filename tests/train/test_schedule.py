@@ -38,3 +38,10 @@ def test_the_plain_lies_between_the_warm_up_and_the_last_fifth():
         "warmup-stable-decay", [100, 500, 800, 901], learning_rate=2.0, warmup_steps=100, max_steps=1000
     )
     assert found == pytest.approx([2.0, 2.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "warmup-stable-decay"])
+def test_another_limit_than_steps_tells_how_far_the_fall_is(schedule):
+    config = TrainingConfig(schedule=schedule, warmup_steps=1, learning_rate=1.0, max_steps=1000)
+    assert learning_rate(config, 512, 7, 0.95) == pytest.approx(learning_rate(config, 512, 951))
+    assert learning_rate(config, 512, 7, 1.5) == pytest.approx(0.0)

@@ -9,14 +9,16 @@ import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.loaded import LoadedModel
 from regard.look import document
 from regard.look.blocks import Kind
 from regard.look.interventions import from_json
+from regard.look.methods import Method
 from regard.look.trace import Trace
 from regard.serve.ablating import ablated
 from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
 from regard.serve.job import Job
-from regard.serve.looking import Looked, traced
+from regard.serve.looking import Looked, check_length, traced
 from regard.serve.refusals import bad_value, not_found
 from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.served import Served
@@ -32,7 +34,7 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
     service = service_of(request)
     served = service.catalogue.any(body.model)
     prefix = tuple(body.prefix or ())
-    looked = Looked(body.source, body.target, body.to, body.beam, prefix, body.length_penalty)
+    looked = Looked(body.source, _whole(body.target), body.to, body.beam, prefix, body.length_penalty)
     changes = from_json(body.interventions)
 
     def work(job: Job) -> dict[str, Any]:
@@ -114,16 +116,21 @@ async def alignment(request: Request, trace: str) -> Response:
 
 
 @router.get("/traces/{trace}/influence")
-async def influence(request: Request, trace: str, row: Place = 0) -> Response:
+async def influence(
+    request: Request, trace: str, row: Place = 0, method: Method = "integrated-gradients"
+) -> Response:
     """How much each token that was read had to do with one that was written, or with a classifier's label."""
-    service, served = service_of(request), _model_of(request, trace)
-    kept = service.inspector.traces.get(trace)
+    found = await _asked(
+        request, trace, lambda model, kept: document.plain(model.influence(kept, row, method=method))
+    )
+    return JSONResponse({"row": row, "method": method, "values": found})
 
-    def work(job: Job) -> list[float]:
-        found = Trace.from_bytes(kept.content)
-        return service.inspector.look(served, job, lambda: document.plain(served.model.influence(found, row)))
 
-    return JSONResponse({"row": row, "values": await service.desk.do(request, work)})
+@router.get("/traces/{trace}/influences")
+async def influences(request: Request, trace: str, row: Place = 0) -> Response:
+    """The same by every method, with what was written before: values, agreement, deletion curves."""
+    found = await _asked(request, trace, lambda model, kept: document.measures(model.influences(kept, row)))
+    return JSONResponse({"row": row, **found})
 
 
 @router.post("/ablate")
@@ -133,7 +140,7 @@ async def ablate(request: Request, body: AblateAsked) -> Response:
     if (n := sum(map(len, body.interventions))) > (most := service.limits.interventions):
         raise bad_value(f"A request may have {most} interventions, and this one has {n}.", "interventions")
     served = service.catalogue.any(body.model)
-    looked = Looked(body.source, body.target, body.to)
+    looked = Looked(body.source, _whole(body.target), body.to)
     lists = [from_json(each) for each in body.interventions]
 
     def work(job: Job) -> dict[str, Any]:
@@ -159,6 +166,42 @@ async def positions(
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+
+
+def _whole(target: str | list[int] | None) -> str | tuple[int, ...] | None:
+    """A target, its ids as a value that can be remembered."""
+    return tuple(target) if isinstance(target, list) else target
+
+
+@router.get("/neighbours")
+async def neighbours(
+    request: Request,
+    text: Annotated[str, Query(min_length=1)],
+    model: str | None = None,
+    n: Annotated[int, Query(ge=1, le=50)] = 8,
+) -> Response:
+    """The tokens whose embeddings are nearest to those of a text's tokens, and all of them on a plane."""
+    service = service_of(request)
+    served = service.catalogue.any(model)
+
+    def work(job: Job) -> dict[str, Any]:
+        check_length(service, served, "text", text)
+        found = service.inspector.look(served, job, lambda: served.model.neighbours(text, n))
+        return document.neighbours(found)
+
+    return JSONResponse(await service.desk.do(request, work))
+
+
+async def _asked(request: Request, number: str, ask: Callable[[LoadedModel, Trace], T]) -> T:
+    """What a model answers about a trace of it that is kept."""
+    service, served = service_of(request), _model_of(request, number)
+    kept = service.inspector.traces.get(number)
+
+    def work(job: Job) -> T:
+        found = Trace.from_bytes(kept.content)
+        return service.inspector.look(served, job, lambda: ask(served.model, found))
+
+    return await service.desk.do(request, work)
 
 
 async def _shown(request: Request, number: str, show: Callable[[Trace], T]) -> T:

@@ -49,17 +49,18 @@ class Wanted(BaseModel):
     stop: str | list[str] | None = None
     temperature: float | None = Field(None, ge=0, le=2)
     """0, or none, for the likeliest; above it, tokens are drawn."""
-    top_p: float | None = Field(None, gt=0, le=1)
-    seed: int | None = Field(None, ge=0, lt=2**63)
+    top_p: float | None = Field(None, ge=0, le=1)
+    """0 for the likeliest, too."""
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stream: bool = False
     stream_options: StreamOptions | None = None
 
     def options(self) -> dict[str, Any]:
         """What the model is asked, in its own words."""
         found: dict[str, Any] = {"n_best": self.n}
-        if self.temperature:
+        if self.temperature and self.top_p != 0:
             found |= {"sample": True, "temperature": self.temperature, "top_p": self.top_p or 1.0}
-            found |= {"seed": 1 if self.seed is None else self.seed}
+            found |= {"seed": self._seed(0)}
         return found
 
     def generation(self, choice: int) -> Generation:
@@ -67,11 +68,15 @@ class Wanted(BaseModel):
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return Generation(
             max_tokens=self.max_tokens,
-            temperature=1.0 if self.temperature is None else self.temperature,
+            temperature=0.0 if self.top_p == 0 else 1.0 if self.temperature is None else self.temperature,
             top_p=self.top_p or 1.0,
-            seed=(1 if self.seed is None else self.seed) + choice,
+            seed=self._seed(choice),
             stop=[stop for stop in stops if stop],
         )
+
+    def _seed(self, choice: int) -> int:
+        """Of one of several choices; clients may send numbers below 0, which ours are not."""
+        return ((1 if self.seed is None else self.seed) + choice) % 2**63
 
     def stopped(self, text: str) -> str | None:
         """A text up to the first of the words that end it; None where it has none of them."""

@@ -27,6 +27,26 @@ async def ready(request: Request) -> Response:
     return JSONResponse({"status": "ready", "models": [each.id for each in service_of(request).catalogue]})
 
 
+@router.get("/v2/health/live")
+async def v2_live() -> Any:
+    """The same as `/livez`, for clients of the Open Inference Protocol."""
+    return {"live": True}
+
+
+@router.get("/v2/health/ready")
+async def v2_ready(request: Request) -> Response:
+    """The same as `/readyz`, for clients of the Open Inference Protocol."""
+    is_ready = not service_of(request).desk.draining
+    return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
+
+
+@router.get("/v2/models/{model}/ready")
+async def v2_model_ready(request: Request, model: str) -> Response:
+    """Whether a model takes on work, for clients of the Open Inference Protocol."""
+    name, is_ready = service_of(request).catalogue.named(model).id, not service_of(request).desk.draining
+    return JSONResponse({"name": name, "ready": is_ready}, 200 if is_ready else 503)
+
+
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
     """Its numbers, for Prometheus."""

@@ -1,0 +1,76 @@
+"""Rows that were made from lines are told by those lines, and held out with what else was made from them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from regard.data.cleaning import clean
+from regard.data.corpus import made
+from regard.data.fingerprints import Fate
+from regard.data.holding_out import Split
+from regard.data.report import report
+from regard.data.templates import LINE, write_pairs
+from regard.errors import CorpusError
+
+TURNS = ("{turns}", "{turns}")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    def corpus(*conversations):
+        """A blank line, then a conversation a line; `talk.jsonl`, as a user has it."""
+        file = tmp_path / "talk.jsonl"
+        lines = (json.dumps({"turns": turns}) if turns else "" for turns in conversations)
+        file.write_text("\n" + "".join(line + "\n" for line in lines))
+        pairs = write_pairs(tmp_path / "run" / "train-0.jsonl", file, TURNS)
+        return made({pairs: file}, ("input", "output"), LINE)
+
+    return corpus
+
+
+def conversations(n, opening="hello"):
+    return [[opening, *(f"{i} says {j}" for j in range(2 + i % 5))] for i in range(n)]
+
+
+def lines_of(cleaned, *fates):
+    return {cleaned.place(int(i))[1] for i in np.flatnonzero(np.isin(cleaned.fates, fates))}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_conversation_is_both_trained_on_and_held_out(corpus, seed):
+    talk = corpus(*conversations(60))
+    cleaned = clean(talk, compared=(0,), split=Split(validation=3, test=4), seed=seed)
+    trained, validation, test = (
+        lines_of(cleaned, fate) for fate in (Fate.TRAINING, Fate.VALIDATION, Fate.TEST)
+    )
+    assert (len(validation), len(test), len(trained)) == (3, 4, 53)
+    assert len(trained | validation | test) == 60
+    assert trained | validation | test == set(range(2, 62))
+    # All begin with the same words: to hold out the answers to them would take them from all.
+    assert [row for row in cleaned.rows() if row[0] == "hello"] == [
+        ("hello", f"{line - 2} says 0") for line in sorted(trained)
+    ]
+    assert all(" ¶ " in read for rows in cleaned.held_out() for read, _ in rows)
+
+
+def test_what_is_dropped_is_told_by_the_line_that_it_was_made_from(corpus):
+    cleaned = clean(corpus(["a", "b", "c"], None, ["a", "b", "c"], ["d", ""]))
+    found = cleaned.dropped.as_dict()
+    assert [place.rpartition("/")[2] for place in found["duplicate"]["first"]] == ["talk.jsonl:4"]
+    assert found["empty"]["first"][0].endswith("talk.jsonl:5")
+    assert "5 examples from 3 lines; 2 to train on" in report(cleaned, ("inputs", "outputs")).as_text()
+
+
+def test_two_conversations_are_too_few_to_hold_out(corpus):
+    with pytest.raises(CorpusError, match=r"2 rows are left .* too few to hold out"):
+        clean(corpus(*conversations(2)), compared=(0,), split=Split())
+    talk = corpus(*conversations(3))
+    assert len(lines_of(clean(talk, compared=(0,), split=Split()), Fate.TRAINING)) == 1
+
+
+def test_a_row_a_line_is_drawn_as_one(corpus):
+    talk = corpus(*(turns[1:3] for turns in conversations(20)))
+    cleaned = clean(talk, compared=(0,), split=Split(validation=2, test=2))
+    assert (cleaned.count(Fate.VALIDATION), cleaned.count(Fate.TEST)) == (2, 2)
+    assert cleaned.places.groups() is None
