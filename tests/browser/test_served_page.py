@@ -414,6 +414,9 @@ def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_pa
     trace = model.look(SOURCE, beam_size=4)
     weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
     np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
+    with tab.expect_download() as got:
+        tab.click("#save-svg")
+    assert Path(got.value.path()).read_text("utf-8").count("<svg") == 1 + 2
     assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
 
 
