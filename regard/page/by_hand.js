@@ -158,7 +158,7 @@ export function byHand(context, at) {
     ? h(
         "form",
         { class: "comparison", onsubmit: check },
-        ...["= ", input, h("button", { id: "check" }, t("walk.hand.check"))],
+        ...[at.steps[at.index].rows.length ? "=" : "[0] =", input, h("button", { id: "check" }, t("walk.hand.check"))],
         h("button", { id: "show", type: "button", onclick: () => tell(false) }, t("walk.hand.show")),
         verdict,
       )
