@@ -210,8 +210,8 @@ function chip(context, side, token, i, row) {
   const colour = row ? shade(row[i], 1, theme) : null;
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
   const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
-  const mark = markOf(context, token);
-  const told = `${i} · ${token.text}${spelt}${space} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}${mark ? ` · ${mark}` : ""}`;
+  const facts = [i, `${token.text}${spelt}${space}`, `#${token.id}`, row && percent(row[i]), markOf(context, token)];
+  const told = facts.filter((fact) => fact || fact === 0).join(" · ");
   const pick = () => {
     if (side === kind.queries) store.set({ query: i });
     else if (side === kind.keys) store.set({ key: i });
