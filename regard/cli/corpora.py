@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from regard.cli.training import say
 from regard.errors import ConfigError
 from regard.text.languages import known_code, language_in, language_of
-from regard.text.opening import STDIN, name_of
+from regard.text.opening import STDIN, name_of, path_problem
 from regard.text.tables import Column, kind_of
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ class NamedSets:
             found.append((known_code(word) or word) if word else code or "")
             if not found[-1]:
                 hint = f"say it with {flag}, as in {flag} en"
-                problems.append(f"{name}: the name does not tell its language; {hint}")
+                missing = path_problem(name) if len(self.train) > 1 else None
+                problems.append(missing or f"{name}: the name does not tell its language; {hint}")
             elif code and code.split("-")[0] != found[-1].split("-")[0]:
                 say(f"{name}: the name tells {code}, and it is taken for {found[-1]}, as was asked")
         if problems:

@@ -22,6 +22,7 @@ SHOWN = 80
 
 def train_fields(asked: Asked) -> None:
     """Train a model that writes one field from others, and score it."""
+    from regard.data.corpus import plain, refuse_shared_files
     from regard.text.opening import path_problem
 
     name = asked.config.task.name
@@ -32,6 +33,9 @@ def train_fields(asked: Asked) -> None:
         raise ConfigError(f"fields are named by templates, not by --columns, as in {example}")
     if problems := [p for file in (*asked.files, *asked.valid, *asked.test) if (p := path_problem(file))]:
         raise ConfigError(problems)
+    # What is no file can be read but once, and that comes later.
+    files = {name: [file for file in files if file.is_file()] for name, files in asked.sets.items()}
+    refuse_shared_files({name: plain(*each) for name, each in files.items() if each})
     start = asked.start()
     config = taught_like(asked, shaped_like(asked, start), start)
     run = asked.run

@@ -33,7 +33,12 @@ def joined(run: Path, config: RunConfig, device: str) -> Iterator[World]:
     keep_freed_memory()
     try:
         with join_world(device) as world, _claimed(run, config) if world.is_main else nullcontext():
-            yield world
+            try:
+                yield world
+            except KeyboardInterrupt:
+                if world.is_main:
+                    say("stopped; the same command takes it up again")
+                raise
     except OSError as error:
         raise ConfigError(f"{error.filename or run}: {error.strerror or error}") from error
 

@@ -126,7 +126,7 @@ def plain(*paths: Path | str, scratch: Path | str | None = None, on_invalid: OnI
     Raises:
         CorpusError: a file is missing, a directory or given twice; all such problems at once.
     """
-    files = zip(*_files(paths, scratch), strict=True)
+    files = zip(*_files(once(paths), scratch), strict=True)
     return Corpus(tuple(Part((path,), (name,)) for path, name in files), on_invalid)
 
 
@@ -144,7 +144,7 @@ def table(
     """
     if not columns or len({type(column) for column in columns}) > 1:
         raise CorpusError("the columns of a table are asked for by name, or all by number")
-    files = zip(*_files(paths, scratch), paths, strict=True)
+    files = zip(*_files(once(paths), scratch), paths, strict=True)
     return Corpus(
         tuple(Part((p,), (name,), tuple(columns), kind or kind_of(given)) for p, name, given in files),
         on_invalid,
@@ -159,6 +159,16 @@ def made(paths: Mapping[Path, Path | str], columns: Sequence[Column], line_colum
             for path, origin in paths.items()
         )
     )
+
+
+def once(paths: Sequence[Path | str]) -> Sequence[Path | str]:
+    """The same files; raises CorpusError where one is given twice."""
+    for first, second in combinations(map(Path, paths), 2):
+        if first == second:
+            raise CorpusError(f"{name_of(second)}: is given twice")
+        if first.is_file() and second.is_file() and first.samefile(second):
+            raise CorpusError(f"{second}: is given twice, as {first}, too")
+    return paths
 
 
 def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:

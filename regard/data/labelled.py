@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
-from regard.data.corpus import Corpus, plain, table
-from regard.errors import CorpusError
+from regard.config.checking import counted
+from regard.data.corpus import Corpus, once, plain, table
+from regard.errors import CorpusError, RequestError
 from regard.text.lines import read_lines
-from regard.text.tables import Column, kind_of
+from regard.text.tables import Column, json_object, kind_by_content, kind_of, names_in
 
 NAMES = ("label", "text")
 
@@ -20,7 +20,7 @@ def labelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     Raises:
         CorpusError: a file is missing, or has not the columns that are usual.
     """
-    return _joined([table(path, columns=columns or _usual(path)) for path in _once(paths)])
+    return _joined([table(path, columns=columns or _usual(path)) for path in once(paths)])
 
 
 def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
@@ -32,7 +32,7 @@ def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     return _joined(
         [
             plain(path) if kind_of(path) is None else table(path, columns=(columns or _usual(path))[1:])
-            for path in _once(paths)
+            for path in once(paths)
         ]
     )
 
@@ -48,23 +48,39 @@ def _joined(corpora: list[Corpus]) -> Corpus:
     return Corpus(tuple(part for corpus in corpora for part in corpus.parts))
 
 
-def _once(paths: Sequence[Path | str]) -> Sequence[Path | str]:
-    if twice := [str(path) for i, path in enumerate(paths) if path in paths[:i]]:
-        raise CorpusError(f"{twice[0]}: is given twice")
-    return paths
-
-
 def _usual(path: Path | str) -> Sequence[Column]:
-    if kind_of(path) == "jsonl":
-        return NAMES
-    # A table with more columns may have label and text anywhere: nobody should have to guess.
-    for block in islice(read_lines(path) if Path(path).is_file() else [], 1):
-        fields = block.columns[0][0].split("\t")
-        n_fields = len(fields)
-        if set(NAMES) <= set(fields):
-            return NAMES  # a head, and no text that is labelled "label"
-        if n_fields != len(NAMES):
-            wanted = "a label and a text are wanted, parted by a tab"
-            ways = "say which columns they are, by number or by name, as in --columns 1,3"
-            raise CorpusError(f"{path}:1: has {n_fields} field{'s' * (n_fields != 1)}, and {wanted}; {ways}")
-    return 1, 2
+    """The columns that are usual; a table may have label and text anywhere, and nobody should have to guess.
+
+    Raises:
+        CorpusError: it has others.
+    """
+    is_jsonl = (kind_of(path) or kind_by_content(path)) == "jsonl"
+    number, line = _first_line(path) if Path(path).is_file() else (0, "")
+    if not line:
+        return NAMES if is_jsonl else (1, 2)
+    try:
+        fields = names_in(json_object(line)) if is_jsonl else line.split("\t")
+    except RequestError as error:
+        raise CorpusError(f"{path}:{number}: {error}") from None
+    if set(NAMES) <= set(fields):
+        return NAMES  # of TSV a head, and no text that is labelled "label"
+    if len(fields) == len(NAMES) and not is_jsonl:
+        return 1, 2
+    raise CorpusError(f"{path}:{number}: {_unusual(fields, is_jsonl=is_jsonl)}")
+
+
+def _first_line(path: Path | str) -> tuple[int, str]:
+    """The first line that is not blank, and its number."""
+    lines = (pair for block in read_lines(path) for pair in enumerate(block.columns[0], block.first))
+    return next(((number, line) for number, line in lines if line.strip()), (0, ""))
+
+
+def _unusual(fields: list[str], *, is_jsonl: bool) -> str:
+    if is_jsonl:
+        known = f"there are no label and text; the fields are {', '.join(fields)}"
+        return f"{known}; say which two they are, the label first, as in --columns class,body"
+    if len(fields) == 1 and "," in fields[0]:
+        return "has no tab; fields are parted by tabs, and not by commas"
+    wanted = "a label and a text are wanted, parted by a tab"
+    ways = "say which columns they are, by number or by name, as in --columns 1,3"
+    return f"has {counted(len(fields), 'field')}, and {wanted}; {ways}"

@@ -7,6 +7,7 @@ a list of what was said in turn: each of them but the first is learned from thos
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ from regard.config.task import FIELD
 from regard.errors import CorpusError, RequestError
 from regard.text.lines import read_lines
 from regard.text.opening import name_of
+from regard.text.tables import json_object, names_in
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
 """The field of a conversation, and what stands between its turns."""
+_HALF, LOST = re.compile("[\ud800-\udfff]"), "\ufffd"
+"""Half of a pair of surrogates, which JSON can spell and no file can hold; and the sign of a lost letter, by
+which cleaning drops and counts a text."""
 LINE = "line"
 """Where the number of the line that a pair was made from is written down."""
 
@@ -88,16 +93,24 @@ def numbered_examples_of(
     Raises:
         CorpusError: a row is no object, or has not the fields; the message opens with file and line.
     """
-    name = name_of(path)
     for block in read_lines(path):
+        for i, why in block.spoilt.items():
+            raise CorpusError(f"{block.name}:{block.first + i}: a {why} or more is not read; shorten it")
         for number, line in enumerate(block.columns[0], start=block.first):
             if line.strip():
-                try:
-                    yield from ((number, each) for each in _examples(_row(line), templates))
-                except RequestError as error:
-                    missing = isinstance(error, MissingFieldError)
-                    hint = "; task.input and task.output say which fields are taken" if missing else ""
-                    raise CorpusError(f"{name}:{number}: {error}{hint}") from None
+                yield from (
+                    (number, each) for each in _examples_in(line, templates, f"{name_of(path)}:{number}")
+                )
+
+
+def _examples_in(line: str, templates: tuple[str, str], place: str) -> Iterator[tuple[str, list[str]]]:
+    try:
+        yield from _examples(json_object(line), templates)
+    except MissingFieldError as error:
+        hint = "task.input and task.output say which fields are taken"
+        raise CorpusError(f"{place}: {error}{' ' if str(error).endswith('?') else '; '}{hint}") from None
+    except RequestError as error:
+        raise CorpusError(f"{place}: {error}") from None
 
 
 def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
@@ -106,7 +119,8 @@ def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path
     with out.open("w", encoding="utf-8") as file:
         for number, (read, right) in numbered_examples_of(path, templates):
             row = {"input": flat(read), "output": flat(right[0]), "right": [flat(each) for each in right]}
-            file.write(json.dumps({**row, LINE: number}, ensure_ascii=False) + "\n")
+            line = json.dumps({**row, LINE: number}, ensure_ascii=False)
+            file.write(_HALF.sub(LOST, line) + "\n")
     return out
 
 
@@ -116,7 +130,10 @@ def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple
         return
     turns = row.get(TURNS)
     if turns is None:
-        _text(row, TURNS)  # raises, and says which fields there are
+        wanted = f'it is a list of what was said in turn, {{"{TURNS}": ["Hello.", "Hi."]}}'
+        raise RequestError(
+            f"there is no text in {TURNS}; the fields are {', '.join(names_in(row))}; {wanted}"
+        )
     if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
         raise RequestError(f"{TURNS} is not a list of two texts or more")
     for i in range(1, len(turns)):
@@ -140,22 +157,15 @@ def _object(text: str) -> dict[str, Any]:
     if not text.lstrip().startswith("{"):
         return {}
     try:
-        return _row(text)
+        return json_object(text)
     except RequestError:
         return {}
 
 
-def _row(line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"is not JSON: {error}") from None
-    if not isinstance(row, dict):
-        raise RequestError('is not an object, {"name": "text", …}')
-    return row
-
-
 def _value(row: Mapping[str, Any], field: str) -> Any:
+    outer, dot, inner = field.partition(".")
+    if field not in row and dot and isinstance(row.get(outer), dict):
+        return _value(row[outer], inner)
     return row.get(field, row.get(f"{field}s"))  # of `answers`, one is the answer
 
 
@@ -168,7 +178,7 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
         return value
     if value is not None and not isinstance(value, list | dict):
         return json.dumps(value)
-    known = list(map(str, row))
+    known = names_in(row)
     near = did_you_mean(field, known) or f"; the fields are {', '.join(known)}"
     raise MissingFieldError(f"there is no text in {field}{near}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from regard.config.checking import counted
 from regard.errors import CorpusError
 from regard.text.lines import Block, OnInvalid, read_lines
 from regard.text.opening import STDIN, name_of
@@ -59,6 +60,8 @@ def _out_of_step(paths: Sequence[Path | str], names: Sequence[str], lines: Seque
     """How many lines each file has, and where two of them seem to part."""
     short = min(range(len(lines)), key=lambda i: lines[i])
     long = max(range(len(lines)), key=lambda i: lines[i])
+    if not lines[short]:
+        return f"{names[short]}: the file is empty, while {names[long]} has {counted(lines[long], 'line')}"
     told = f"{names[short]}:{lines[short]}: "
     told += f"the file ends here, while {names[long]} goes on to line {lines[long]:,}"
     if all(map(_can_be_read_again, paths)):

@@ -194,7 +194,8 @@ def _likely_encoding(line: bytes) -> str:
     """What a line that is not UTF-8 may be written in; empty where nothing tells."""
     runs = re.findall(rb"[\x80-\xff]+", line)
     # An accent mostly stands among plain letters; a character of Chinese is two bytes, and seldom alone.
-    lone = 2 * sum(len(run) == 1 for run in runs) > len(runs)
+    # Where both are as many, as in "schöne Grüße", they are accents: two of them may meet.
+    lone = 2 * sum(len(run) == 1 for run in runs) >= len(runs)
     encoding, likely = ("windows-1252", _OF_EUROPE) if lone else ("gb18030", _OF_EAST_ASIA)
     try:
         text = line.decode(encoding)

@@ -23,6 +23,13 @@ from regard.errors import CorpusError
 STDIN = "-"
 """The path that stands for standard input."""
 
+NOT_TEXT = {
+    b"PK\x03\x04": "a zip archive, as .docx, .odt and .xlsx are",
+    b"\xd0\xcf\x11\xe0": "a document of an old Office",
+    b"%PDF-": "a PDF",
+    b"{\\rtf": "a document in RTF",
+}
+"""How files begin that people take for text, and what they are."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 
 
@@ -82,6 +89,8 @@ def _unpacked(raw: BinaryIO, name: str) -> BinaryIO:
     # Looking ahead takes a buffered reader, which the place of standard input need not be.
     reader = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
     raw, start = cast(BinaryIO, reader), reader.peek(8)[:8]
+    if kind := next((kind for sign, kind in NOT_TEXT.items() if start.startswith(sign)), None):
+        raise CorpusError(f"{name}: is {kind}, and not text; save what it says as plain text, in UTF-8")
     if start.startswith(_GZIP):
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if start.startswith(_XZ):

@@ -8,12 +8,13 @@ head. In JSONL, `translation.zh` is the `zh` of the object `translation`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from regard.config.checking import counted, did_you_mean
-from regard.errors import CorpusError
+from regard.errors import CorpusError, RequestError
 from regard.text.lines import WRONG_ENCODING, Block, OnInvalid, has_breaks, one_line, read_lines
 from regard.text.opening import name_of, opened
 from regard.text.tally import Tally
@@ -47,18 +48,21 @@ def read_table(
     """
     name = name or name_of(path)
     repairs = Tally() if repairs is None else repairs
-    kind = kind or kind_of(path) or _kind_by_content(path)
+    kind = kind or kind_of(path) or kind_by_content(path)
     blocks = read_lines(path, repairs, name=name, on_invalid=on_invalid)
     if kind == "jsonl":
         return (_json_block(block, [str(column) for column in columns], repairs) for block in blocks)
     return _tsv_blocks(blocks, columns, name)
 
 
-def _kind_by_content(path: Path | str) -> Kind:
+def kind_by_content(path: Path | str) -> Kind:
+    """What kind of table a file is, as it begins; of what can be read only once, TSV."""
     if not Path(path).is_file():
-        return "tsv"  # standard input can be looked at only once; whoever reads it names its kind
+        return "tsv"  # whoever reads it names its kind
     with opened(path) as stream:
-        return "jsonl" if stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "tsv"
+        start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    # A list of objects is no JSONL either, but what reads that can say so.
+    return "jsonl" if re.match(rb"(\[\s*)?\{", start) else "tsv"
 
 
 # --- TSV --------------------------------------------------------------------------------------------------
@@ -66,11 +70,15 @@ def _kind_by_content(path: Path | str) -> Kind:
 
 def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -> Iterator[Block]:
     places: list[int] = []
-    width = 0
+    width = first = 0
     for block in blocks:
-        if block.first == 1:
-            head = block.columns[0][0].split("\t")
-            width, places = len(head), _places(head, columns, name)
+        if not places:  # the head, or the first row, is the first line that is not blank
+            blank = next((i for i, line in enumerate(block.columns[0]) if line.strip()), len(block))
+            _, block = block.split(blank)
+            if not len(block):
+                continue
+            head, first = block.columns[0][0].split("\t"), block.first
+            width, places = len(head), _places(head, columns, f"{name}:{first}")
             if isinstance(columns[0], str):
                 _, block = block.split(1)
         rows = [line.split("\t") for line in block.columns[0]]
@@ -79,27 +87,27 @@ def _tsv_blocks(blocks: Iterator[Block], columns: Sequence[Column], name: str) -
                 if i in block.spoilt or row == [""]:  # an empty line is an empty row
                     rows[i] = [""] * width
                     continue
-                told = f"{name}:{block.first + i}: has {counted(len(row), 'field')}, and line 1 has {width}"
-                raise CorpusError(f"{told}; fields are parted by tabs")
+                told = f"has {counted(len(row), 'field')}, and line {first} has {width}"
+                raise CorpusError(f"{name}:{block.first + i}: {told}; fields are parted by tabs")
         if rows:
             taken = tuple([row[place] for row in rows] for place in places)
             yield Block(name, block.first, taken, block.spoilt)
 
 
-def _places(head: list[str], columns: Sequence[Column], name: str) -> list[int]:
+def _places(head: list[str], columns: Sequence[Column], place: str) -> list[int]:
     """Where the columns asked for stand."""
     if len(head) == 1 and "," in head[0] and list(columns) != [1]:
-        raise CorpusError(f"{name}:1: has no tab; fields are parted by tabs, and not by commas")
+        raise CorpusError(f"{place}: has no tab; fields are parted by tabs, and not by commas")
     places = []
     for column in columns:
         if isinstance(column, int):
             if not 1 <= column <= len(head):
-                raise CorpusError(f"{name}:1: has no column {column}; it has {counted(len(head), 'field')}")
+                raise CorpusError(f"{place}: has no column {column}; it has {counted(len(head), 'field')}")
             places.append(column - 1)
         elif column in head:
             places.append(head.index(column))
         else:
-            raise CorpusError(f"{name}:1: {_unknown(column, head)}")
+            raise CorpusError(f"{place}: {_unknown(column, head)}")
     return places
 
 
@@ -131,13 +139,32 @@ def _json_block(block: Block, columns: Sequence[str], repairs: Tally) -> Block:
 
 def _json_row(line: str, place: str) -> dict[str, Any]:
     try:
+        return json_object(line)
+    except RequestError as error:
+        raise CorpusError(f"{place}: {error}") from None
+
+
+def json_object(line: str) -> dict[str, Any]:
+    """The object that a line of JSONL is.
+
+    Raises:
+        RequestError: it is none.
+    """
+    listed = line.lstrip().startswith("[")
+    try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise CorpusError(f"{place}: is not JSON: {error.msg} at character {error.pos + 1}") from None
+        if not listed:
+            told = f"is not JSON: {error.msg} at character {error.pos + 1}"
+            raise RequestError(f"{told}; each line is an object") from None
+        row = None  # the first line of a list that goes on
     except RecursionError:
-        raise CorpusError(f"{place}: is nested too deeply") from None
+        raise RequestError("is nested too deeply") from None
+    except ValueError:  # JSON it is, with a number that Python does not read
+        raise RequestError("has a number of thousands of digits") from None
     if not isinstance(row, dict):
-        raise CorpusError(f'{place}: is not an object, {{"name": "text", …}}')
+        hint = "; jq -c '.[]' makes lines of a list" if listed else ""
+        raise RequestError(f'is not an object, {{"name": "text", …}}{hint}')
     return row
 
 
@@ -146,7 +173,7 @@ def _json_text(row: dict[str, Any], column: str, place: str) -> str:
     try:
         value = _inside(row, column)
     except KeyError:
-        raise CorpusError(f"{place}: {_unknown(column, _names(row))}") from None
+        raise CorpusError(f"{place}: {_unknown(column, names_in(row))}") from None
     if isinstance(value, str):
         return value
     if value is None:
@@ -165,7 +192,7 @@ def _inside(row: dict[str, Any], column: str) -> Any:
     return row[column]
 
 
-def _names(row: dict[str, Any]) -> list[str]:
+def names_in(row: Mapping[str, Any]) -> list[str]:
     """The names in an object and, where one of them is an object, those in that."""
     inner = ((name, list(value) if isinstance(value, dict) else []) for name, value in row.items())
     return [each for name, names in inner for each in [f"{name}.{one}" for one in names] or [name]]

@@ -36,6 +36,8 @@ LEAST_WEIGHT = 1e-3
 """What a text counts at least whose label all others have, too."""
 ONE_IN = 10
 """One text in so many is held out for each set: a text is scored by one label, and not by every word."""
+FEW = 10
+"""Rows below which it tells nothing that most labels are on one text."""
 EMPTY, NO_LABEL, LONG = "empty text", "no label", "longer than the model reads, and cut"
 
 
@@ -166,7 +168,9 @@ def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
         wanted, fit = counted(size, "text is", "texts are"), counted(len(drawn), "has a label", "have labels")
         told = f"{wanted} to be held out, and {fit} that others have, too"
         turned = "is the label in the first column? --columns 2,1 takes them the other way round"
-        raise CorpusError(f"{told}; {turned if 2 * len(left) > len(rows) else 'give --valid and --test'}")
+        raise CorpusError(
+            f"{told}; {turned if 2 * len(left) > len(rows) >= FEW else 'give more, or --valid and --test'}"
+        )
     return np.array(drawn, dtype=np.int64)
 
 

@@ -57,15 +57,34 @@ def test_weights_cannot_be_shared_by_one_process(train):
 
 def test_an_empty_file_is_told(train, files):
     write(files, "empty.en")
-    refused(
-        train("train.zh", "empty.en"), "empty.en:0: the file ends here, while train.zh goes on to line 400"
-    )
+    refused(train("train.zh", "empty.en"), "empty.en: the file is empty, while train.zh has 400 lines")
     write(files, "empty.zh")
     refused(train("empty.zh", "empty.en"), "empty.zh: the file is empty")
     write(files, "empty.tsv")
     refused(train("empty.tsv", *TABLE), "empty.tsv: the file has no rows")
     refused(train("-", *TABLE), "standard input: nothing comes from it")
     refused(train("train.zh", "train.en", "--test", "empty.zh", "empty.en"), "empty.zh: the file is empty")
+
+
+def test_a_folder_that_is_no_file_is_told_before_its_language_is_asked_for(train, files):
+    (files / "folder").mkdir()
+    refused(train("folder", "train.en"), "folder: is a directory; name a file in it")
+
+
+def test_files_of_named_fields_are_given_once(train, files):
+    write(files, "a.jsonl", '{"document": "a", "summary": "b"}\n')
+    summarise = ("--task", "summarise", "a.jsonl")
+    refused(train(*summarise, "a.jsonl"), "a.jsonl: is given twice")
+    refused(train(*summarise, "--valid", "a.jsonl"), "a.jsonl: is given for training and for validation")
+
+
+def test_who_stops_it_early_is_told_how_to_go_on(train, files, monkeypatch):  # noqa: ARG001 - they are there
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("regard.train.preparation.learn_subwords", stop)
+    answer = train("train.zh", "train.en")
+    assert (answer.status, "stopped; the same command takes it up again" in answer.err) == (130, True)
 
 
 def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):

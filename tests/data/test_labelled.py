@@ -35,6 +35,31 @@ def test_a_row_of_three_columns_is_refused_with_its_place(tmp_path):
     assert list(labelled(first, columns=(3, 2)).rows()) == [("5", "I like it")]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("a.csv", "good,I like it\n", "a.csv:1: has no tab; fields are parted by tabs, and not by commas"),
+        (
+            "a.jsonl",
+            '\n{"mood": "good", "body": "x"}\n',
+            "a.jsonl:2: .* the fields are mood, body; .*--columns",
+        ),
+        ("a.json", '[{"label": "good", "text": "x"}]', "a.json:1: is not an object.*; jq -c"),
+    ],
+)
+def test_a_table_of_another_kind_is_told_what_is_wanted(tmp_path, name, content, complaint):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(CorpusError, match=complaint):
+        labelled(tmp_path / name)
+
+
+def test_blank_lines_come_before_a_table_and_objects_under_any_name(tmp_path):
+    blank, objects = tmp_path / "blank.tsv", tmp_path / "objects.json"
+    blank.write_text("\n\ngood\tI like it\n")
+    objects.write_text('{"label": "bad", "text": "I do not"}\n')
+    assert list(labelled(blank, objects).rows()) == [("good", "I like it"), ("bad", "I do not")]
+
+
 @pytest.mark.parametrize("head", ["label\ttext", "text\tlabel", "id\ttext\tlabel"])
 def test_a_head_that_names_label_and_text_is_no_row(tmp_path, head):
     path = tmp_path / "head.tsv"

@@ -42,6 +42,34 @@ def test_a_row_without_turns_is_told_the_fields_that_it_has(tmp_path):
         list(pairs_of(file, ("{turns}", "{turns}")))
 
 
+def test_a_field_may_stand_in_an_object(tmp_path):
+    row = {"question": "Who?", "context": "Cats nap.", "answers": {"text": ["cats"], "start": [0]}}
+    file = rows(tmp_path / "squad.jsonl", row)
+    assert list(pairs_of(file, (ANSWER[0], "{answers.text}"))) == [("Who? Cats nap.", "cats")]
+    with pytest.raises(CorpusError, match=r"no text in answer; .*answers\.text"):
+        list(pairs_of(file, ANSWER))
+
+
+def test_half_a_surrogate_pair_is_a_lost_letter(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"document": "a \\ud800 b", "summary": "c"}\n')
+    out = write_pairs(tmp_path / "pairs.jsonl", file, ("{document}", "{summary}"))
+    assert json.loads(out.read_text(encoding="utf-8"))["input"] == "a \ufffd b"
+
+
+def test_a_line_of_a_megabyte_is_not_passed_over(tmp_path):
+    file = rows(tmp_path / "a.jsonl", {"document": "a"}, {"document": "a" * 1_000_000})
+    with pytest.raises(CorpusError, match=r"a\.jsonl:2: a line of a megabyte or more is not read"):
+        list(pairs_of(file, ("{document}", "{document}")))
+
+
+def test_a_list_is_told_how_it_becomes_rows(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps([{"document": "a"}], indent=1))
+    with pytest.raises(CorpusError, match=r"a\.json:1: is not an object.*jq -c '\.\[\]'"):
+        list(pairs_of(file, ("{document}", "{document}")))
+
+
 def test_what_is_written_down_has_no_line_breaks(tmp_path):
     file = rows(
         tmp_path / "a.jsonl", {"document": "one\n\ntwo ", "summary": "both"}, {"document": 3, "summary": "x"}

@@ -25,6 +25,22 @@ def lines_of(path):
     return [text for block in read_lines(path) for text in block.columns[0]]
 
 
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"PK\x03\x04\x14", "a zip archive, as .docx"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an old Office"),
+        (b"%PDF-1.7\n", "a PDF"),
+        (b"{\\rtf1\\ansi", "in RTF"),
+    ],
+)
+def test_documents_that_are_no_text_are_told_by_what_they_are(tmp_path, start, kind):
+    path = tmp_path / "train.zh"
+    path.write_bytes(start + bytes(range(256)))
+    with pytest.raises(CorpusError, match=f"train.zh: is .*{kind}.* save what it says as plain text"):
+        lines_of(path)
+
+
 PACKERS = {
     "plain": lambda: lambda data: data,
     "gz": lambda: gzip.compress,

@@ -52,6 +52,14 @@ def test_an_empty_line_of_a_table_is_an_empty_row(write):
     assert read(write("t.jsonl", '{"zh": "一"}\n\n'), ["zh"])[0] == [(1, "一"), (2, "")]
 
 
+@pytest.mark.parametrize("columns", [["en"], [2]])
+def test_blank_lines_before_a_table_are_no_head(write, monkeypatch, columns):
+    monkeypatch.setattr(lines, "_CHUNK", 2)
+    path = write("t.tsv", "\n\n \nzh\ten\n猫\tcat\n\n狗\tdog\n")
+    rows = [(5, "cat"), (6, ""), (7, "dog")]
+    assert read(path, columns)[0] == (rows if columns == ["en"] else [(4, "en"), *rows])
+
+
 def test_a_line_break_within_a_text_becomes_a_space_and_is_told(write):
     path = write("t.jsonl", json.dumps({"text": "one\ntwo\u2028three"}) + "\n")
     rows, repairs, _ = read(path, ["text"], name="t")
@@ -90,6 +98,8 @@ def test_spoilt_lines_keep_their_place(write, monkeypatch):
         ("t.tsv", "a\tb\nc\td\te\n", [1, 2], "t.tsv:2: has 3 fields, and line 1 has 2"),
         ("t.jsonl", '{"a": "x"}\n{"a": x}\n', ["a"], "t.jsonl:2: is not JSON: .* at character 7"),
         ("t.jsonl", '["a"]\n', ["a"], "t.jsonl:1: is not an object"),
+        ("t.json", '[\n {"a": "x"}\n]\n', ["a"], "t.json:1: is not an object.*; jq -c '.\\[\\]' makes lines"),
+        ("t.tsv", "\n\na\tb\nc\n", [1, 2], "t.tsv:4: has 1 field, and line 3 has 2"),
         ("t.jsonl", '{"text": "x"}\n', ["txet"], r"t.jsonl:1: there is no column txet; did you mean text\?"),
         ("t.jsonl", '{"text": "x"}\n', ["zh"], "t.jsonl:1: there is no column zh; the columns are text"),
         (
@@ -106,6 +116,7 @@ def test_spoilt_lines_keep_their_place(write, monkeypatch):
         ),
         ("t.jsonl", '{"pair": "x"}\n', ["pair.zh"], "t.jsonl:1: there is no column pair.zh"),
         ("t.jsonl", '{"a": ["x"]}\n', ["a"], "t.jsonl:1: a is a list, and a text is wanted"),
+        ("t.jsonl", '{"a": ' + "1" * 5000 + "}", ["a"], "t.jsonl:1: has a number of thousands of digits"),
         ("t.jsonl", "[" * 100_000, ["a"], "t.jsonl:1: is "),
     ],
 )
