@@ -316,7 +316,7 @@ async function opened(body) {
         return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };

@@ -16,6 +16,7 @@ from regard.config import TaskConfig
 from regard.experiments.shelf import seen
 from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
+from regard.look.trace import Trace
 from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
@@ -406,6 +407,16 @@ def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, mode
     assert [float(each) for _, _, each in told] == pytest.approx([each.cosine for each in near], abs=6e-3)
     circles = tab.locator("main svg.figure circle[r='5']")
     assert circles.count() == len(found.pieces)
+
+
+def test_a_trace_is_saved_for_python(opened, server, model):
+    tab = opened(at(server, screen="head", text=SOURCE, lang="en"))
+    with tab.expect_download() as got:
+        tab.click("#save-trace")
+    assert got.value.suggested_filename == "trace.safetensors"
+    trace, expected = Trace.load(got.value.path()), model.look(SOURCE, beam_size=4)
+    assert trace.outputs == expected.outputs
+    np.testing.assert_allclose(trace.attention("cross", 0, 1), expected.attention("cross", 0, 1), atol=1e-6)
 
 
 def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
