@@ -67,7 +67,7 @@ const TASKS = {
   head: ({ steps, index }) => {
     const firsts = rowsBefore(steps, index, "v").map((row) => row[0]);
     const shares = vectorBefore(steps, index, "weights");
-    return summed(shares, firsts, { α: shares, "v[0]": firsts });
+    return summed(shares, firsts, { weight: shares, "v[0]": firsts });
   },
   residual: ({ steps, index }) => {
     const added = vectorBefore(steps, index, "output", "cross", "feed-forward", "intervention")[0];
@@ -126,6 +126,41 @@ export function concealed(context, at, text) {
 }
 
 /**
+ * Where the answer is written; when it is known, what it is.
+ * @param {Context} context
+ * @param {At} at
+ * @param {Task} task
+ */
+function box(context, at, task) {
+  const { store, t } = context;
+  const value = short(task.work(exact));
+  if (!isSought(context, at))
+    return h("strong", { id: "verdict", role: "status" }, t(`walk.hand.${told.right ? "right" : "is"}`, { value }));
+  const tell = (/** @type {boolean} */ right) => {
+    told = { which: named(context, at), right };
+    void store.tell();
+  };
+  const verdict = h("span", { id: "verdict", role: "status" });
+  const look = { id: "answer", type: "text", class: "brief", inputmode: "decimal", autocomplete: "off" };
+  const input = /** @type {HTMLInputElement} */ (h("input", { ...look, "aria-label": t("walk.hand.answer") }));
+  const check = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const side = judged(task, input.value);
+    if (side === 0) tell(true);
+    else verdict.textContent = t(`walk.hand.${side === null ? "number" : side < 0 ? "small" : "large"}`);
+  };
+  return h(
+    "form",
+    { class: "comparison", onsubmit: check },
+    at.steps[at.index].rows.length ? "=" : "[0] =",
+    input,
+    h("button", { id: "check" }, t("walk.hand.check")),
+    h("button", { id: "show", type: "button", onclick: () => tell(false) }, t("walk.hand.show")),
+    verdict,
+  );
+}
+
+/**
  * The tick that asks for it, and the box for an answer.
  * @param {Context} context
  * @param {At} at
@@ -138,31 +173,6 @@ export function byHand(context, at) {
     told.which = "";
     store.set({ hand: on ? 1 : 0 });
   });
-  if (!state.hand) return h("div", { class: "comparison" }, ask);
-  const tell = (/** @type {boolean} */ right) => {
-    told = { which: named(context, at), right };
-    void store.tell();
-  };
-  const verdict = h("span", { id: "verdict", role: "status" });
-  const check = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const side = judged(task, input.value);
-    if (side === 0) return tell(true);
-    verdict.textContent = t(side === null ? "walk.hand.number" : side < 0 ? "walk.hand.small" : "walk.hand.large");
-  };
-  const input = /** @type {HTMLInputElement} */ (
-    h("input", { id: "answer", type: "text", class: "brief", inputmode: "decimal", autocomplete: "off" })
-  );
-  input.setAttribute("aria-label", t("walk.hand.answer"));
-  const box = isSought(context, at)
-    ? h(
-        "form",
-        { class: "comparison", onsubmit: check },
-        ...["= ", input, h("button", { id: "check" }, t("walk.hand.check"))],
-        h("button", { id: "show", type: "button", onclick: () => tell(false) }, t("walk.hand.show")),
-        verdict,
-      )
-    : h("strong", { id: "verdict", role: "status" }, t(told.right ? "walk.hand.right" : "walk.hand.is", { value: short(task.work(exact)) }));
   const given = Object.entries(task.given ?? {}).map(([name, values]) =>
     h("div", {}, `${name} = [${values.map(short).join(", ").replaceAll("−", "-")}]`),
   );
@@ -170,7 +180,7 @@ export function byHand(context, at) {
     "div",
     { class: "comparison" },
     ask,
-    box,
-    given.length > 0 && h("details", {}, h("summary", {}, t("walk.hand.given")), given),
+    state.hand && box(context, at, task),
+    state.hand && given.length > 0 && h("details", {}, h("summary", {}, t("walk.hand.given")), given),
   );
 }

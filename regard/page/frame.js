@@ -187,6 +187,15 @@ export function strips(context, row) {
     });
 }
 
+const MARKS = /** @type {Record<string, string>} */ ({ "<s>": "start", "</s>": "end", "[CLS]": "label" });
+
+/** What a token that is no text is for. @param {Context} context @param {import("./source.js").Token} token */
+function markOf({ state, t }, { special, text }) {
+  const language = /^<2([a-z]{2,3})>$/.exec(text)?.[1];
+  const named = language && new Intl.DisplayNames([state.lang], { type: "language" }).of(language);
+  return named ? t("strip.to", { language: named }) : special && MARKS[text] && t(`strip.${MARKS[text]}`);
+}
+
 /**
  * @param {Context} context
  * @param {string} side
@@ -194,13 +203,15 @@ export function strips(context, row) {
  * @param {number} i
  * @param {Float32Array | null} row
  */
-function chip({ kind, state, store, theme, tip, t, about }, side, token, i, row) {
+function chip(context, side, token, i, row) {
+  const { kind, state, store, theme, tip, t, about } = context;
   const looks = side === kind.queries && i === state.query;
   const looked = side === kind.keys && i === state.key;
   const colour = row ? shade(row[i], 1, theme) : null;
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
   const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
-  const told = `${i} · ${token.text}${spelt}${space} · #${token.id}${row ? ` · ${percent(row[i])}` : ""}`;
+  const facts = [i, `${token.text}${spelt}${space}`, `#${token.id}`, row && percent(row[i]), markOf(context, token)];
+  const told = facts.filter((fact) => fact || fact === 0).join(" · ");
   const pick = () => {
     if (side === kind.queries) store.set({ query: i });
     else if (side === kind.keys) store.set({ key: i });

@@ -175,16 +175,23 @@ export class Live {
   }
 
   /**
+   * What is asked for the continuation of a text.
+   * @param {State} state
+   */
+  continuing({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }) {
+    const drawn = { temperature: heat, top_k, top_p, min_p, seed };
+    const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }), past_length: "slide" };
+    return { prompt: text, model: this.way(state).model, ...how };
+  }
+
+  /**
    * A text continued, piece by piece.
    * @param {State} state
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<string>}
    */
-  async *generate({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }, signal) {
-    const { model } = this.way(state);
-    const drawn = { temperature: heat, top_k, top_p, min_p, seed };
-    const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }) };
-    const body = { prompt: text, model, stream: true, past_length: "slide", ...how };
+  async *generate(state, signal) {
+    const body = { ...this.continuing(state), stream: true };
     for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
       for (const { name, data } of events) {
         if (name === "error") throw new Error(data.message);
@@ -309,7 +316,7 @@ async function opened(body) {
         return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
+  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };

@@ -280,6 +280,13 @@ class Page {
       t(`precision.${precision}`, { kept: kept ?? 0, dtype: about.dtype }),
       " ",
       t("not-why"),
+      " ",
+      source.file &&
+        h(
+          "button",
+          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => this.saveTrace() },
+          t("save.trace"),
+        ),
     );
   }
 
@@ -297,6 +304,11 @@ class Page {
           : null;
     const place = this.source ? [state.kind, state.layer, state.head] : [];
     if (blob) download(blob, `${["regard", state.screen, ...place].join("-")}.${kind}`);
+  }
+
+  async saveTrace() {
+    const file = await this.source?.file?.();
+    if (file) download(file, "trace.safetensors");
   }
 
   help() {

@@ -8,6 +8,7 @@
  * @property {string} model
  * @property {string} from Nothing, as `to`, where the text tells which way it is translated.
  * @property {string} to
+ * @property {object} [continuing] What is asked of a generator, as its screen has it.
  * @property {string} target The language that it is translated into all the same; nothing where none is known.
  */
 
@@ -152,9 +153,9 @@ function translation(base, { text, model, from, to, target }, key) {
  * @param {boolean} key
  * @returns {[id: string, language: string, code: string][]}
  */
-function generation(base, { text, model }, key) {
+function generation(base, { text, model, continuing }, key) {
   const string = pythonString;
-  const native = { prompt: text, model, max_tokens: 60, temperature: 0.8, past_length: "slide" };
+  const native = continuing ?? { prompt: text, model };
   const fields = `"prompt": ${string(text)}, "model": ${string(model)}, "max_tokens": 20`;
   const call = `completions.create(model=${string(model)}, prompt=${string(text)}, max_tokens=20)`;
   return [

@@ -1,7 +1,5 @@
 // What a head does with this text, measured from its weights.
 
-import { at, entropy } from "./tensor.js";
-
 const MOST = 0.5; // a head that gives this share of its attention to one relation has a role
 
 /**
@@ -35,17 +33,20 @@ export function relations({ data, shape: [rows, columns] }, self) {
  * @param {boolean} self
  * @returns {Record<string, number>}
  */
-export function manners(matrix, self) {
-  const [rows] = matrix.shape;
-  const mean = (/** @type {(row: Float32Array, query: number) => number} */ of) =>
-    Array.from({ length: rows }, (_, query) => of(at(matrix, query).data, query)).reduce((a, b) => a + b, 0) / rows;
-  const away = (/** @type {Float32Array} */ row, /** @type {number} */ query) =>
-    row.reduce((sum, share, key) => sum + share * Math.abs(key - query), 0);
-  return {
-    entropy: mean(entropy),
-    confidence: mean((row) => Math.max(...row)),
-    ...(self && { distance: mean(away) }),
-  };
+export function manners({ data, shape: [rows, columns] }, self) {
+  let [bits, most, far] = [0, 0, 0];
+  for (let query = 0; query < rows; query++) {
+    let largest = 0;
+    for (let key = 0; key < columns; key++) {
+      const share = data[query * columns + key];
+      if (share === 0) continue; // most are, of a long text
+      bits -= share * Math.log2(share);
+      far += share * Math.abs(key - query);
+      largest = Math.max(largest, share);
+    }
+    most += largest;
+  }
+  return { entropy: bits / rows, confidence: most / rows, ...(self && { distance: far / rows }) };
 }
 
 /**

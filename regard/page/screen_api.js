@@ -38,7 +38,8 @@ export const api = {
     const text = state.text.trim() ? state.text : t("api.text");
     const target = await live.target(state, text);
     const { task } = live.model(state);
-    const asked = { ...live.way(state), task, text, target };
+    const continuing = live.continuing({ ...state, text });
+    const asked = { ...live.way(state), task, text, target, continuing };
     return {
       note: task === "classify" ? "api.note" : `api.note.${task}`,
       controls: [h("a", { href: "/docs" }, t("api.docs")), h("a", { href: "/openapi.json" }, "OpenAPI")],

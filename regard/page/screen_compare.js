@@ -6,6 +6,7 @@ import { meanDistance } from "./comparing.js";
 import { placeControls, segments } from "./controls.js";
 import { difference } from "./difference.js";
 import { h } from "./dom.js";
+import { figure, label } from "./figure.js";
 import { changes } from "./live.js";
 import { fixed } from "./number.js";
 import { mayAttend } from "./source.js";
@@ -54,7 +55,7 @@ async function column(context, { source, about }) {
       mayAttend(kind, query, i) ? [[text, key.text, fixed(matrix.data[query * keys.length + i], 3)]] : [],
     ),
   );
-  const figure = matrixFigure(context, {
+  const drawn = matrixFigure(context, {
     matrix,
     rows: queries.map((token) => token.text),
     columns: keys.map((token) => token.text),
@@ -66,7 +67,7 @@ async function column(context, { source, about }) {
       `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
     told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
   });
-  return { figure, rows };
+  return { drawn, rows };
 }
 
 /**
@@ -116,6 +117,20 @@ async function apart({ state, store, t, theme }, one, other) {
     h("p", { class: "soft" }, t("compare.apart.note")),
     h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, rows))),
   );
+}
+
+/** The two as one picture, to be saved. @param {Context} context @param {string[]} names @param {SVGElement[]} drawn */
+function both({ palette, t }, names, drawn) {
+  const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
+  const places = [0, wide[0] + 30];
+  const copies = drawn.map((each, i) => {
+    const copy = /** @type {SVGElement} */ (each.cloneNode(true));
+    copy.setAttribute("x", String(places[i]));
+    copy.setAttribute("y", "26");
+    return copy;
+  });
+  const titles = names.map((name, i) => label(name, places[i], 10, { fill: palette.ink, "font-weight": 600 }));
+  return figure(places[1] + wide[1], 26 + Math.max(...tall), t("compare"), [...titles, ...copies]);
 }
 
 /** What the controls of this screen choose between. @param {Context} context */
@@ -195,18 +210,18 @@ export const compare = {
             "section",
             {},
             heading(context, names[0], one),
-            h("div", { class: "scroll" }, left.figure),
+            h("div", { class: "scroll" }, left.drawn),
           ),
           h(
             "section",
             {},
             heading(context, names[1], other, same ? undefined : about.outputs?.text),
-            h("div", { class: "scroll" }, right.figure),
+            h("div", { class: "scroll" }, right.drawn),
           ),
         ),
         same && (await apart(context, one, other)),
       ),
-      figure: right.figure,
+      figure: both(context, names, [left.drawn, right.drawn]),
       table: {
         caption: t("compare"),
         head: [t("compare"), t("walk.q"), t("walk.k"), t("view.weights")],

@@ -105,7 +105,11 @@ function verdict({ state, t }, { verdict: judgements }) {
   );
 }
 
-/** All numbers, one a row: of its tables, and of its charts the means. @param {Context} context @param {Experiment} experiment */
+/**
+ * All numbers, one a row: of its tables, and of its charts the means.
+ * @param {Context} context
+ * @param {Experiment} experiment
+ */
 function listed({ state, t }, { name, tables, charts }) {
   const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
   return {

@@ -134,7 +134,8 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
 }
 
 /** The same as one picture, to be saved. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
-function drawn({ theme, palette, t, about }, all, by) {
+function drawn({ theme, palette, t, about, state }, all, by) {
+  const named = by ? ` · ${t(`map.${state.by}`)}` : "";
   const size = 64;
   const line = size + (by ? 24 : 10);
   const across = about.sizes.n_heads * (size + 6);
@@ -164,7 +165,7 @@ function drawn({ theme, palette, t, about }, all, by) {
       ];
     });
     return [
-      label(t(`kind.${layers[0][0].kind.kind}.title`), x, 18, {
+      label(`${t(`kind.${layers[0][0].kind.kind}.title`)}${named}`, x, 18 + tall - layers.length * line, {
         fill: palette.ink,
         "font-weight": 600,
         "font-size": 13,

@@ -101,6 +101,7 @@
  * @property {(row: number) => Promise<number[] | null>} influence Of each token read on one written, or on the label;
  *   a file tells it of labels, and not always.
  * @property {(row: number) => Promise<Measures | null>} influences The same by every method; a file tells nothing.
+ * @property {() => Promise<Blob>} [file] All of it, as Python reads it.
  * @property {() => { precision: string, kept?: number }} precision How exact what it tells is.
  */
 

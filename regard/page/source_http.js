@@ -41,6 +41,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
     influence: async (row) => (await json("/influence", { row })).values,
     influences: (row) => json("/influences", { row }),
+    file: async () => (await asked("/file")).blob(),
     precision: () => ({ precision: "f32" }),
   };
 }

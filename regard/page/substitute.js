@@ -114,7 +114,8 @@ const LINES = {
   x: (at, values) => {
     const [embedding, position] = [last(at, "embedding"), last(at, "position")];
     if (!embedding.length || !position.length) return [];
-    return [`${short(embedding[0])} + ${bracketed(position[0])} = ${short(values[0])}`];
+    const sum = `${short(embedding[0])} + ${bracketed(position[0])} = ${short(embedding[0] + position[0])}`;
+    return [at.steps[at.index].formula.includes("Norm") ? `${sum}  →  ${short(values[0])}` : sum];
   },
   q: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],
   k: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],

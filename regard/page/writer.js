@@ -161,8 +161,7 @@ export class Writer {
         this.candidates.map(({ piece, text }, i) => {
           const added = addition(piece);
           const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
-          const seen = /\p{Cc}/u.test(text) ? piece : text;
-          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : seen;
+          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : text;
           const then = i < kept ? chances[i] / mass : 0;
           return { name, share: chances[i], ...(kept < chances.length && { then }), pick };
         }),

@@ -128,6 +128,13 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
     assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
 
 
+@pytest.mark.parametrize(("language", "told"), [("en", "here outputs begin"), ("zh", "输出由此开始")])
+def test_pointing_at_a_token_that_is_no_text_says_what_it_is_for(opened, saved, language, told):
+    tab = opened(saved.as_uri() + f"#screen=map&kind=cross&query=2&lang={language}")
+    tab.hover("#outputs-0")
+    assert tab.locator(".tip").inner_text().endswith(told)
+
+
 @pytest.mark.parametrize("by", ["entropy", "confidence", "distance"])
 def test_heads_are_marked_and_sorted_by_how_they_look(opened, saved, trace, by):
     tab = opened(saved.as_uri() + "#screen=map&lang=en")

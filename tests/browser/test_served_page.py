@@ -16,6 +16,7 @@ from regard.config import TaskConfig
 from regard.experiments.shelf import seen
 from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
+from regard.look.trace import Trace
 from regard.serve.keys import KeyRing, new_key, read_keys
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
@@ -408,12 +409,25 @@ def test_tokens_are_shown_among_those_with_embeddings_alike(opened, server, mode
     assert circles.count() == len(found.pieces)
 
 
+def test_a_trace_is_saved_for_python(opened, server, model):
+    tab = opened(at(server, screen="head", text=SOURCE, lang="en"))
+    with tab.expect_download() as got:
+        tab.click("#save-trace")
+    assert got.value.suggested_filename == "trace.safetensors"
+    trace, expected = Trace.load(got.value.path()), model.look(SOURCE, beam_size=4)
+    assert trace.outputs == expected.outputs
+    np.testing.assert_allclose(trace.attention("cross", 0, 1), expected.attention("cross", 0, 1), atol=1e-6)
+
+
 def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
     _, rows = saved_csv(tab, tmp_path)
     trace = model.look(SOURCE, beam_size=4)
     weights = np.array([float(row[-1]) for row in rows]).reshape(2, len(trace.outputs), len(trace.inputs))
     np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
+    with tab.expect_download() as got:
+        tab.click("#save-svg")
+    assert Path(got.value.path()).read_text("utf-8").count("<svg") == 1 + 2
     assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
 
 

@@ -145,6 +145,19 @@ test("a state names a way, or the nearest is taken", () => {
   });
 });
 
+test("a search is asked for as one chose it, and only where there is one", () => {
+  const live = new Live([
+    { id: "a", task: "translate", directions: [], config: {}, run: false },
+    { id: "b", task: "generate", directions: [], config: {}, run: false },
+  ]);
+  const state = { ...DEFAULTS, text: "x", model: "a", beam: 2, penalty: 0 };
+  assert.deepEqual(live.looked(state), { source: "x", model: "a", beam: 2, length_penalty: 0 });
+  assert.deepEqual(live.looked({ ...state, target: "y" }), { source: "x", model: "a", target: "y" });
+  assert.deepEqual(live.looked({ ...state, model: "b" }), { source: "x", model: "b" });
+  const { top_k, temperature, stop } = live.continuing({ ...state, model: "b", top_k: 3, heat: 0.5 });
+  assert.deepEqual([top_k, temperature, stop], [3, 0.5, undefined]);
+});
+
 test("a word of a shell is one word, whatever it holds", () => {
   assert.equal(shellWord("it's $x"), `'it'\\''s $x'`);
   const asked = { text: "it's", model: "m", from: "", to: "", target: "en" };

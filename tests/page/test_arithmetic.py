@@ -1,5 +1,7 @@
 """What the page works out from a saved file is what the trace says."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from regard.look.document import describe, steps, walk
 from regard.look.embedded import embedded
 from regard.look.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
-from tests.page.running import answers, needs_node
+from tests.page.running import HERE, answers, needs_node, node
 
 pytestmark = needs_node
 
@@ -50,6 +52,16 @@ def test_walks_are_those_of_the_trace(architecture, changes):
     asked = [*places(trace)]
     for place, found in zip(asked, answers(held(trace), [["walk", *at] for at in asked]), strict=True):
         assert_same_walk(found, walk(trace, *place))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("changes", DEPARTURES, ids=lambda s: "-".join(map(str, s.values())) or "paper")
+def test_what_a_reader_works_out_is_what_the_line_tells(architecture, changes):
+    trace = trace_of(model_of(dtype=torch.float32, architecture=architecture, **changes))
+    given = json.dumps({"held": held(trace), "places": [*places(trace)]})
+    found = json.loads(node(HERE / "tasks.mjs", given=given))
+    assert {"weights", "head", "residual"} <= {name for name, _, _ in found}
+    assert [each for each in found if each[2] != 0] == []
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)

@@ -25,6 +25,12 @@ from regard.serve.served import Served
 from regard.serve.service import admitted, service_of
 
 T = TypeVar("T")
+FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A safetensors file.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
 
 
@@ -52,6 +58,14 @@ async def make_trace(request: Request, body: LookAsked) -> Response:
 async def describe(request: Request, trace: str) -> Response:
     """What was read by what: sizes, kinds of attention, tokens."""
     return JSONResponse(await _shown(request, trace, document.describe))
+
+
+@router.get("/traces/{trace}/file", responses=FILE, response_class=Response)
+async def file(request: Request, trace: str) -> Response:
+    """The whole trace as a file, which `Trace.load` reads in Python."""
+    kept = service_of(request).inspector.traces.get(trace)
+    headers = {"Content-Disposition": 'attachment; filename="trace.safetensors"'}
+    return Response(kept.content, media_type="application/octet-stream", headers=headers)
 
 
 @router.delete("/traces/{trace}", status_code=204)
