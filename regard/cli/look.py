@@ -51,6 +51,13 @@ def look(
         int | None,
         typer.Option(metavar="N", help="The token of a walk, from 0; by default the first word."),
     ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINKS",
+            help="With --view alignment, to score it: the right links, as '0-0 1-2 2p1'; p: possible.",
+        ),
+    ] = None,
     beam: Annotated[
         int | None, typer.Option(help="Hypotheses that the search keeps at each step; 1 is greedy.")
     ] = None,
@@ -71,10 +78,15 @@ def look(
     Where each head looked, what was said, how the search went. Of a translator the text is translated; a
     language model reads it, and a classifier labels it.
     """
+    from regard.errors import RequestError
     from regard.loaded import load
-    from regard.look.choice import choose
+    from regard.look.choice import aligned, choose
+    from regard.look.gold import Gold
     from regard.look.saving import check_suffix
 
+    known = None if gold is None else Gold.read(gold)
+    if known is not None and view != "alignment":
+        raise RequestError("--gold scores an alignment: add --view alignment")
     if out is not None:
         check_suffix(out)  # before minutes go into it
     loaded = load(model, device=device)
@@ -96,3 +108,7 @@ def look(
     else:
         trace.save(out, view, **where)
         typer.echo(out)
+    if known is not None:
+        score = aligned(trace, choose(trace, view, **where)).score(known)
+        shares = f"precision {score.precision:.3f}, recall {score.recall:.3f}"
+        typer.echo(f"alignment error rate {score.error_rate:.3f} ({shares})")

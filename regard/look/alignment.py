@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from regard.errors import RequestError
+from regard.look.gold import AlignmentScore, Gold, alignment_error_rate
 from regard.look.tokens import Tokens, Word
 from regard.look.word_links import Link
 
@@ -51,6 +52,18 @@ class Alignment:
         """Words of the inputs that no output comes from: perhaps left untranslated."""
         linked = {i for i, _ in self.links}
         return tuple(word for i, word in enumerate(self.inputs) if i not in linked)
+
+    def score(self, gold: Gold) -> AlignmentScore:
+        """How well the links fit those that are known, which count words as `inputs` and `outputs` do.
+
+        Raises:
+            RequestError: one of those names a word that there is not, or none of them is sure.
+        """
+        for i, j in sorted(gold.possible):
+            if i >= len(self.inputs) or j >= len(self.outputs):
+                there = f"{len(self.inputs)} words of the inputs and {len(self.outputs)} of the outputs"
+                raise RequestError(f"no link {i}-{j}: there are {there}, which count from 0")
+        return alignment_error_rate([(self.links, gold)])
 
 
 def align(trace: Trace, heads: Collection[Head], rows: Rows = "predicting") -> Alignment:

@@ -172,6 +172,7 @@ def measures(found: Measures) -> dict[str, Any]:
             name: {"values": plain(values), "curve": plain(found.curves[name])}
             for name, values in found.values.items()
         },
+        "masked": list(found.masked),
         "agreement": plain(found.agreement),
     }
 

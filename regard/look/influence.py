@@ -8,7 +8,7 @@ text, `deletion_curve` tells. A row is a place in `Trace.wanted`; what comes aft
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,12 +58,19 @@ def leave_one_out(model: Model, trace: Trace, row: int, *, prefix: bool = False)
 
 
 def deletion_curve(
-    model: Model, trace: Trace, row: int, influence: np.ndarray, *, prefix: bool = False
+    model: Model,
+    trace: Trace,
+    row: int,
+    influence: np.ndarray,
+    *,
+    prefix: bool = False,
+    counts: Sequence[int] | None = None,
 ) -> np.ndarray:
     """The token's log-probability with 0, 1, 2 … of the most influential tokens masked; the last one stays.
 
     A measure that found the right tokens makes the curve fall early: the lower its mean, the better. With
-    `prefix` the last one of each side stays, as attention must go somewhere.
+    `prefix` the last one of each side stays, as attention must go somewhere. With `counts`, only where so
+    many are masked.
     """
     sides, seen = read_of(trace, prefix=prefix), seen_of(trace, row, prefix=prefix)
     if np.shape(influence) != (len(seen),):
@@ -77,6 +84,8 @@ def deletion_curve(
     taken = torch.zeros(len(goes) + 1, len(seen), dtype=torch.bool)
     for i, token in enumerate(goes, start=1):
         taken[i:, token] = True
+    if counts is not None:
+        taken = taken[list(counts)]
     return _log_probs_without(model, trace, row, taken, _mask, prefix=prefix)
 
 
@@ -130,12 +139,16 @@ def _log_probs_without(
 ) -> np.ndarray:
     """The log-probability of the row's token, once for each row of `taken`, (copies, tokens)."""
     model = model_of_trace(model, trace)
-    sides, found = read_of(trace, prefix=prefix), []
-    taken = taken.to(next(model.parameters()).device)
-    for part in taken.split(copies_at_once(trace)):
+    sides = read_of(trace, prefix=prefix)
+    found = np.zeros(len(taken))
+    for places in _batches(taken[:, : len(sides.get("input", ()))], copies_at_once(trace)):
+        part = taken[places].to(next(model.parameters()).device)
         of_sides = part.split([len(side) for side in sides.values()], dim=1)
         of_block = {
-            block: of_side for name, of_side in zip(sides, of_sides, strict=True) for block in LOOKED_AT[name]
+            block: of_side
+            for name, of_side in zip(sides, of_sides, strict=True)
+            if of_side.any()
+            for block in LOOKED_AT[name]
         }
 
         def change(address: str, value: Tensor, of_block: dict[BlockName, Tensor] = of_block) -> Tensor:
@@ -144,9 +157,19 @@ def _log_probs_without(
                 return value
             return take(place.name, value, of_block[place.block])
 
-        found.append(log_probs_of_copies(model, trace, len(part), change, slice(row, row + 1)))
-    log_probs: np.ndarray = torch.cat(found).cpu().numpy()
-    return log_probs
+        one_memory = "encoder" not in of_block
+        log_probs = log_probs_of_copies(
+            model, trace, len(part), change, slice(row, row + 1), one_memory=one_memory
+        )
+        found[places.numpy()] = log_probs.cpu().numpy()
+    return found
+
+
+def _batches(taken_of_inputs: Tensor, size: int) -> Iterator[Tensor]:
+    """The numbers of copies; apart, those that leave the inputs alone: the encoder runs once for them all."""
+    reads = taken_of_inputs.any(dim=1)
+    for which in (~reads, reads):
+        yield from (places for places in which.nonzero()[:, 0].split(size) if len(places))
 
 
 def _zero_values(name: str, value: Tensor, taken: Tensor) -> Tensor:

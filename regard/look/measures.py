@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from regard.bundle.weights import Model
     from regard.look.trace import Trace
 
+POINTS = 16
+"""Of a deletion curve, behind its first: a long text is masked several tokens at a time."""
+
 
 def measures(model: Model, trace: Trace, row: int) -> Measures:
     """Every measure of what was read, what was written before included.
@@ -33,10 +36,17 @@ def measures(model: Model, trace: Trace, row: int) -> Measures:
         RequestError: there is no such row, or the trace cannot have come from this model.
     """
     values = {method: influence_by(method, model, trace, row, prefix=True) for method in METHODS}
-    curves = {method: deletion_curve(model, trace, row, each, prefix=True) for method, each in values.items()}
     seen = seen_of(trace, row, prefix=True)
+    most = int(seen.sum()) - len(read_of(trace, prefix=True))  # the last one of each side stays
+    masked = tuple(np.unique(np.linspace(0, most, min(most, POINTS) + 1).round().astype(int)).tolist())
+    curves = {
+        method: deletion_curve(model, trace, row, each, prefix=True, counts=masked)
+        for method, each in values.items()
+    }
     found = [each[seen] for each in values.values()]
-    return Measures(values, curves, np.array([[agreement(one, other) for other in found] for one in found]))
+    return Measures(
+        values, masked, curves, np.array([[agreement(one, other) for other in found] for one in found])
+    )
 
 
 def influence_by(method: str, model: Model, trace: Trace, row: int, *, prefix: bool = False) -> np.ndarray:

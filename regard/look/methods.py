@@ -27,7 +27,9 @@ class Measures:
 
     values: dict[Method, np.ndarray]
     """A number for each token; those that came later have 0."""
+    masked: tuple[int, ...]
+    """How many tokens are masked at each point of a curve."""
     curves: dict[Method, np.ndarray]
-    """The log-probability as tokens are taken away, in the order that the measure says."""
+    """The log-probability as tokens are masked, in the order that the measure says."""
     agreement: np.ndarray
     """(methods, methods): how far each two put the tokens in the same order, -1 to 1."""

@@ -13,6 +13,7 @@ import { fixed, percent } from "./number.js";
 /** @typedef {Placed & { nearest: (Placed & { cosine: number })[] }} Around */
 /** @typedef {{ tokens: Around[], explained: number }} Neighbours */
 
+const READ = 200; // characters of a text whose tokens are shown: more would hide each other
 const NEAREST = 6;
 const [TALL, EDGE] = [420, 46];
 
@@ -23,7 +24,8 @@ const [TALL, EDGE] = [420, 46];
  */
 export async function neighboursOf({ live, state }) {
   if (!live || !state.text.trim()) return null;
-  const asked = new URLSearchParams({ text: state.text, model: live.way(state).model, n: String(NEAREST) });
+  const text = [...state.text].slice(0, READ).join("");
+  const asked = new URLSearchParams({ text, model: live.way(state).model, n: String(NEAREST) });
   return live.once(`neighbours?${asked}`, async () => (await ask(`/api/v1/neighbours?${asked}`)).json());
 }
 

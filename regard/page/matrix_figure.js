@@ -19,6 +19,7 @@ import { furthest } from "./tensor.js";
  * @property {(row: number, column: number) => string} say
  * @property {string} told
  * @property {number} [threshold]
+ * @property {{ row: number, column: number, sure: boolean }[]} [marks] Cells that are outlined, dashed where not sure.
  */
 /** @typedef {import("./frame.js").Context} Context */
 
@@ -54,6 +55,11 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     s("path", { d: hiddenPath(shown, cell), fill: hatch.fill }),
     names(shown, cell, palette),
     frame,
+    (shown.marks ?? []).map((mark) => {
+      const place = { x: mark.column * cell + 2, y: mark.row * cell + 2, width: cell - 4, height: cell - 4 };
+      const look = { ...outline, stroke: palette.green, "stroke-width": 2.5, "stroke-dasharray": mark.sure ? "" : "4 3" };
+      return s("rect", { class: "mark", ...place, ...look });
+    }),
     row >= 0 && s("rect", { y: row * cell, width, height: cell, "stroke-width": 2, ...outline }),
     column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
     s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),

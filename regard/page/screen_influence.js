@@ -71,7 +71,7 @@ export const influence = {
     const at = (/** @type {number[]} */ values) => tokens.map(({ place }) => (place < 0 ? 0 : values[place]));
     const lines = each.map(({ curve }, i) => ({
       name: names[i],
-      points: curve.map((value, x) => /** @type {[number, number]} */ ([x, value])),
+      points: curve.map((value, x) => /** @type {[number, number]} */ ([found.masked[x], value])),
     }));
     const wide = across(700);
     const shares = each.map(({ values }) => at(values).map((value) => value / furthest(values)));

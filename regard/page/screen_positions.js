@@ -159,7 +159,8 @@ export const positions = {
     if (config.positions === "none") {
       const drawn = around ? stacked([plane(context, around)], t("positions")) : undefined;
       const told = h("p", { class: "empty" }, t("positions.none"));
-      return { body: h("div", { class: "steps" }, told, drawn && h("div", { class: "scroll" }, drawn), beside), figure: drawn };
+      const body = h("div", { class: "steps" }, told, drawn && h("div", { class: "scroll" }, drawn), beside);
+      return { body, figure: drawn };
     }
     const turns = config.d_k ?? config.d_model / config.n_heads;
     const values = config.positions === "rotary" ? sinusoids(LENGTH, turns) : await positionsOf(id);

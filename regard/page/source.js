@@ -86,6 +86,7 @@
  *
  * @typedef {object} Measures
  * @property {Record<string, { values: number[], curve: number[] }>} methods Of the inputs, then of the outputs.
+ * @property {number[]} masked How many tokens are masked at each point of a curve.
  * @property {number[][]} agreement
  *
  * @typedef {import("./tensor.js").Tensor} Tensor

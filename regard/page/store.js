@@ -11,6 +11,7 @@
  * @property {string} by What heads are told apart by on the map; empty: their roles.
  * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
  * @property {string} form `weights` or `scores`.
+ * @property {string} gold Links that are known to be right, as `0-0 1-2`.
  * @property {number} threshold Lines thinner than this are left out.
  * @property {string} panel The step of the walk, by its name; empty: the first.
  * @property {number} wide Whether a walk shows vectors whole.
@@ -63,6 +64,7 @@ export const DEFAULTS = {
   by: "",
   view: "matrix",
   form: "weights",
+  gold: "",
   threshold: 0.1,
   panel: "",
   wide: 0,
@@ -103,7 +105,7 @@ export const DEFAULTS = {
 };
 
 /** What belongs to one text, and is forgotten with it. */
-export const ANEW = { target: "", prefix: "", whole: "", drop: "", query: -1, key: -1, step: 0, node: -1 };
+export const ANEW = { target: "", prefix: "", whole: "", drop: "", gold: "", query: -1, key: -1, step: 0, node: -1 };
 
 /**
  * The state as an address's hash; what is as usual is left out.

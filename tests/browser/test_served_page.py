@@ -14,6 +14,8 @@ import pytest
 import regard
 from regard.config import TaskConfig
 from regard.experiments.shelf import seen
+from regard.look.alignment import align
+from regard.look.gold import Gold
 from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from regard.look.probes import Probe, probe_file, write_probes
 from regard.look.trace import Trace
@@ -292,6 +294,24 @@ def test_a_node_that_was_given_up_can_be_gone_on_from(opened, server, model):
     forced = model.look(SOURCE, beam_size=4, prefix=tree.ids(fallen.id))
     assert tab.locator("[id^=outputs-]").all_inner_texts() == forced.outputs.texts
     assert tab.locator("svg [data-node]").count() == len(forced.beam.nodes)
+
+
+def test_an_alignment_is_scored_by_links_that_one_pastes(opened, server, model):
+    tab = opened(at(server, screen="alignment", text=SOURCE, lang="en"))
+    heads = model.aligning_heads
+    aligned = align(model.look(SOURCE, beam_size=4), heads.heads, heads.rows)
+    ((found, _), *_) = aligned.links
+    others = [i for i in range(len(aligned.inputs)) if i != found]
+    gold = f"{found}p0 {others[0]}-0"
+    tab.fill("#gold", gold)
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    score = aligned.score(Gold.read(gold))
+    assert score.precision > score.recall == 0
+    assert f"error rate {score.error_rate:.3f}" in tab.locator(".gold p").inner_text()
+    assert tab.locator("main svg .mark").count() == 2
+    tab.fill("#gold", "99-0")
+    drawn(tab, lambda: tab.keyboard.press("Enter"))
+    assert "“99-0” is no link" in tab.locator(".gold p").inner_text()
 
 
 def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):

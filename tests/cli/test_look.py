@@ -84,6 +84,21 @@ def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
     assert ("sinusoidal" if view == "positions" else "the cat sat") in found.out
 
 
+def test_an_alignment_is_scored_by_the_links_that_are_right(look):
+    whole = ("--view", "alignment", "--target", "March", "--layer", "0", "--head", "1")
+    out = look("三月", *whole, "--gold", "0-0").out
+    assert re.search(r"alignment error rate \d\.\d{3} \(precision \d\.\d{3}, recall \d\.\d{3}\)", out)
+    assert "alignment error rate" in look("三月", *whole, "--gold", "0-0", "-o", "a.csv").out
+    for words, why in (
+        (["--gold", "0-0", "--view", "heads"], "add --view alignment"),
+        ([*whole, "--gold", "here"], "'here' is no link"),
+        ([*whole, "--gold", "9-0"], "no link 9-0"),
+    ):
+        refused = look("三月", *words)
+        assert refused.status == 2
+        assert why in refused.err
+
+
 def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     model = regard.load(alone["encoder"])
     label = model.labels[0]

@@ -140,6 +140,18 @@ def test_with_what_was_written_before_one_token_of_each_side_stays():
     close(curve[2], log_prob(model, trace, 2, lambda address, value: other(address, one(address, value))))
 
 
+def test_of_a_long_text_several_tokens_are_masked_at_a_time(monkeypatch):
+    monkeypatch.setattr("regard.look.measures.POINTS", 4)
+    model = model_of()
+    trace = trace_of(model)
+    found = measures(model, trace, 2)
+    assert found.masked[0] == 0
+    assert found.masked[-1] == len(trace.inputs) + 3 - 2
+    assert len(found.masked) == 5
+    whole = deletion_curve(model, trace, 2, found.values["rollout"], prefix=True)
+    close(found.curves["rollout"], whole[list(found.masked)])
+
+
 @each_architecture
 def test_all_measures_side_by_side(architecture):
     model = model_of(architecture=architecture)

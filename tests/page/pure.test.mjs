@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { judged, taskOf } from "../../regard/page/by_hand.js";
 import { css, on, oklch, shade } from "../../regard/page/colour.js";
+import { readGold, scored } from "../../regard/page/gold.js";
 import { languageOf, speaker } from "../../regard/page/i18n.js";
 import { changesOf } from "../../regard/page/keys.js";
 import { parse } from "../../regard/page/latex.js";
@@ -351,4 +352,13 @@ test("what plays by itself shows every step, however slowly they are drawn, and 
   await player.toggle(store);
   await played;
   assert.equal(store.state.step, 0);
+});
+
+test("an alignment is scored as in Python, by sure and by possible links", () => {
+  const gold = readGold(" 0-0 1-1 4-4  2p2 5?5", 6, 6);
+  assert.deepEqual([...gold.sure], ["0-0", "1-1", "4-4"]);
+  const score = scored([[0, 0], [1, 1], [2, 2], [3, 0]], gold);
+  assert.deepEqual(score, { precision: 3 / 4, recall: 2 / 3, errors: 1 - 5 / 7 });
+  for (const wrong of ["0-", "6-0", "0-6", "a-b"]) assert.equal(readGold(`0-0 ${wrong} 1-1`, 6, 6).wrong, wrong);
+  assert.equal(scored([[0, 0]], readGold("0p0", 1, 1)), null);
 });
