@@ -24,6 +24,7 @@ import { furthest } from "./tensor.js";
 /** @typedef {import("./frame.js").Context} Context */
 
 export const LABEL = 110; // the room that a name may take
+const LEGEND = 160; // the width of the bar below, which a narrow matrix leaves room for
 const DRAWN_ONE_BY_ONE = 2500;
 
 /** @param {string[]} labels */
@@ -64,7 +65,7 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
     s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
   );
-  return figure(left + width + 60, top + height + 44, shown.told, [hatch.definition, inside]);
+  return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.told, [hatch.definition, inside]);
 }
 
 /**
@@ -186,7 +187,7 @@ function hiddenPath({ rows, columns, may }, cell) {
  * @param {Record<string, string>} palette
  */
 function legendOf(most, signed, theme, palette) {
-  const steps = 40;
+  const steps = LEGEND / 4;
   const least = signed ? -most : 0;
   const bars = Array.from({ length: steps }, (_, i) =>
     s("rect", {
@@ -201,7 +202,7 @@ function legendOf(most, signed, theme, palette) {
   return [
     ...bars,
     label(signed ? short(-most) : "0", 0, 18, small),
-    label(short(most), steps * 4, 18, { ...small, "text-anchor": "end" }),
+    label(short(most), LEGEND, 18, { ...small, "text-anchor": "end" }),
   ];
 }
 
