@@ -210,6 +210,19 @@ class LoadedModel(TaskModel):
         """
         return replace(trace, arrays={**trace.arrays, INFLUENCE: self.influence(trace)})
 
+    def with_influences(self, trace: Trace, row: int = 0, method: str | None = None) -> Trace:
+        """The trace, with influence on the token of a row by a method or by all, for the view `influence`.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace cannot have come from this model.
+        """
+        from regard.look.measured import with_measured
+        from regard.look.methods import METHODS
+
+        methods = METHODS if method is None else (method,)
+        found = {each: self.influence(trace, row, method=each, prefix=True) for each in methods}
+        return with_measured(trace, row, found)
+
     def positions(self, length: int) -> np.ndarray | None:
         """What is added to the embeddings at the first places, (length, d_model); None where nothing is.
 

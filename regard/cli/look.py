@@ -34,7 +34,10 @@ def look(
     ] = None,
     view: Annotated[
         str,
-        typer.Option(metavar="NAME", help="heads, matrix, lines, alignment, beam, positions, walk or steps."),
+        typer.Option(
+            metavar="NAME",
+            help="heads, matrix, lines, alignment, beam, positions, walk, steps or influence.",
+        ),
     ] = "heads",
     kind: Annotated[
         str | None,
@@ -49,7 +52,18 @@ def look(
     ] = None,
     query: Annotated[
         int | None,
-        typer.Option(metavar="N", help="The token of a walk, from 0; by default the first word."),
+        typer.Option(
+            metavar="N",
+            help="The token of a walk, from 0; by default the first word. Of influence, the token written.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of influence: attention, norms, rollout, gradient-x-input, integrated-gradients,"
+            " value-zeroing or leave-one-out; by default all.",
+        ),
     ] = None,
     gold: Annotated[
         str | None,
@@ -97,6 +111,8 @@ def look(
     trace = loaded.look(source, target, to=to, beam_size=beam)
     if loaded.labels and (view == "steps" or (out is not None and out.suffix.lower() == ".html")):
         trace = loaded.with_influence(trace)
+    if view == "influence":
+        trace = loaded.with_influences(trace, query or 0, method)
     where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
     where["aligning"] = loaded.aligning_heads
     if out is None:

@@ -15,9 +15,10 @@ from regard.look.blocks import KINDS, Kind, layers_of
 if TYPE_CHECKING:
     from regard.look.trace import Trace
 
-View = Literal["heads", "matrix", "lines", "alignment", "beam", "positions", "walk", "steps"]
+View = Literal["heads", "matrix", "lines", "alignment", "beam", "positions", "walk", "steps", "influence"]
 """All heads at once; some heads of a layer as heat maps, or as lines; which word comes from which; the tree
-of the search; positions; the formula with one token's numbers; what the model said after each token."""
+of the search; positions; the formula with one token's numbers; what the model said after each token; what
+one of them hangs on."""
 VIEWS: tuple[View, ...] = get_args(View)
 Name = TypeVar("Name", bound=str)
 

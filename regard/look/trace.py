@@ -247,7 +247,8 @@ class Trace:
             path: what is written follows from its end. `.safetensors` holds everything, and `Trace.load`
                 reads it; `.html` is a page that shows all of it; `.svg` and `.png` are pictures of a view,
                 `.csv` and `.npz` its numbers.
-            view: heads, matrix, lines, alignment, beam, positions, walk or steps.
+            view: heads, matrix, lines, alignment, beam, positions, walk, steps or, where
+                `LoadedModel.with_influences` measured it, influence.
             kind: of attention; by default cross-attention, or the only one that there is.
             layer: by default the last.
             head: one or several; by default all of the layer.

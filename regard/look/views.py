@@ -8,11 +8,13 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.blocks import Kind, layers_of
-from regard.look.captions import place_name, title_of
+from regard.look.captions import changes_of, place_name, title_of
 from regard.look.choice import Choice, aligned
+from regard.look.measured import measured_of
 from regard.look.numbers import Labelled, Numbers, Records
 from regard.look.pictures.alignment import alignment_svg
 from regard.look.pictures.beam import beam_svg
+from regard.look.pictures.influence import influence_svg
 from regard.look.pictures.lines import lines_svg
 from regard.look.pictures.matrix import matrix_svg
 from regard.look.pictures.overview import overview_svg
@@ -49,6 +51,8 @@ def picture(trace: Trace, choice: Choice) -> str:
             return walk_svg(trace.walk(*walked(choice)), walk_title(trace, choice))
         case "steps":
             return steps_svg(trace)
+        case "influence":
+            return influence_svg(measured_of(trace), title_of(trace), changes_of(trace))
         case other:
             assert_never(other)
 
@@ -81,6 +85,9 @@ def numbers(trace: Trace, choice: Choice) -> Numbers:
             return _walk(trace, choice)
         case "steps":
             return _steps(trace)
+        case "influence":
+            measured = measured_of(trace)
+            return Labelled(measured.values, {"method": measured.methods, "token": measured.tokens})
         case other:
             assert_never(other)
 

@@ -76,7 +76,7 @@ def test_the_chosen_place_is_written_as_a_picture_and_as_numbers(look, tmp_path)
         assert np.array_equal(found["values"][0], trace.attention("encoder", 0, 1))
 
 
-@pytest.mark.parametrize("view", ["heads", "matrix", "lines", "positions", "walk", "steps"])
+@pytest.mark.parametrize("view", ["heads", "matrix", "lines", "positions", "walk", "steps", "influence"])
 @pytest.mark.parametrize("architecture", ["decoder", "encoder"])
 def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
     found = look("the cat sat", "--view", view, model=alone[architecture])
@@ -97,6 +97,20 @@ def test_an_alignment_is_scored_by_the_links_that_are_right(look):
         refused = look("三月", *words)
         assert refused.status == 2
         assert why in refused.err
+
+
+def test_what_a_token_hangs_on_by_one_method_or_all(look, alone, tmp_path):
+    words = ("--view", "influence", "--query", "2")
+    out = look("the cat sat", *words, model=alone["decoder"]).out
+    assert all(name in out for name in ("attention", "rollout", "zeroing"))
+    assert look("the cat sat", *words, "--method", "norms", "-o", "a.csv", model=alone["decoder"]).status == 0
+    _, *rows = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.partition(",")[0] for row in rows] == ["norms"]
+    model = regard.load(alone["decoder"])
+    values = model.influence(model.look("the cat sat"), 2, method="norms")[:3]
+    assert [float(each) for each in rows[0].split(",")[1:]] == pytest.approx(values.tolist(), abs=1e-5)
+    refused = look("the cat sat", *words, "--method", "guess", model=alone["decoder"])
+    assert "no measure 'guess'" in refused.err
 
 
 def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):

@@ -8,11 +8,13 @@ from regard.errors import RequestError
 from regard.look.influence import agreement, deletion_curve, leave_one_out
 from regard.look.interventions import HeadOff, MaskSource
 from regard.look.looking import look
+from regard.look.measured import measured_of, with_measured
 from regard.look.measures import influence_by, measures
 from regard.look.methods import METHODS
 from regard.look.rollout import norm_weighted, rollout
+from regard.look.trace import Trace
 from tests.look.test_influence import close, log_prob
-from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
+from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of, with_influences
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
@@ -168,6 +170,26 @@ def test_all_measures_side_by_side(architecture):
     if architecture == "decoder":
         one, other = (found.values[METHODS[i]][:3] for i in (0, 5))
         close(found.agreement[0, 5], agreement(one, other))  # of what was there alone
+
+
+@each_architecture
+def test_what_was_measured_travels_with_the_trace(architecture, tmp_path):
+    model = model_of(architecture=architecture)
+    trace = trace_of(model)
+    row = len(trace.wanted) - 1
+    kept = with_influences(model, with_measured(trace, 0, {"attention": np.zeros(99)}))  # which it replaces
+    kept.save(tmp_path / "t.safetensors")
+    found = measured_of(Trace.load(tmp_path / "t.safetensors"))
+    assert found.methods == ("rollout", "leave-one-out")
+    read, written = (side.texts if side is not None else [] for side in (trace.inputs, trace.outputs))
+    assert list(found.tokens) == [*read, *written[: row + 1]]
+    values = leave_one_out(model, trace, row, prefix=True)[: len(found.tokens)]
+    close(found.values[1], values)
+    close(np.abs(found.shares).max(axis=1), [1, 1])
+    if architecture == "decoder":
+        assert found.on == trace.outputs.texts[row + 1]
+    with pytest.raises(RequestError, match="nobody measured influence"):
+        measured_of(trace)
 
 
 def test_a_measure_that_there_is_not_is_refused():

@@ -24,12 +24,13 @@ from regard.look.numbers import Labelled, Records
 from regard.look.trace import Trace
 from regard.look.views import numbers, picture
 from tests.look.pictures import parse
-from tests.look.traced import SOURCE, model_of, subwords, trace_of
+from tests.look.traced import SOURCE, model_of, subwords, trace_of, with_influences
 
 
 @cache
 def searched():
-    return look(model_of(torch.float32), subwords(), SOURCE)
+    model = model_of(torch.float32)
+    return with_influences(model, look(model, subwords(), SOURCE))
 
 
 def table(text):

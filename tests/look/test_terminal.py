@@ -19,14 +19,15 @@ from regard.look.terminal.beam import beam_tree
 from regard.look.terminal.heat import HeatMap, Small, Thumbnails
 from regard.look.terminal.views import printed
 from tests.look.test_trace_pictures import NASTY, tree, words
-from tests.look.traced import SOURCE, model_of, subwords
+from tests.look.traced import SOURCE, model_of, subwords, with_influences
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
 @cache
 def searched():
-    return look(model_of(torch.float32), subwords(), SOURCE)
+    model = model_of(torch.float32)
+    return with_influences(model, look(model, subwords(), SOURCE))
 
 
 def shown(what, width=80, encoding="utf-8", **settings):
@@ -144,7 +145,8 @@ def test_candidates_mark_what_came():
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "beam"])
 def test_texts_cannot_steer_a_terminal(view):
-    seen = look(model_of(torch.float32), subwords(), NASTY, NASTY)
+    model = model_of(torch.float32)
+    seen = with_influences(model, look(model, subwords(), NASTY, NASTY))
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", shown(printed(seen, choose(seen, view))))
 
 

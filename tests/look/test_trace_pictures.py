@@ -29,20 +29,22 @@ from regard.look.views import picture
 from regard.model.positional_encoding import sinusoids as model_sinusoids
 from tests.look.pictures import all_of, outside, overlapping, parse, texts
 from tests.look.pixels import held
-from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
+from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of, with_influences
 
 NASTY = "a <b>&amp; \x1b[31m\x00 龘 \u202e 12"
 
 
 @cache
 def trace(architecture="encoder-decoder", **changes):
-    return trace_of(model_of(torch.float32, architecture=architecture, **changes))
+    model = model_of(torch.float32, architecture=architecture, **changes)
+    return with_influences(model, trace_of(model))
 
 
 @cache
 def searched():
     """A trace with the tree of its search."""
-    return look(model_of(torch.float32), subwords(), SOURCE)
+    model = model_of(torch.float32)
+    return with_influences(model, look(model, subwords(), SOURCE))
 
 
 def told(parsed, name):
@@ -65,7 +67,8 @@ def test_every_view_of_every_architecture_is_a_picture_that_holds_its_words(arch
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "beam"])
 def test_texts_cannot_break_a_picture(view):
-    seen = look(model_of(torch.float32), subwords(), NASTY, NASTY)
+    model = model_of(torch.float32)
+    seen = with_influences(model, look(model, subwords(), NASTY, NASTY))
     drawn = picture(seen, choose(seen, view))
     assert outside(drawn) == []
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", drawn)

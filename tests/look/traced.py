@@ -6,6 +6,8 @@ from functools import cache
 import torch
 
 from regard.look.looking import look
+from regard.look.measured import with_measured
+from regard.look.measures import influence_by
 from regard.text import Subwords, learn_subwords
 from tests.model.small import small_model
 
@@ -42,6 +44,15 @@ def model_of(dtype=torch.float64, **settings):
     """A stirred model that reads the vocabulary; the same one for the same settings."""
     torch.manual_seed(3)
     return small_model(dtype=dtype, vocab_size=subwords().vocab_size, max_length=64, **settings)
+
+
+def with_influences(model, trace):
+    """The trace, with what the view of influence shows: by two methods, on the last token."""
+    row = len(trace.wanted) - 1
+    found = {
+        each: influence_by(each, model, trace, row, prefix=True) for each in ("rollout", "leave-one-out")
+    }
+    return with_measured(trace, row, found)
 
 
 def trace_of(model, **options):

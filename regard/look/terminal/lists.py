@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.look.alignment import Alignment
+from regard.look.measured import Measured
 from regard.look.said import Said
 from regard.look.terminal.cells import cut
 from regard.look.tokens import shown
@@ -76,6 +77,14 @@ def influence(label: str, tokens: Sequence[str], values: np.ndarray) -> Table:
     for token, value in zip(tokens, values.tolist(), strict=True):
         bar = ("█" if value > 0 else "░") * round(BAR * abs(value) / most)
         table.add_row(_word(token), f"{value:+.3f} {bar}")
+    return table
+
+
+def influences(found: Measured) -> Table:
+    """A line for each token that was there: how much it had to do with one, by each method."""
+    table = _table("read", *(method.replace("-", " ") for method in found.methods))
+    for token, values in zip(found.tokens, found.values.T.tolist(), strict=True):
+        table.add_row(_word(token), *(f"{value:+.3f}" for value in values))
     return table
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from regard.look.captions import KIND_NAMES, LOOKS, changes_of, label_of, place_name, title_of
 from regard.look.choice import Choice, aligned
+from regard.look.measured import measured_of
 from regard.look.positions import encoding_of
 from regard.look.said import said_steps
 from regard.look.shades import BOTH_WAYS
@@ -78,6 +79,8 @@ def _view(trace: Trace, choice: Choice) -> tuple[str, str, RenderableType]:
                     said, Text(), lists.influence(label_of(trace), trace.inputs.texts, trace.influence)
                 )
             return title, "▸ what came, of the likeliest", said
+        case "influence":
+            return title, f"influence on “{(measured := measured_of(trace)).on}”", lists.influences(measured)
         case other:
             assert_never(other)
 
