@@ -141,7 +141,7 @@ function box(context, at, task) {
     void store.tell();
   };
   const verdict = h("span", { id: "verdict", role: "status" });
-  const look = { id: "answer", type: "text", class: "brief", inputmode: "decimal", autocomplete: "off" };
+  const look = { id: "answer", type: "text", class: "brief", autocomplete: "off" };
   const input = /** @type {HTMLInputElement} */ (h("input", { ...look, "aria-label": t("walk.hand.answer") }));
   const check = (/** @type {Event} */ event) => {
     event.preventDefault();
