@@ -73,7 +73,7 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
 
 @pytest.mark.slow
 def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_later(files):
-    words = ["train", "train.zh", "train.en", *QUICK, "--set", "training.max_steps=400"]
+    words = ["train", "train.zh", "train.en", *QUICK, "--set", "training.max_steps=200"]
     command = [sys.executable, "-m", "regard", *words]
     child = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
     journal, deadline = files / "runs" / "zh-en" / "journal.jsonl", time.monotonic() + 120
@@ -86,7 +86,7 @@ def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_late
     again = regard(files, *words)
     assert again.returncode == 0, again.stderr
     assert "going on from step " in again.stderr
-    assert "400 steps are done" in again.stderr
+    assert "200 steps are done" in again.stderr
 
 
 @pytest.mark.parametrize(
