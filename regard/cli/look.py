@@ -98,9 +98,10 @@ def look(
     from regard.look.gold import Gold
     from regard.look.saving import check_suffix
 
+    for flag, given, own in (("--gold", gold, "alignment"), ("--method", method, "influence")):
+        if given is not None and view != own:
+            raise RequestError(f"{flag} is for the view {own}: add --view {own}")
     known = None if gold is None else Gold.read(gold)
-    if known is not None and view != "alignment":
-        raise RequestError("--gold scores an alignment: add --view alignment")
     if out is not None:
         check_suffix(out)  # before minutes go into it
     loaded = load(model, device=device)

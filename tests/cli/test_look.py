@@ -91,6 +91,7 @@ def test_an_alignment_is_scored_by_the_links_that_are_right(look):
     assert "alignment error rate" in look("三月", *whole, "--gold", "0-0", "-o", "a.csv").out
     for words, why in (
         (["--gold", "0-0", "--view", "heads"], "add --view alignment"),
+        (["--method", "rollout"], "add --view influence"),
         ([*whole, "--gold", "here"], "'here' is no link"),
         ([*whole, "--gold", "9-0"], "no link 9-0"),
     ):

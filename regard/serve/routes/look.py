@@ -184,11 +184,6 @@ async def positions(
     return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
-def _whole(target: str | list[int] | None) -> str | tuple[int, ...] | None:
-    """A target, its ids as a value that can be remembered."""
-    return tuple(target) if isinstance(target, list) else target
-
-
 @router.get("/neighbours")
 async def neighbours(
     request: Request,
@@ -231,3 +226,8 @@ def _model_of(request: Request, number: str) -> Served:
     """The model that a trace is of."""
     service = service_of(request)
     return service.catalogue.named(service.inspector.traces.get(number).name)
+
+
+def _whole(target: str | list[int] | None) -> str | tuple[int, ...] | None:
+    """A target, its ids as a value that can be remembered."""
+    return tuple(target) if isinstance(target, list) else target
