@@ -38,7 +38,7 @@ def prepared() -> Path:
     from regard.config import ModelConfig
     from regard.data.numerals import sample
     from regard.model.transformer import Transformer
-    from regard.text.learning import learn_subwords
+    from regard.text.vocabularies.learning import learn_subwords
 
     lines = [text for pair in sample("train", 2000, 1) for text in pair[:2]]
     torch.manual_seed(1)
@@ -53,8 +53,8 @@ class Ours:
 
     def __init__(self, folder: Path, length: int) -> None:
         from regard.bundle import load_bundle
-        from regard.engine.torch_engine import TorchEngine
-        from regard.text.subwords import Subwords
+        from regard.engine.engines.torch_engine import TorchEngine
+        from regard.text.vocabularies.subwords import Subwords
 
         bundle = load_bundle(folder)
         self.model, self.subwords = bundle.model, Subwords(bundle.subwords)
@@ -65,12 +65,12 @@ class Ours:
         self.engine.score([self.ids], [self.ids])
 
     def look(self):
-        from regard.look.looking import look
+        from regard.look.trace.tracing import look
 
         return look(self.model, self.subwords, self.ids, self.ids)
 
     def page(self) -> int:
-        from regard.look.html import html
+        from regard.look.export.html import html
 
         return len(html(self.look()).encode())
 

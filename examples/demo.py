@@ -15,7 +15,7 @@ from rich.console import Console
 
 import regard
 from regard.look.choice import choose
-from regard.look.terminal.views import printed
+from regard.look.figures.terminal.views import printed
 
 SENTENCES = [
     "三百二十一",

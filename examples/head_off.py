@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import regard
-from regard.look.interventions import HeadOff
+from regard.look.interventions.interventions import HeadOff
 
 DATE = "三月五日星期二"
 

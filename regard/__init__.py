@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regard.engine.model import Model
     from regard.engine.result import Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
-    from regard.exchange.huggingface import import_model
+    from regard.exchange.huggingface.import_ import import_model
     from regard.loaded import LoadedModel, load
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
@@ -58,7 +58,7 @@ _HOMES = {
     "Encoder": "regard.model.encoder",
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
-    "import_model": "regard.exchange.huggingface",
+    "import_model": "regard.exchange.huggingface.import_",
     "LanguageModel": "regard.model.language_model",
     "load": "regard.loaded",
     "load_bundle": "regard.bundle",

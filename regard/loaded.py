@@ -12,8 +12,8 @@ from regard.bundle.bundle import Description, describe_bundle
 from regard.bundled import DEFAULT
 from regard.config.checking import did_you_mean
 from regard.engine.aligner import Aligner
-from regard.engine.engine import Request
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Request
 from regard.engine.loading import (
     EngineName,
     model_folder,
@@ -24,27 +24,27 @@ from regard.engine.loading import (
 from regard.engine.options import Options
 from regard.engine.task_model import TaskModel
 from regard.errors import ConfigError, RequestError, TooLongError
-from regard.exchange.ctranslate2_file import Quantisation
-from regard.look.aligning_heads import (
+from regard.exchange.ctranslate2.weights_file import Quantisation
+from regard.look.alignment.heads import (
     AligningHeads,
     keep_aligning_heads,
     read_aligning_heads,
     usual_heads,
 )
-from regard.look.contents import INFLUENCE
-from regard.look.tokens import token_ids
-from regard.text.vocabularies import read_vocabulary
+from regard.look.trace.contents import INFLUENCE
+from regard.look.trace.tokens import token_ids
+from regard.text.vocabularies.read import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np
 
-    from regard.engine.torch_engine import TorchEngine
-    from regard.look.blocks import Kind
-    from regard.look.interventions import Intervention
-    from regard.look.looking import Text
-    from regard.look.methods import Measures
-    from regard.look.neighbours import Neighbours
-    from regard.look.trace import Trace
+    from regard.engine.engines.torch_engine import TorchEngine
+    from regard.look.influence.methods import Measures
+    from regard.look.interventions.interventions import Intervention
+    from regard.look.trace.blocks import Kind
+    from regard.look.trace.neighbours import Neighbours
+    from regard.look.trace.trace import Trace
+    from regard.look.trace.tracing import Text
     from regard.model.transformer import Transformer
 
 
@@ -122,7 +122,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: a text is too long, interventions do not fit it, or several models were loaded.
         """
-        from regard.look.looking import look
+        from regard.look.trace.tracing import look
 
         bundle = self._watched
         ids = self._fitting(self.read(source, to=to) if isinstance(source, str) else source)
@@ -168,7 +168,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: there is no such token, or the trace cannot have come from this model.
         """
-        from regard.look.head_effects import effect_of_each_head
+        from regard.look.interventions.head_effects import effect_of_each_head
 
         return effect_of_each_head(self._watched.model, trace, first)
 
@@ -188,7 +188,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: there is no such row or method, or the trace cannot have come from this model.
         """
-        from regard.look.measures import influence_by
+        from regard.look.influence.measures import influence_by
 
         return influence_by(method, self._watched.model, trace, row, prefix=prefix)
 
@@ -198,7 +198,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: there is no such row, or the trace cannot have come from this model.
         """
-        from regard.look.measures import measures
+        from regard.look.influence.measures import measures
 
         return measures(self._watched.model, trace, row)
 
@@ -216,8 +216,8 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: there is no such row or method, or the trace cannot have come from this model.
         """
-        from regard.look.measured import with_measured
-        from regard.look.methods import METHODS
+        from regard.look.influence.measured import with_measured
+        from regard.look.influence.methods import METHODS
 
         methods = METHODS if method is None else (method,)
         found = {each: self.influence(trace, row, method=each, prefix=True) for each in methods}
@@ -250,7 +250,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: there is no token in the text, or several models were loaded.
         """
-        from regard.look.neighbours import neighbours
+        from regard.look.trace.neighbours import neighbours
 
         if not (ids := self.subwords.encode_one(text).tolist()):
             raise RequestError("there is no token in the text whose neighbours could be found")
@@ -269,7 +269,7 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: the pairs are too few, or the model has no cross-attention.
         """
-        from regard.look.measuring_heads import measure_heads
+        from regard.look.alignment.measuring import measure_heads
 
         model = self._translator_to_watch
         read, written = ([text.rstrip("\n") for text in side] for side in (sources, targets))
@@ -292,14 +292,14 @@ class LoadedModel(TaskModel):
         Raises:
             RequestError: the model has no cross-attention, or several were loaded.
         """
-        from regard.look.word_aligner import WordAligner
+        from regard.look.alignment.aligner import WordAligner
 
         return WordAligner(self._translator_to_watch, self.subwords, self.aligning_heads)
 
     @cached_property
     def _searching_inside(self) -> TorchEngine:
         """What searches while somebody looks: to lay its weights out takes as long as half a search."""
-        from regard.engine.torch_engine import TorchEngine
+        from regard.engine.engines.torch_engine import TorchEngine
 
         model, subwords = self._translator_to_watch, self.subwords
         device = next(model.parameters()).device

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from regard.data.labelled import labelled
+from regard.data.reading.labelled import labelled
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)
 FEATURES = (

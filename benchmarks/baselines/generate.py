@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from math import log2
 
 from regard.cli.corpora import columns_of
-from regard.data.documents import documents
+from regard.data.reading.documents import documents
 
 ORDER, CODE_POINTS = 5, 21
 START = "\x02"

@@ -5,8 +5,8 @@ python -m benchmarks.baselines.summarise FILE.jsonl … [--input text] [--output
 
 import argparse
 
-from regard.data.templates import pairs_of
-from regard.engine.sentences import sentences
+from regard.data.reading.templates import pairs_of
+from regard.engine.document.sentences import sentences
 from regard.evaluate.summaries import score_summaries
 
 LEADS = (1, 2, 3)

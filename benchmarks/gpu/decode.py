@@ -33,9 +33,9 @@ from benchmarks.peers.decode_models import endless  # noqa: E402
 from benchmarks.peers.decoders import HuggingFace  # noqa: E402
 from benchmarks.result import Result, write_results  # noqa: E402
 from regard.bundle import load_bundle  # noqa: E402
-from regard.engine.engine import Request, Search  # noqa: E402
-from regard.engine.torch_engine import TorchEngine  # noqa: E402
-from regard.text.subwords import Subwords  # noqa: E402
+from regard.engine.engines.protocol import Request, Search  # noqa: E402
+from regard.engine.engines.torch_engine import TorchEngine  # noqa: E402
+from regard.text.vocabularies.subwords import Subwords  # noqa: E402
 
 EXTRA_LENGTH = 50
 TOKENS_PER_WORD, VOCABULARY = 1.3, 32_768

@@ -12,10 +12,10 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from regard.data.templates import pairs_of
-from regard.engine.sentences import sentences
+from regard.data.reading.templates import pairs_of
+from regard.engine.document.sentences import sentences
 from regard.evaluate.summaries import score_summaries
-from regard.text.lines import read_lines
+from regard.text.files.lines import read_lines
 
 Pair = tuple[str, str]
 FEWEST, MOST = 3, 9

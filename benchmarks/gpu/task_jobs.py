@@ -17,13 +17,14 @@ from typing import Any
 
 from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
 from regard.config import RunConfig, read_config
-from regard.data.documents import documents
-from regard.data.labelled import labelled, unlabelled
+from regard.data.reading.documents import documents
+from regard.data.reading.labelled import labelled, unlabelled
 from regard.evaluate.classification import ClassificationScore
 from regard.evaluate.tasks import score_on, score_together
+from regard.train.checkpoints.folder import claim
 from regard.train.classification import ClassifierRun
+from regard.train.distributed.world import World, choose_device
 from regard.train.fields import FieldsRun, fields_source
-from regard.train.folder import claim
 from regard.train.generation import GeneratorRun
 from regard.train.lesson import Lesson
 from regard.train.loop import Run
@@ -31,7 +32,6 @@ from regard.train.preparation import prepare_pairs, prepared_pairs
 from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables, prepared_tables
 from regard.train.texts import TextSource
-from regard.train.world import World, choose_device
 
 SETS = {
     "zh": ("waimai_10k", "chnsenticorp_htl", "online_shopping", "thucnews_titles"),

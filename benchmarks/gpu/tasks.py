@@ -262,8 +262,8 @@ def prepare(data: Path, runs: Path) -> None:
 def learn_vocabularies(data: Path) -> None:
     """The subwords of all that is trained first, from its texts."""
     from benchmarks.gpu.task_jobs import SETS, to_copy
-    from regard.data.labelled import unlabelled
-    from regard.text.subwords import learn_subwords
+    from regard.data.reading.labelled import unlabelled
+    from regard.text.vocabularies.subwords import learn_subwords
 
     (data / "subwords").mkdir(exist_ok=True)
     for language in ("zh", "en"):

@@ -40,7 +40,7 @@ class Task:
 def trained(folder: Path, text: Path, cache: Path) -> Task:
     """A model of ours, and a test set in its subwords."""
     from regard.bundle.manifest import SUBWORDS
-    from regard.text.subwords import Subwords
+    from regard.text.vocabularies.subwords import Subwords
 
     subwords = Subwords((folder / SUBWORDS).read_bytes())
     with lzma.open(text, "rt", encoding="utf-8") as lines:
@@ -55,8 +55,8 @@ def _that_end(folder: Path, sources: list[list[int]]) -> list[list[int]]:
     """What is answered without a loop, and before its limit: elsewhere contenders differ by their rules."""
     from regard.bundle import load_bundle
     from regard.decode.repetition import loops
-    from regard.engine.engine import Request, Search
-    from regard.engine.torch_engine import TorchEngine
+    from regard.engine.engines.protocol import Request, Search
+    from regard.engine.engines.torch_engine import TorchEngine
 
     engine = TorchEngine([load_bundle(folder).model], bos=BOS, eos=EOS)
     search = Search(beam_size=1, length_penalty=0.0, extra_length=EXTRA_LENGTH)

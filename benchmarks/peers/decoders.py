@@ -47,7 +47,7 @@ class OursOnCTranslate2:
     """`CTranslate2Engine`, a replica a thread."""
 
     def __init__(self, folder: Path, setting: str, threads: int, extra_length: int) -> None:
-        from regard.engine.ctranslate2_engine import CTranslate2Engine
+        from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
 
         @lru_cache(maxsize=1)
         def engine(batch_tokens: int) -> CTranslate2Engine:
@@ -58,7 +58,7 @@ class OursOnCTranslate2:
         self._engine, self._extra_length = engine, extra_length
 
     def decode(self, sources: list[Ids], beam_size: int, batch: int) -> list[Ids]:
-        from regard.engine.ctranslate2_engine import BATCH_TOKENS
+        from regard.engine.engines.ctranslate2_engine import BATCH_TOKENS
 
         engine = self._engine(1 if batch == 1 else BATCH_TOKENS)
         return _by_ours(engine, sources, beam_size, self._extra_length)
@@ -70,8 +70,8 @@ class CTranslate2:
     def __init__(self, folder: Path, setting: str, threads: int, extra_length: int) -> None:
         import ctranslate2
 
-        from regard.exchange.conversions import converted
-        from regard.exchange.ctranslate2 import VOCABULARY
+        from regard.exchange.ctranslate2.cache import converted
+        from regard.exchange.ctranslate2.convert import VOCABULARY
 
         path = converted(folder, setting, bos=BOS, eos=EOS)
         self._tokens = json.loads((path / VOCABULARY).read_bytes())
@@ -100,7 +100,7 @@ class OursOnTorch:
         import torch
 
         from regard.bundle import load_bundle
-        from regard.engine.torch_engine import TorchEngine
+        from regard.engine.engines.torch_engine import TorchEngine
 
         torch.set_num_threads(threads)
         model = load_bundle(folder).model
@@ -159,7 +159,7 @@ class HuggingFace:
 
 
 def _by_ours(engine, sources: list[Ids], beam_size: int, extra_length: int) -> list[Ids]:
-    from regard.engine.engine import Request, Search
+    from regard.engine.engines.protocol import Request, Search
 
     search = Search(beam_size=beam_size, length_penalty=0.0, extra_length=extra_length)
     # Before the second try that outputs in a loop are given: peers give them none.

@@ -17,11 +17,11 @@ from pydantic import BaseModel
 
 from regard.bundle.bundle import describe_bundle
 from regard.bundle.manifest import SUBWORDS
-from regard.engine.ctranslate2_engine import usable_cores
+from regard.engine.engines.ctranslate2_engine import usable_cores
 from regard.engine.loading import model_folder
-from regard.exchange.conversions import converted
-from regard.exchange.ctranslate2 import VOCABULARY
-from regard.text.subwords import Subwords
+from regard.exchange.ctranslate2.cache import converted
+from regard.exchange.ctranslate2.convert import VOCABULARY
+from regard.text.vocabularies.subwords import Subwords
 
 
 class Asked(BaseModel):

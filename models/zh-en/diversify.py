@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.store import Example, Store, open_store
-from regard.data.store_writing import write_store
+from regard.data.store.store import Example, Store, open_store
+from regard.data.store.writing import write_store
 from regard.train.preparation import SIDES
 
 AT_ONCE = 20_000
@@ -40,7 +40,7 @@ def distinct_inputs(store: Store) -> list[np.ndarray]:
 
 def translate_share(teacher: Path, inputs: list[np.ndarray], until: float, out: Path) -> None:
     """One process of several on one device: translates until a time, and leaves its outputs in a file."""
-    from regard.engine.engine import Request, Search
+    from regard.engine.engines.protocol import Request, Search
     from regard.engine.loading import load
 
     engine, search = load(teacher, engine="torch").engines.first, Search(beam_size=1)

@@ -16,12 +16,12 @@ from typer.core import TyperCommand
 
 from regard.cli.training import say
 from regard.errors import ConfigError
+from regard.text.files.opening import STDIN, name_of, path_problem
+from regard.text.files.tables import Column, kind_of
 from regard.text.languages import known_code, language_in, language_of
-from regard.text.opening import STDIN, name_of, path_problem
-from regard.text.tables import Column, kind_of
 
 if TYPE_CHECKING:
-    from regard.data.corpus import Corpus
+    from regard.data.reading.corpus import Corpus
 
 SETS, MANY = ("--valid", "--test"), "--pretrain"
 _COLUMNS = "--columns SRC,TGT, as in --columns zh,en by name or --columns 1,2 by number"
@@ -105,7 +105,7 @@ class NamedSets:
         Raises:
             CorpusError: a file is not there, or given twice.
         """
-        from regard.data.corpus import parallel, refuse_shared_files, table
+        from regard.data.reading.corpus import parallel, refuse_shared_files, table
 
         train = () if self.from_stdin else self.train
         sets = {"training": train, "validation": self.valid, "the test": self.test}

@@ -10,26 +10,26 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.average import average
-from regard.cli.classify import classify
-from regard.cli.config import config
 from regard.cli.corpora import SetsCommand
-from regard.cli.doctor import doctor
-from regard.cli.evaluate import evaluate
-from regard.cli.examples import examples_help
-from regard.cli.experiment import experiment
-from regard.cli.export import export
-from regard.cli.flags import told
-from regard.cli.generate import generate
-from regard.cli.import_ import import_
-from regard.cli.info import info
-from regard.cli.look import look
-from regard.cli.model_first import ModelFirstCommand
-from regard.cli.options import settings_help
-from regard.cli.score import score
-from regard.cli.serve import serve
-from regard.cli.train import train
-from regard.cli.translate import translate
+from regard.cli.shared.examples import examples_help
+from regard.cli.shared.flags import told
+from regard.cli.shared.model_first import ModelFirstCommand
+from regard.cli.shared.options import settings_help
+from regard.cli.verbs.average import average
+from regard.cli.verbs.classify import classify
+from regard.cli.verbs.config import config
+from regard.cli.verbs.doctor import doctor
+from regard.cli.verbs.evaluate import evaluate
+from regard.cli.verbs.experiment import experiment
+from regard.cli.verbs.export import export
+from regard.cli.verbs.generate import generate
+from regard.cli.verbs.import_ import import_
+from regard.cli.verbs.info import info
+from regard.cli.verbs.look import look
+from regard.cli.verbs.score import score
+from regard.cli.verbs.serve import serve
+from regard.cli.verbs.train import train
+from regard.cli.verbs.translate import translate
 from regard.errors import RegardError
 from regard.version import __version__
 

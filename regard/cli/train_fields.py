@@ -22,8 +22,8 @@ SHOWN = 80
 
 def train_fields(asked: Asked) -> None:
     """Train a model that writes one field from others, and score it."""
-    from regard.data.corpus import plain, refuse_shared_files
-    from regard.text.opening import path_problem
+    from regard.data.reading.corpus import plain, refuse_shared_files
+    from regard.text.files.opening import path_problem
 
     name = asked.config.task.name
     if not asked.files:

@@ -18,8 +18,8 @@ from regard.config import RunConfig
 from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.data.corpus import Corpus, Row
-    from regard.look.aligning_heads import AligningHeads
+    from regard.data.reading.corpus import Corpus, Row
+    from regard.look.alignment.heads import AligningHeads
     from regard.train.preparation import PairsSource
     from regard.train.starting import Start
     from regard.train.translation import Tested, TranslatorRun
@@ -84,10 +84,10 @@ def _source(
     start: Start | None,
 ) -> PairsSource:
     """The pairs to train on: from files, from standard input, which is kept in the folder, or built in."""
-    from regard.data.corpus import table
-    from regard.data.spool import spooled
+    from regard.data.reading.corpus import table
+    from regard.data.reading.spool import spooled
     from regard.train.builtin import numerals
-    from regard.train.folder import DATA, has_begun
+    from regard.train.checkpoints.folder import DATA, has_begun
     from regard.train.preparation import PairsSource
 
     texts = run / DATA / "text"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
     """Train a classifier, and score it."""
-    from regard.data.corpus import refuse_shared_files
-    from regard.data.labelled import labelled, unlabelled
+    from regard.data.reading.corpus import refuse_shared_files
+    from regard.data.reading.labelled import labelled, unlabelled
     from regard.train.tables import TableSource
 
     if not asked.files:

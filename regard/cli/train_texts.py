@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def train_texts(asked: Asked) -> None:
     """Train a generator, and measure it."""
-    from regard.data.corpus import refuse_shared_files
-    from regard.data.documents import documents
+    from regard.data.reading.corpus import refuse_shared_files
+    from regard.data.reading.documents import documents
     from regard.train.texts import TextSource
 
     if not asked.files:

@@ -20,7 +20,7 @@ from regard.doctor.cores import (
 from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Gpu, Processor, Threads
 from regard.doctor.libraries import declared, extras, import_problem, installed_version, libraries
 from regard.engine.loading import ORDER
-from regard.exchange.conversions import cache_folder
+from regard.exchange.ctranslate2.cache import cache_folder
 from regard.version import __version__
 
 FAST_BF16 = ("amx_bf16", "avx512_bf16")
@@ -74,7 +74,7 @@ def _threads(broken: set[str]) -> Threads:
     if "ctranslate2" in broken:
         replicas = 0
     else:
-        from regard.engine.ctranslate2_engine import usable_cores
+        from regard.engine.engines.ctranslate2_engine import usable_cores
 
         replicas = usable_cores()
     return Threads(

@@ -8,7 +8,7 @@ from regard.config import TaskConfig
 from regard.errors import RequestError
 from regard.text.languages import known_code
 from regard.text.scripts import is_in, language_among, words_by_script
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 UNSPACED = ("zh", "yue", "ja")
 """Languages that put no space between sentences."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from regard.errors import RequestError
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 PastLength = Literal["error", "slide"]
 """What to do where a text grows longer than the model was trained for."""

@@ -12,13 +12,13 @@ from torch import Tensor
 from regard.decode.greedy import likeliest
 from regard.decode.sampling import Sampling, drawing
 from regard.decode.walk import Choose
-from regard.engine.characters import characters
+from regard.engine.document.characters import characters
 from regard.engine.generation import Continuation, Finish, Generation, Stopping, unseen_characters
 from regard.errors import ConfigError, RequestError
-from regard.model.cache import Cache
+from regard.model.fast.cache import Cache
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
-from regard.text.numbered import Line
+from regard.text.files.numbered import Line
 
 
 class Written(NamedTuple):

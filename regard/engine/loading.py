@@ -11,14 +11,14 @@ from regard import bundled
 from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.config.checking import did_you_mean
-from regard.engine.engine import Engine
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Engine
 from regard.engine.model import Model
 from regard.errors import BundleError, ConfigError
-from regard.exchange.ctranslate2 import inexpressible
-from regard.exchange.ctranslate2_file import Quantisation
-from regard.text.vocabularies import read_vocabulary
-from regard.text.vocabulary import Vocabulary
+from regard.exchange.ctranslate2.convert import inexpressible
+from regard.exchange.ctranslate2.weights_file import Quantisation
+from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
@@ -151,7 +151,7 @@ def _ctranslate2(
 ) -> Engine:
     from ctranslate2 import get_supported_compute_types
 
-    from regard.engine.ctranslate2_engine import CTranslate2Engine
+    from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
 
     if quantisation is None:
         quantisation = "int8" if "int8" in get_supported_compute_types("cpu") else "float32"
@@ -169,7 +169,7 @@ def _torch(
 ) -> Engine:
     import torch
 
-    from regard.engine.torch_engine import TorchEngine
+    from regard.engine.engines.torch_engine import TorchEngine
     from regard.model.transformer import Transformer
 
     if threads is not None:

@@ -11,12 +11,12 @@ from regard.config import DecodingConfig, TaskConfig
 from regard.config.task import TEMPLATES
 from regard.engine.aligner import Aligner
 from regard.engine.direction import Directions
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
 from regard.engine.options import Options
 from regard.engine.result import Result, Score
 from regard.engine.translator import Translator
 from regard.errors import RequestError, TooLongError
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 WINDOW_TEXTS = 4096
 """Texts of an iterator that are translated together: enough to sort by length and keep all cores busy …"""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.config import DecodingConfig
-from regard.engine.engine import Search
+from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
 
 

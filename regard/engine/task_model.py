@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
-from regard.data.templates import read_of, read_of_text
+from regard.data.reading.templates import read_of, read_of_text
 from regard.engine.classification import Classification, Labelling
 from regard.engine.generation import Continuation, Generation
 from regard.engine.loading import load_onto, of_another_task
@@ -16,7 +16,7 @@ from regard.engine.model import Model
 from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
-from regard.text.subwords import Subwords
+from regard.text.vocabularies.subwords import Subwords
 
 if TYPE_CHECKING:  # torch is not imported before somebody asks for its models
     from regard.bundle import Bundle

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 from regard.config import DecodingConfig
 from regard.engine.aligner import Aligner
-from regard.engine.characters import characters
 from regard.engine.direction import Direction, Directions
-from regard.engine.engine import Request
-from regard.engine.engines import Engines
-from regard.engine.layout import Part, parts, trimmed, without_breaks
+from regard.engine.document.characters import characters
+from regard.engine.document.layout import Part, parts, trimmed, without_breaks
+from regard.engine.document.sentences import cut
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Request
 from regard.engine.options import Options
-from regard.engine.requirements import Requirements
+from regard.engine.phrases.requirements import Requirements
 from regard.engine.result import Result, together
-from regard.engine.sentences import cut
 from regard.engine.writer import Piece, Writer, encoded
 from regard.errors import RequestError
 from regard.text.normalisation import composed
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

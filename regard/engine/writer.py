@@ -11,16 +11,16 @@ from typing import NamedTuple
 from regard.decode.hypothesis import Hypothesis
 from regard.engine.aligner import Aligner
 from regard.engine.direction import Direction
-from regard.engine.engine import Request, Search
-from regard.engine.engines import Decoded, Engines
-from regard.engine.glossary import Phrase
-from regard.engine.layout import without_breaks
-from regard.engine.placement import Draft, drafted
-from regard.engine.requirements import Requirements
+from regard.engine.document.layout import without_breaks
+from regard.engine.document.verbatim import Hidden, hidden
+from regard.engine.engines.fallback import Decoded, Engines
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.phrases.glossary import Phrase
+from regard.engine.phrases.placement import Draft, drafted
+from regard.engine.phrases.requirements import Requirements
+from regard.engine.phrases.spelling import Speller
 from regard.engine.result import Result
-from regard.engine.spelling import Speller
-from regard.engine.verbatim import Hidden, hidden
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 Asked = Sequence[Phrase]
 """What an output must contain."""

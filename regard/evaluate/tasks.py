@@ -13,10 +13,10 @@ import torch
 from regard.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
 from regard.config.task import TEMPLATES
-from regard.data.documents import documents, encode_document
-from regard.data.examples import windows
-from regard.data.labelled import labelled, labels_in
-from regard.data.templates import examples_of, flat
+from regard.data.batches.examples import windows
+from regard.data.reading.documents import documents, encode_document
+from regard.data.reading.labelled import labelled, labels_in
+from regard.data.reading.templates import examples_of, flat
 from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
 from regard.engine.classifier_ensemble import ClassifierEnsemble
@@ -32,11 +32,11 @@ from regard.loss import label_smoothed_cross_entropy
 from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer
 from regard.packing import pack
+from regard.text.files.opening import name_of
+from regard.text.files.tables import Column
 from regard.text.normalisation import composed
-from regard.text.opening import name_of
-from regard.text.tables import Column
-from regard.text.vocabularies import read_vocabulary
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 TaskScore: TypeAlias = ClassificationScore | TagScore | Perplexity | SummaryScore | AnswerScore
 BATCH_TOKENS = 8192

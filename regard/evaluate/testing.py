@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regard.config import DecodingConfig
-from regard.engine.engine import Request, Search
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.model.transformer import Transformer
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """Tokens that are decoded together: a GPU wants many."""

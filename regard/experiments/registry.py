@@ -32,6 +32,6 @@ def find(name: str) -> Experiment:
     if name not in NAMES:
         advice = did_you_mean(name, NAMES) or f"; there are {', '.join(NAMES)}"
         raise RequestError(f"there is no experiment {name}{advice}")
-    found = import_module(f"regard.experiments.{name.replace('-', '_')}").EXPERIMENT
+    found = import_module(f"regard.experiments.claims.{name.replace('-', '_')}").EXPERIMENT
     assert isinstance(found, Experiment), f"{name}: EXPERIMENT is {found!r}"
     return found

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.examples import PairsBatch
+from regard.data.batches.examples import PairsBatch
 from regard.decode.greedy import likeliest
 from regard.decode.terms import Terms
 from regard.decode.walk import walk
@@ -19,10 +19,10 @@ from regard.experiments.tasks import BOS, EOS, Pair, Task
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
 from regard.packing import pack
-from regard.train.optimizer import Optimizer
+from regard.train.distributed.world import World
+from regard.train.optimizers.optimizer import Optimizer
 from regard.train.schedule import learning_rate
 from regard.train.step import Score, evaluate, train_step
-from regard.train.world import World
 
 log = logging.getLogger("regard.experiments")
 """Tells how far an experiment is; the command line shows it on a terminal."""

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from regard.errors import RequestError
-from regard.look.aligning_heads import AligningHeads, usual_heads
-from regard.look.alignment import Alignment, align
-from regard.look.blocks import KINDS, Kind, layers_of
+from regard.look.alignment.alignment import Alignment, align
+from regard.look.alignment.heads import AligningHeads, usual_heads
+from regard.look.trace.blocks import KINDS, Kind, layers_of
 
 if TYPE_CHECKING:
-    from regard.look.trace import Trace
+    from regard.look.trace.trace import Trace
 
 View = Literal["heads", "matrix", "lines", "alignment", "beam", "positions", "walk", "steps", "influence"]
 """All heads at once; some heads of a layer as heat maps, or as lines; which word comes from which; the tree

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any, assert_never
 import numpy as np
 
 from regard.errors import RequestError
-from regard.look.blocks import Kind, layers_of
-from regard.look.captions import changes_of, place_name, title_of
 from regard.look.choice import Choice, aligned
-from regard.look.measured import measured_of
-from regard.look.numbers import Labelled, Numbers, Records
-from regard.look.pictures.alignment import alignment_svg
-from regard.look.pictures.beam import beam_svg
-from regard.look.pictures.influence import influence_svg
-from regard.look.pictures.lines import lines_svg
-from regard.look.pictures.matrix import matrix_svg
-from regard.look.pictures.overview import overview_svg
-from regard.look.pictures.positions import positions_svg
-from regard.look.pictures.steps import steps_svg
-from regard.look.pictures.walk import walk_svg
-from regard.look.positions import encoding_of
-from regard.look.said import said_steps
+from regard.look.export.numbers import Labelled, Numbers, Records
+from regard.look.figures.captions import changes_of, place_name, title_of
+from regard.look.figures.pictures.alignment import alignment_svg
+from regard.look.figures.pictures.beam import beam_svg
+from regard.look.figures.pictures.influence import influence_svg
+from regard.look.figures.pictures.lines import lines_svg
+from regard.look.figures.pictures.matrix import matrix_svg
+from regard.look.figures.pictures.overview import overview_svg
+from regard.look.figures.pictures.positions import positions_svg
+from regard.look.figures.pictures.steps import steps_svg
+from regard.look.figures.pictures.walk import walk_svg
+from regard.look.influence.measured import measured_of
+from regard.look.trace.blocks import Kind, layers_of
+from regard.look.trace.candidates import said_steps
+from regard.look.trace.positions import encoding_of
 
 if TYPE_CHECKING:
-    from regard.look.trace import Trace
+    from regard.look.trace.trace import Trace
 
 
 def picture(trace: Trace, choice: Choice) -> str:

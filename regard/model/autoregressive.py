@@ -11,12 +11,12 @@ from torch import Tensor
 from regard.errors import ShapeError
 from regard.model.add_and_norm import LayerNorm, RMSNorm
 from regard.model.assembly import Assembly
-from regard.model.cache import Cache, KeysValues, room_for
 from regard.model.decoder import Decoder
 from regard.model.embedding import Embedding
+from regard.model.fast.cache import Cache, KeysValues, room_for
+from regard.model.fast.slots import SlotKeysValues, Slots
 from regard.model.output_probabilities import OutputProbabilities
 from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions
-from regard.model.slots import SlotKeysValues, Slots
 from regard.packing import Packed
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.errors import ShapeError
 from regard.model.add_and_norm import AddAndNorm, make_norm
-from regard.model.cache import Cache, KeysValues, Recall, Store
+from regard.model.fast.cache import Cache, KeysValues, Recall, Store
 from regard.model.feed_forward import FeedForward
 from regard.model.masks import SameSequence
 from regard.model.multi_head_attention import MultiHeadAttention

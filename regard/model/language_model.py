@@ -6,8 +6,8 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.model.autoregressive import Autoregressive
-from regard.model.cache import Cache
 from regard.model.decoder import Decoder
+from regard.model.fast.cache import Cache
 from regard.model.masks import SameSequence
 from regard.model.positional_encoding import make_positions
 from regard.packing import Packed

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig, SimilarityName
 from regard.errors import ConfigError, ShapeError
-from regard.model.cache import KeysValues, Recall, Store
-from regard.model.kernels import dense_attention, packed_attention
+from regard.model.fast.cache import KeysValues, Recall, Store
+from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.linear import Linear, side_by_side
 from regard.model.masks import SameSequence
 from regard.model.positional_encoding import rotate

@@ -15,9 +15,9 @@ from torch import Tensor
 from regard.config import ModelConfig
 from regard.errors import ShapeError
 from regard.model.autoregressive import Autoregressive
-from regard.model.cache import Cache
 from regard.model.decoder import Decoder
 from regard.model.encoder import Encoder
+from regard.model.fast.cache import Cache
 from regard.model.masks import SameSequence
 from regard.model.positional_encoding import make_positions
 from regard.packing import Boundaries, Packed

@@ -1,4 +1,4 @@
-// A source out of the page itself: what `regard/look/html.py` has written into it.
+// A source out of the page itself: what `regard/look/export/html.py` has written into it.
 
 import { decode, fromBase64 } from "./tensor.js";
 import { addressOf, scores, weights } from "./attention.js";

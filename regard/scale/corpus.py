@@ -21,7 +21,7 @@ from regard.scale.ledger import Ledger
 from regard.scale.order import Order
 from regard.scale.shards import SHARD_LINES, Shard, Ticket, cut, lines_of
 from regard.scale.shipping import packed
-from regard.text.numbered import Line
+from regard.text.files.numbered import Line
 
 
 @dataclass(frozen=True, slots=True)

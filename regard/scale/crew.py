@@ -18,7 +18,7 @@ from regard.errors import ConfigError, RegardError
 from regard.scale.order import Order
 from regard.scale.shards import Shard, Ticket
 from regard.scale.shipping import Parcel, unpacked
-from regard.text.numbered import Line
+from regard.text.files.numbered import Line
 from regard.version import __version__
 
 TRIES = 3

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.engine.glossary import read_glossary
 from regard.engine.line_by_line import LineByLine
 from regard.engine.loading import EngineName
-from regard.exchange.ctranslate2_file import Quantisation
+from regard.engine.phrases.glossary import read_glossary
+from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.loaded import load
 from regard.version import __version__
 

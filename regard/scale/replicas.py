@@ -24,14 +24,14 @@ from regard.errors import ConfigError
 from regard.loaded import load
 from regard.scale.cluster import joined, ray_or_refuse
 from regard.scale.shipping import Parcel, packed, unpacked
-from regard.serve.app import create_app
-from regard.serve.keys import Key, KeyRing, read_keys
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
+from regard.serve.http.app import create_app
+from regard.serve.http.keys import Key, KeyRing, read_keys
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
+from regard.serve.http.server import listening, refuse_open_door
+from regard.serve.http.serving import Door
 from regard.serve.served import model_id, serve_models
-from regard.serve.server import listening, refuse_open_door
 from regard.serve.service import Service
-from regard.serve.serving import Door
 
 TRANSLATORS, INSPECTOR = "regard", "regard-inspector"
 TRACES = "/api/v1/traces"

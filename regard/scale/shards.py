@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.text.numbered import Line, numbered
-from regard.text.opening import name_of, opened
+from regard.text.files.numbered import Line, numbered
+from regard.text.files.opening import name_of, opened
 
 SHARD_LINES = 2048
 """Lines of a shard: enough to sort by length, and no more than a minute's work, which a worker may lose."""

@@ -10,7 +10,7 @@ from regard.bundle.manifest import MANIFEST, intact_files, read_manifest
 from regard.bundle.writing import write_folder
 from regard.engine.loading import BEST, model_folder
 from regard.errors import BundleError
-from regard.exchange.conversions import cache_folder
+from regard.exchange.ctranslate2.cache import cache_folder
 
 
 class Parcel(NamedTuple):

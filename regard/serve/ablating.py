@@ -6,14 +6,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.look.continuing import continued
-from regard.look.interventions import Intervention
-from regard.look.trace import Trace
-from regard.serve.job import Job
+from regard.look.interventions.continuing import continued
+from regard.look.interventions.interventions import Intervention
+from regard.look.trace.trace import Trace
+from regard.serve.http.errors import too_large
 from regard.serve.looking import Looked, traced
-from regard.serve.refusals import too_large
 from regard.serve.served import CLASSIFY, GENERATE, Served
 from regard.serve.service import Service
+from regard.serve.work.job import Job
 
 CONTINUED = 24
 """Tokens that a generator goes on for."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from regard.serve.html_pages import translate_pages
-from regard.serve.job import Job
-from regard.serve.refusals import Refusal, bad_value
+from regard.serve.html.pages import translate_pages
+from regard.serve.http.errors import Refusal, bad_value
 from regard.serve.served import Catalogue
 from regard.serve.translating import Asked, Translated, translate
+from regard.serve.work.job import Job
 
 FORMATS: dict[str, Callable[[Catalogue, Job, Asked], list[Translated]]] = {
     ".txt": translate,

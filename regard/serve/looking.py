@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.errors import RequestError
-from regard.look.interventions import Intervention
-from regard.look.trace import Trace
-from regard.serve.job import Job
-from regard.serve.refusals import bad_value, too_large, unclear_language
+from regard.look.interventions.interventions import Intervention
+from regard.look.trace.trace import Trace
+from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.served import Served
 from regard.serve.service import Service
+from regard.serve.work.job import Job
 
 
 @dataclass(frozen=True, slots=True)

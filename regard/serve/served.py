@@ -10,17 +10,17 @@ from pathlib import Path
 from regard.bundle.bundle import Description, describe_bundle
 from regard.config import TaskConfig
 from regard.engine.aligner import Aligner
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
 from regard.engine.loading import BEST, EngineName, model_folder
 from regard.engine.model import Model
 from regard.errors import ConfigError
 from regard.loaded import LoadedModel, load
-from regard.serve.job import Job
-from regard.serve.lone_engine import LoneEngine
-from regard.serve.metrics import Metrics
-from regard.serve.refusals import Refusal, bad_value, not_found
-from regard.serve.scheduler import Scheduler
-from regard.serve.turns import AlignsInTurn, Scheduled
+from regard.serve.http.errors import Refusal, bad_value, not_found
+from regard.serve.http.metrics import Metrics
+from regard.serve.work.job import Job
+from regard.serve.work.lone_engine import LoneEngine
+from regard.serve.work.scheduler import Scheduler
+from regard.serve.work.turns import AlignsInTurn, Scheduled
 from regard.text.languages import known_code
 
 JOURNAL = "journal.jsonl"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from regard.serve.desk import Desk
-from regard.serve.inspector import Inspector
-from regard.serve.keys import KeyRing
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
-from regard.serve.rates import Rates
-from regard.serve.refusals import Refusal
+from regard.serve.http.errors import Refusal
+from regard.serve.http.keys import KeyRing
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
+from regard.serve.http.rates import Rates
 from regard.serve.served import Catalogue
 from regard.serve.shelf import Shelf
+from regard.serve.work.desk import Desk
+from regard.serve.work.inspector import Inspector
 
 
 class Service:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from regard.serve.refusals import not_found, too_large
+from regard.serve.http.errors import not_found, too_large
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from regard.data.corpus import parallel
 from regard.data.numerals import Split, sample
+from regard.data.reading.corpus import parallel
 from regard.durable import write_whole
 from regard.train.preparation import PairsSource
 

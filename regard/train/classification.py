@@ -15,17 +15,18 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.store import Store
+from regard.data.store.store import Store
 from regard.durable import write_whole
 from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
 from regard.evaluate.classification import ClassificationScore, score_labels
 from regard.evaluate.tagging import TagScore, rows_of, score_tags
-from regard.look.heatmap import heatmap_svg
+from regard.look.figures.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.train.checkpoints.folder import has_begun
+from regard.train.distributed.world import World
 from regard.train.ending import ASKED_TO_STOP
-from regard.train.folder import has_begun
 from regard.train.lesson import LabelledData, TaggedData
 from regard.train.loop import Run
 from regard.train.preparation import Tell
@@ -33,7 +34,6 @@ from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables, prepared_tables
 from regard.train.task_run import TaskRun, Watch
-from regard.train.world import World
 
 PRETRAINING = "pretraining"
 SHOWN_LENGTH = 20

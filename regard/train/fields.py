@@ -12,13 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from regard.config import RunConfig
-from regard.data.corpus import Corpus, made
-from regard.data.templates import LINE, write_pairs
+from regard.data.reading.corpus import Corpus, made
+from regard.data.reading.templates import LINE, write_pairs
 from regard.durable import write_whole
 from regard.evaluate.answers import AnswerScore, score_answers
 from regard.evaluate.summaries import SummaryScore, score_summaries
 from regard.text.normalisation import composed
-from regard.train.folder import DATA
+from regard.train.checkpoints.folder import DATA
 from regard.train.preparation import PairsSource
 from regard.train.translation import TranslatorRun
 

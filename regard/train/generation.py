@@ -12,14 +12,15 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.batches import one_pass
-from regard.data.store import Store
+from regard.data.batches.batches import one_pass
+from regard.data.store.store import Store
 from regard.durable import write_whole
 from regard.engine.generation import Generation
 from regard.engine.generator import Generator
 from regard.evaluate.perplexity import Perplexity
 from regard.model.language_model import LanguageModel
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.train.distributed.world import World
 from regard.train.loop import Run
 from regard.train.preparation import Tell
 from regard.train.probing import Probing
@@ -27,7 +28,6 @@ from regard.train.starting import Start
 from regard.train.step import evaluate
 from regard.train.task_run import TaskRun
 from regard.train.texts import TextSource, prepare_texts, prepared_texts
-from regard.train.world import World
 
 SHOWN = 24
 """Tokens of a held-out text that are read, and as many that are written, at each validation."""

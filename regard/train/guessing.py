@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from regard.data.examples import PlainBatch
+from regard.data.batches.examples import PlainBatch
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.classifier import Classifier
 from regard.packing import Boundaries, Packed

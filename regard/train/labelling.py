@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.config import TrainingConfig
-from regard.data.examples import LabelledBatch, TaggedBatch
+from regard.data.batches.examples import LabelledBatch, TaggedBatch
 from regard.model.classifier import Classifier
 from regard.packing import Packed
 from regard.train.guessing import BLANK

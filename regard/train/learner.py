@@ -13,20 +13,26 @@ from torch import Tensor
 
 from regard.bundle.weights import fill, undrawn
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.examples import Batch
+from regard.data.batches.examples import Batch
 from regard.errors import ConfigError
 from regard.model.build import build
-from regard.train.averaging import MovingAverage, with_weights
-from regard.train.checkpoint import generators, on_host, read_checkpoint, set_generators, whole_weights
+from regard.train.checkpoints.averaging import MovingAverage, with_weights
+from regard.train.checkpoints.checkpoint import (
+    generators,
+    on_host,
+    read_checkpoint,
+    set_generators,
+    whole_weights,
+)
+from regard.train.distributed.sharding import like, shard
+from regard.train.distributed.sharing import Turn
+from regard.train.distributed.world import World
 from regard.train.guessing import GuessingObjective
 from regard.train.lesson import Lesson
 from regard.train.objective import Objective
-from regard.train.optimizer import Optimizer
-from regard.train.sharding import like, shard
-from regard.train.sharing import Turn
+from regard.train.optimizers.optimizer import Optimizer
 from regard.train.starting import Start
 from regard.train.step import Outcome, evaluate, train_step
-from regard.train.world import World
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model

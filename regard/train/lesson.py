@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.batches import Budget
-from regard.data.examples import (
+from regard.data.batches.batches import Budget
+from regard.data.batches.examples import (
     LABELLED_EXTRA,
     PAIRS_EXTRA,
     PLAIN_EXTRA,
@@ -25,8 +25,8 @@ from regard.data.examples import (
     make_tagged_batch,
     make_text_batch,
 )
-from regard.data.store import Store
-from regard.look.record import Unit
+from regard.data.store.store import Store
+from regard.look.figures.run_record import Unit
 from regard.train.guessing import HIDDEN, GuessingObjective
 from regard.train.labelling import LabelObjective, TagObjective
 from regard.train.objective import Objective

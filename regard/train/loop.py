@@ -19,12 +19,16 @@ import torch
 
 from regard.bundle import save_bundle
 from regard.config import RunConfig
-from regard.data.batches import one_pass
-from regard.data.store import Store
-from regard.data.stream import BatchStream
+from regard.data.batches.batches import one_pass
+from regard.data.batches.stream import BatchStream
+from regard.data.store.store import Store
 from regard.errors import RegardError
-from regard.train.averaging import mean_of, with_weights
-from regard.train.checkpoint import checkpoints, prune, step_of, whole_weights, write_checkpoint
+from regard.train.checkpoints.averaging import mean_of, with_weights
+from regard.train.checkpoints.checkpoint import checkpoints, prune, step_of, whole_weights, write_checkpoint
+from regard.train.checkpoints.folder import CHECKPOINTS, claim, sweep
+from regard.train.checkpoints.journal import Journal
+from regard.train.distributed.sharing import Sharing, Turn
+from regard.train.distributed.world import World
 from regard.train.ending import (
     ASKED_TO_STOP,
     DivergedError,
@@ -34,16 +38,12 @@ from regard.train.ending import (
     share_done,
     watch_loss,
 )
-from regard.train.folder import CHECKPOINTS, claim, sweep
-from regard.train.journal import Journal
 from regard.train.learner import Learner, refuse_clash
 from regard.train.lesson import Lesson
 from regard.train.memory import parts_that_fit
 from regard.train.schedule import learning_rate
-from regard.train.sharing import Sharing, Turn
 from regard.train.starting import Start
 from regard.train.step import Outcome
-from regard.train.world import World
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from regard.config import ModelConfig
-from regard.model.kernels import SHORT
-from regard.train.world import World
+from regard.model.fast.kernels import SHORT
+from regard.train.distributed.world import World
 
 SPARE = 0.8
 """Share of the free memory that a step may plan with."""

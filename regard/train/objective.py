@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from regard.data.examples import PairsBatch, TextBatch
+from regard.data.batches.examples import PairsBatch, TextBatch
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer

@@ -21,24 +21,24 @@ from pathlib import Path
 
 from regard.config import DataConfig
 from regard.config.checking import counted
-from regard.data.cleaning import Cleaned, clean
-from regard.data.corpus import Corpus, Row
-from regard.data.doubts import SAMPLED as DOUBTED
-from regard.data.doubts import doubts
-from regard.data.encoding import both_ways, content_key, each_side, encode_in_threads, one_way
-from regard.data.fingerprints import Fate
-from regard.data.holding_out import Split, known_texts, rows_apart
-from regard.data.report import report
-from regard.data.store import Example, Store, find_store
-from regard.data.store_writing import write_store
+from regard.data.cleaning.clean import Cleaned, clean
+from regard.data.cleaning.doubts import SAMPLED as DOUBTED
+from regard.data.cleaning.doubts import doubts
+from regard.data.cleaning.fingerprints import Fate
+from regard.data.cleaning.holding_out import Split, known_texts, rows_apart
+from regard.data.cleaning.report import report
+from regard.data.reading.corpus import Corpus, Row
+from regard.data.store.encoding import both_ways, content_key, each_side, encode_in_threads, one_way
+from regard.data.store.store import Example, Store, find_store
+from regard.data.store.writing import write_store
 from regard.durable import write_whole
 from regard.engine.generation import unseen_characters
 from regard.errors import CorpusError
-from regard.text.subwords import learn_subwords
-from regard.text.tally import Tally
-from regard.text.vocabularies import read_vocabulary
-from regard.text.vocabulary import Vocabulary
-from regard.train.folder import KEY
+from regard.text.files.tally import Tally
+from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies.subwords import learn_subwords
+from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.train.checkpoints.folder import KEY
 from regard.train.lesson import PairsData
 
 SIDES = ("inputs", "outputs")

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import DataConfig
-from regard.data.store import Example, Store, find_store
-from regard.data.store_writing import write_store
+from regard.data.store.store import Example, Store, find_store
+from regard.data.store.writing import write_store
 from regard.durable import write_whole
 from regard.errors import CorpusError
-from regard.text.subwords import learn_subwords
-from regard.text.vocabularies import read_vocabulary
-from regard.text.vocabulary import Vocabulary
-from regard.train.folder import KEY
+from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies.subwords import learn_subwords
+from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.train.checkpoints.folder import KEY
 from regard.train.preparation import SUBWORDS, Tell, key_of, tell_unseen
 
 

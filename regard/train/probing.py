@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.store import Store
-from regard.look.looking import look
-from regard.look.probes import Probe, probe_file, probe_files, write_probes
-from regard.text.vocabulary import Vocabulary
+from regard.data.store.store import Store
+from regard.look.trace.probes import Probe, probe_file, probe_files, write_probes
+from regard.look.trace.tracing import look
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 LENGTH = 14
 """Tokens that a probed sentence has on either side, about: enough to see something, and little to store."""

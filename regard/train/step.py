@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TrainingConfig
-from regard.data.examples import Batch
+from regard.data.batches.examples import Batch
 from regard.errors import RegardError
-from regard.train.optimizer import Optimizer
-from regard.train.sharding import cut_up_again, is_sharded, whole
-from regard.train.world import World
+from regard.train.distributed.sharding import cut_up_again, is_sharded, whole
+from regard.train.distributed.world import World
+from regard.train.optimizers.optimizer import Optimizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from regard.config.checking import counted
-from regard.data.corpus import Corpus, Row
-from regard.data.encoding import content_key
-from regard.data.holding_out import Split
-from regard.data.labelled import labels_in
-from regard.data.store import Store
+from regard.data.cleaning.holding_out import Split
+from regard.data.reading.corpus import Corpus, Row
+from regard.data.reading.labelled import labels_in
+from regard.data.store.encoding import content_key
+from regard.data.store.store import Store
 from regard.errors import CorpusError
-from regard.text.tally import Tally
-from regard.text.vocabulary import Vocabulary
+from regard.text.files.tally import Tally
+from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.train.lesson import LabelledData, PlainData, TaggedData
 from regard.train.preparation import Tell
 from regard.train.prepared_folder import PreparedFolder, Wanted

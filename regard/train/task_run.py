@@ -10,12 +10,12 @@ from typing import Any, Protocol, TypeVar
 from regard.config import RunConfig
 from regard.durable import write_whole
 from regard.errors import CorpusError
-from regard.look.curves import curves_svg
-from regard.train.folder import DATA, has_begun
-from regard.train.journal import Journal
+from regard.look.figures.curves import curves_svg
+from regard.train.checkpoints.folder import DATA, has_begun
+from regard.train.checkpoints.journal import Journal
+from regard.train.distributed.world import World
 from regard.train.loop import Listener, Run
 from regard.train.preparation import key_of
-from regard.train.world import World
 
 Watch = Callable[[Run], AbstractContextManager[Sequence[Listener]]]
 """Who hears of a run for as long as it lasts."""

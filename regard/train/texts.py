@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regard.config.checking import counted
-from regard.data.documents import Documents, encode_document, split
-from regard.data.encoding import content_key
-from regard.data.examples import windows
-from regard.data.store import Example, Store
+from regard.data.batches.examples import windows
+from regard.data.reading.documents import Documents, encode_document, split
+from regard.data.store.encoding import content_key
+from regard.data.store.store import Example, Store
 from regard.errors import CorpusError
+from regard.text.files.tally import Tally
 from regard.text.normalisation import composed
-from regard.text.tally import Tally
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.train.lesson import TextData
 from regard.train.preparation import Tell
 from regard.train.prepared_folder import PreparedFolder, Wanted

@@ -12,15 +12,16 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.store import Store
+from regard.data.store.store import Store
 from regard.durable import write_whole
 from regard.engine.direction import Direction, Directions
 from regard.evaluate.testing import translate
 from regard.evaluate.translation import TranslationScore, score_translations
-from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
-from regard.look.measuring_heads import MEASURED, measure_heads
+from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
+from regard.look.alignment.measuring import MEASURED, measure_heads
 from regard.model.transformer import Transformer
 from regard.text.normalisation import composed
+from regard.train.distributed.world import World
 from regard.train.loop import Run
 from regard.train.preparation import (
     Follow,
@@ -33,7 +34,6 @@ from regard.train.probing import Probing
 from regard.train.starting import Start
 from regard.train.task_run import TaskRun
 from regard.train.trial import Trial
-from regard.train.world import World
 
 LINKED = 3000
 """Pairs of the training set that help to learn the links by which heads are measured."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodingConfig, TaskConfig
-from regard.data.store import Store
+from regard.data.store.store import Store
 from regard.evaluate.testing import translate
 from regard.evaluate.translation import score_translations
 from regard.model.transformer import Transformer
-from regard.text.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 SENTENCES = 100
 """Of each direction: enough for a BLEU that moves the right way; few enough that nobody waits for them."""

@@ -97,7 +97,11 @@ def test_nothing_imports_upwards_or_sideways():
         ("model/encoder.py", "from ..cli import main", "model imports cli"),
         ("model/encoder.py", "from regard import Transformer", "model imports the public namespace"),
         ("config/model.py", "import torch.nn", "config must not know torch.nn"),
-        ("decode/beam.py", "from regard.text.subwords import Subwords", "decode must not know regard.text"),
+        (
+            "decode/beam.py",
+            "from regard.text.vocabularies.subwords import Subwords",
+            "decode must not know regard.text",
+        ),
         ("helpers.py", "", "helpers has no rung"),
     ],
 )

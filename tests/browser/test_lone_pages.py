@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 import regard
-from regard.look.interventions import HeadOff
-from regard.serve.metrics import Metrics
+from regard.look.interventions.interventions import HeadOff
+from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.browser.test_served_page import at
 from tests.browser.waiting import drawn, until

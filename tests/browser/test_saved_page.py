@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.engine.engine import Search
-from regard.look.html import html
-from regard.look.interventions import HeadOff
-from regard.look.looking import look
+from regard.engine.engines.protocol import Search
+from regard.look.export.html import html
+from regard.look.interventions.interventions import HeadOff
+from regard.look.trace.tracing import look
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of

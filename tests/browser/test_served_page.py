@@ -14,14 +14,14 @@ import pytest
 import regard
 from regard.config import TaskConfig
 from regard.experiments.shelf import seen
-from regard.look.alignment import align
-from regard.look.gold import Gold
-from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
-from regard.look.probes import Probe, probe_file, write_probes
-from regard.look.trace import Trace
-from regard.serve.keys import KeyRing, new_key, read_keys
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
+from regard.look.alignment.alignment import align
+from regard.look.alignment.gold import Gold
+from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
+from regard.look.trace.probes import Probe, probe_file, write_probes
+from regard.look.trace.trace import Trace
+from regard.serve.http.keys import KeyRing, new_key, read_keys
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until

@@ -7,8 +7,8 @@ import torch
 from regard.bundle import compact, describe_bundle, load_bundle, save_bundle
 from regard.bundle.arrays import float32_weights, int8_weights
 from regard.errors import BundleError
-from regard.exchange.ctranslate2 import variables_of
-from regard.exchange.ctranslate2_file import quantised
+from regard.exchange.ctranslate2.convert import variables_of
+from regard.exchange.ctranslate2.weights_file import quantised
 from regard.model.build import build
 from tests.bundle.folders import KINDS, SMALL, outputs_of
 

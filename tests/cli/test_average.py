@@ -5,8 +5,8 @@ import pytest
 from regard.bundle import load_bundle
 from regard.cli import main
 from regard.errors import BundleError
-from regard.train.averaging import average_models, mean_of
-from regard.train.checkpoint import checkpoints
+from regard.train.checkpoints.averaging import average_models, mean_of
+from regard.train.checkpoints.checkpoint import checkpoints
 from regard.train.loop import Run
 from tests.train.copying import config, data
 

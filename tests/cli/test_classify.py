@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli import main
 from regard.cli.corpora import all_named
-from regard.cli.train import _start_or_language
+from regard.cli.verbs.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
 from tests.serve.lone import save_lone_models
 

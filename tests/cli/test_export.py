@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.cli import main
-from regard.cli.export import FORMATS
+from regard.cli.verbs.export import FORMATS
 from regard.config import ModelConfig
 from regard.errors import BundleError
 from regard.exchange.verification import compared, probe

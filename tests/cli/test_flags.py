@@ -5,8 +5,8 @@ from inspect import signature
 
 import typer
 
-from regard.cli.flags import FLAGS, told
 from regard.cli.program import app
+from regard.cli.shared.flags import FLAGS, told
 from regard.engine.classification import Labelling
 from regard.engine.generation import Generation
 from regard.engine.loading import load

@@ -9,7 +9,7 @@ import torch
 import regard
 from regard.cli import main
 from regard.look.choice import VIEWS
-from regard.look.trace import Trace
+from regard.look.trace.trace import Trace
 from tests.cli.conftest import Answer
 from tests.look.pictures import outside, texts
 from tests.look.traced import model_of, subwords

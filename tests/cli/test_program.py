@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import regard
-from regard.cli.examples import EXAMPLES
+from regard.cli.shared.examples import EXAMPLES
 from regard.config import PRESETS, settings
 from tests.architecture.test_shown_commands import understand
 

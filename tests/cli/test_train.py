@@ -9,7 +9,7 @@ import time
 import pytest
 
 from regard.data.numerals import sample
-from regard.look.probes import probes
+from regard.look.trace.probes import probes
 
 QUICK = [
     *("--preset", "numerals", "--set", "training.max_steps=6", "--set", "training.validate_every=3"),

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.cli import main, telling
-from regard.cli.arriving import arriving
+from regard.cli import main
+from regard.cli.shared import reporting as telling
+from regard.cli.shared.input_lines import arriving
 from tests.cli.conftest import Answer
 
 NASTY = "三月\n\n   \n😀\n\x00\x07\r\n四月\u2028五月\x85\x0b\n- 一。二。 \n" + "三" * 700 + "\n五月"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.store import Example, Store
-from regard.data.store_writing import write_store
+from regard.data.store.store import Example, Store
+from regard.data.store.writing import write_store
 
 SIDES = ("inputs", "outputs")
 PAIRS = [([5, 6, 7], [8, 9]), ([], [10]), ([4], [3, 2, 1, 0]), ([12], [])]

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches import Budget, _cut, one_pass, plan_batches
-from regard.data.examples import (
+from regard.data.batches.batches import Budget, _cut, one_pass, plan_batches
+from regard.data.batches.examples import (
     LABELLED_EXTRA,
     PAIRS_EXTRA,
     PLAIN_EXTRA,
@@ -18,7 +18,7 @@ from regard.data.examples import (
     make_text_batch,
     windows,
 )
-from regard.data.store import Facts, File, Side, Store
+from regard.data.store.store import Facts, File, Side, Store
 from regard.errors import CorpusError
 from regard.packing import unpack
 from tests.data.stores import PAIRS, numbered, write
@@ -128,7 +128,7 @@ def test_a_side_without_a_limit_takes_no_part(tmp_path):
 
 @pytest.mark.parametrize("at_once", [7, 1000])
 def test_one_pass_goes_through_the_store_in_order(tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr("regard.data.batches.PASS", at_once)
+    monkeypatch.setattr("regard.data.batches.batches.PASS", at_once)
     store = numbered(tmp_path / "store", 101)
     batches = list(one_pass(store, Budget(tokens=(31, 31), extra=PAIRS_EXTRA)))
     assert np.array_equal(np.concatenate(batches), np.arange(101))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from regard.config import DataConfig
-from regard.data import fingerprints
-from regard.data.cleaning import clean
-from regard.data.corpus import parallel, plain, table
-from regard.data.fingerprints import Fate, Fingerprints, hashes_of, mark_duplicates
-from regard.data.holding_out import Split
+from regard.data.cleaning import fingerprints
+from regard.data.cleaning.clean import clean
+from regard.data.cleaning.fingerprints import Fate, Fingerprints, hashes_of, mark_duplicates
+from regard.data.cleaning.holding_out import Split
+from regard.data.reading.corpus import parallel, plain, table
 from regard.errors import CorpusError
 from regard.text import comparison_forms, lines
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from regard.data.corpus import parallel, plain, refuse_shared_files, table
+from regard.data.reading.corpus import parallel, plain, refuse_shared_files, table
 from regard.errors import CorpusError
 from regard.text import Tally
 

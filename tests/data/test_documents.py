@@ -2,11 +2,11 @@
 
 import pytest
 
-from regard.data import documents as module
-from regard.data.documents import documents, encode_document, split
+from regard.data.reading import documents as module
+from regard.data.reading.documents import documents, encode_document, split
 from regard.errors import CorpusError
-from regard.text.subwords import Subwords, learn_subwords
-from regard.text.tally import Tally
+from regard.text.files.tally import Tally
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.doubts import doubts
+from regard.data.cleaning.doubts import doubts
 
 PAIRS = [(f"第{i}只猫坐着", f"cat {i} sits") for i in range(50)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.labelled import labelled, unlabelled
+from regard.data.reading.labelled import labelled, unlabelled
 from regard.errors import CorpusError
 
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from regard.data.cleaning import clean
-from regard.data.corpus import made
-from regard.data.fingerprints import Fate
-from regard.data.holding_out import Split
-from regard.data.report import report
-from regard.data.templates import LINE, write_pairs
+from regard.data.cleaning.clean import clean
+from regard.data.cleaning.fingerprints import Fate
+from regard.data.cleaning.holding_out import Split
+from regard.data.cleaning.report import report
+from regard.data.reading.corpus import made
+from regard.data.reading.templates import LINE, write_pairs
 from regard.errors import CorpusError
 
 TURNS = ("{turns}", "{turns}")

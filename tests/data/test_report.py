@@ -4,10 +4,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from regard.data.cleaning import clean
-from regard.data.corpus import parallel
-from regard.data.holding_out import Split
-from regard.data.report import TOO_MANY_TOKENS, Lengths, report
+from regard.data.cleaning.clean import clean
+from regard.data.cleaning.holding_out import Split
+from regard.data.cleaning.report import TOO_MANY_TOKENS, Lengths, report
+from regard.data.reading.corpus import parallel
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from regard.data.spool import spooled
+from regard.data.reading.spool import spooled
 from regard.errors import CorpusError
 
 

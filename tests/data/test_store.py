@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import store as reading
-from regard.data import store_writing as writing
-from regard.data.store import MANIFEST, Facts, File, Side, facts_as_json, find_store, open_store
-from regard.data.store_writing import write_store
+from regard.data.store import store as reading
+from regard.data.store import writing as writing
+from regard.data.store.store import MANIFEST, Facts, File, Side, facts_as_json, find_store, open_store
+from regard.data.store.writing import write_store
 from regard.errors import CorpusError
 from tests.data.stores import PAIRS, as_lists, write
 

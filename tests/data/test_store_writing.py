@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.store import find_store, open_store
-from regard.data.store_writing import write_store
+from regard.data.store.store import find_store, open_store
+from regard.data.store.writing import write_store
 from regard.errors import CorpusError
 from tests.data.stores import PAIRS, as_lists, contents, names_in, write
 
@@ -94,7 +94,7 @@ def test_a_read_only_folder_is_told(tmp_path):
 ON_A_FULL_DISK = """
 import resource, signal, sys
 import numpy as np
-from regard.data.store_writing import write_store
+from regard.data.store.writing import write_store
 from regard.errors import CorpusError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -120,7 +120,7 @@ ENDLESS = """
 import sys
 from itertools import count
 import numpy as np
-from regard.data.store_writing import write_store
+from regard.data.store.writing import write_store
 
 def examples():
     for i in count():
@@ -154,7 +154,7 @@ KILLED_AT_RENAME = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from regard.data.store_writing import write_store
+from regard.data.store.writing import write_store
 
 renames = int(sys.argv[2])
 real = Path.rename
@@ -192,10 +192,10 @@ import sys
 from itertools import islice
 from pathlib import Path
 import numpy as np
-from regard.data import stream
-from regard.data.batches import Budget
-from regard.data.encoding import each_side, encode_in_threads
-from regard.data.store_writing import write_store
+from regard.data.batches import stream
+from regard.data.batches.batches import Budget
+from regard.data.store.encoding import each_side, encode_in_threads
+from regard.data.store.writing import write_store
 
 folder, n_examples, leaky = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "leaky"
 stream.WINDOW_TOKENS = (1 << 17, 1 << 17)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.data.templates import examples_of, pairs_of, read_of, read_of_text, write_pairs
+from regard.data.reading.templates import examples_of, pairs_of, read_of, read_of_text, write_pairs
 from regard.errors import CorpusError, RequestError
 
 ANSWER = ("{question} {context}", "{answer}")

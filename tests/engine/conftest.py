@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
-from regard.engine.ctranslate2_engine import CTranslate2Engine
-from regard.engine.engines import Engines
+from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
+from regard.engine.engines.fallback import Engines
 from regard.engine.model import Model
 from regard.model.build import build
 from regard.train.loop import Run

@@ -7,8 +7,8 @@ from regard.decode.beam import beam_search
 from regard.decode.greedy import likeliest
 from regard.decode.terms import Terms
 from regard.decode.walk import walk
-from regard.engine import captured
-from regard.engine.captured import CapturedSearches, rounded_up
+from regard.engine.engines import captured
+from regard.engine.engines.captured import CapturedSearches, rounded_up
 from regard.packing import pack
 from tests.model.small import random_ids, small_model
 

@@ -7,7 +7,7 @@ import torch
 import regard
 from regard.config import ModelConfig, TaskConfig
 from regard.errors import BundleError, ConfigError, RequestError
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.serve.lone import SHAPE, save_lone_models
 
 TEXTS = ["the cat sat", "a dog sat on the mat", "the mat"]

@@ -11,10 +11,10 @@ import pytest
 
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.repetition import loops
-from regard.engine import ctranslate2_engine
-from regard.engine.ctranslate2_engine import CTranslate2Engine, batches, usable_cores
-from regard.engine.engine import Request, Search
-from regard.engine.second_try import with_second_try
+from regard.engine.engines import ctranslate2_engine
+from regard.engine.engines.ctranslate2_engine import CTranslate2Engine, batches, usable_cores
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.second_try import with_second_try
 from regard.errors import ConfigError, RequestError, ShapeError
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import (
@@ -337,8 +337,8 @@ def test_int8_is_close(reverser, engine):
 def test_torch_is_not_imported(reverser):
     program = (
         "import sys\n"
-        "from regard.engine.ctranslate2_engine import CTranslate2Engine\n"
-        "from regard.engine.engine import Request, Search\n"
+        "from regard.engine.engines.ctranslate2_engine import CTranslate2Engine\n"
+        "from regard.engine.engines.protocol import Request, Search\n"
         "engine = CTranslate2Engine(sys.argv[1], bos=1, eos=2)\n"
         "((best, *_),) = engine.decode([Request(ids=(3, 4, 5))], Search(token_scores=True))\n"
         "print(len(best.ids), 'torch' in sys.modules)\n"

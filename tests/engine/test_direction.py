@@ -4,10 +4,10 @@ import pytest
 
 from regard.config import TaskConfig
 from regard.engine.direction import Direction, Directions
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
 from regard.engine.model import Model
 from regard.errors import ConfigError, RequestError
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.engine.echo import Echo
 from tests.engine.talking import PAIRS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from regard.bundle import load_bundle
-from regard.engine.ctranslate2_engine import CTranslate2Engine
-from regard.engine.engine import Request, Search
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from tests.exchange.folders import BOS, EOS, sequences
 
 

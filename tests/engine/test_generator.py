@@ -10,7 +10,7 @@ from regard.engine.generator import Generator
 from regard.errors import RequestError
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 
 LONGEST = 17
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from regard.engine.glossary import Glossary, Phrase, read_glossary
-from regard.engine.spelling import Speller
+from regard.engine.phrases.glossary import Glossary, Phrase, read_glossary
+from regard.engine.phrases.spelling import Speller
 from regard.errors import CorpusError, RequestError
 
 

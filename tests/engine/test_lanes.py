@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from regard.engine.engine import Request, Search
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Request, Search
 from regard.engine.loading import load
 from tests.engine.echo import Echo
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.layout import parts
+from regard.engine.document.layout import parts
 
 PAGE = """\
 # Heading one

@@ -4,7 +4,7 @@ import pytest
 
 from regard.engine.line_by_line import LineByLine
 from regard.engine.result import Result
-from regard.text.numbered import Line
+from regard.text.files.numbered import Line
 
 
 class Writes:

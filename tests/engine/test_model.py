@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import regard
 from regard.engine import model as model_module
-from regard.engine.characters import characters
-from regard.engine.engine import Request
-from regard.engine.engines import Engines
+from regard.engine.document.characters import characters
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Request
 from regard.engine.model import Model
 from regard.errors import RequestError
 from tests.engine.echo import Echo

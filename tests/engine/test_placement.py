@@ -2,8 +2,8 @@
 
 from math import inf
 
-from regard.engine.glossary import Glossary, Phrase
-from regard.engine.placement import Draft, drafted
+from regard.engine.phrases.glossary import Glossary, Phrase
+from regard.engine.phrases.placement import Draft, drafted
 from regard.engine.result import WordLink
 
 SOURCE, WRITTEN = "我喝咖啡。", "I drink the coffee."

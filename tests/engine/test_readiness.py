@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.engine.readiness import ready_to_run
+from regard.engine.engines.readiness import ready_to_run
 from regard.packing import pack
 from tests.model.small import small_model
 

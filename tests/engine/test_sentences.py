@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.sentences import cut, sentences
+from regard.engine.document.sentences import cut, sentences
 
 CASES = [
     "One. |Two! |Three? |Four… |Five",

@@ -5,9 +5,9 @@ import threading
 import pytest
 import torch
 
-from regard.engine.engine import Request, Search
-from regard.engine.side_by_side import cores, each
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.side_by_side import cores, each
+from regard.engine.engines.torch_engine import TorchEngine
 from tests.model.small import small_model
 
 

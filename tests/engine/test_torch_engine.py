@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.decode.repetition import loops
-from regard.engine.engine import Request, Search
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import ConfigError, RequestError
 from regard.packing import pack
 from tests.decode import plain
@@ -107,7 +107,7 @@ def test_an_output_scored_again_has_the_same_score(engine, requests, search):
 def test_scores_do_not_depend_on_slices_or_batches(engine, requests, monkeypatch):
     sources, targets = [one.ids for one in requests], [one.ids[::-1] for one in requests]
     whole = engine.score(sources, targets)
-    monkeypatch.setattr("regard.engine.torch_engine.LOGITS", 3 * V)
+    monkeypatch.setattr("regard.engine.engines.torch_engine.LOGITS", 3 * V)
     monkeypatch.setattr(engine, "_batch_tokens", 20)
     for one, other in zip(engine.score(sources, targets), whole, strict=True):
         assert one == pytest.approx(other, abs=1e-9)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.verbatim import hidden, verbatim
+from regard.engine.document.verbatim import hidden, verbatim
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from regard.config import DecodingConfig
 from regard.errors import BundleError, ConfigError
 from regard.evaluate.running import translations
 from regard.evaluate.testing import translate
-from regard.text.subwords import Subwords
+from regard.text.vocabularies.subwords import Subwords
 from tests.evaluate.translators import SOURCES, translator
 
 

@@ -11,7 +11,7 @@ from regard.bundle import save_bundle
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.data.numerals import sample
 from regard.model.build import build
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.model.small import stirred
 
 PAIRS = [(pair.chinese, pair.english) for pair in sample("test", 23, 1)]

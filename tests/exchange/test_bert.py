@@ -9,8 +9,8 @@ import regard
 from regard.bundle import load_bundle, save_bundle
 from regard.config import TaskConfig
 from regard.errors import ConfigError
-from regard.exchange.huggingface import import_model
-from regard.exchange.to_huggingface import write_huggingface
+from regard.exchange.huggingface.export import write_huggingface
+from regard.exchange.huggingface.import_ import import_model
 from regard.packing import pack
 from tests.exchange.folders import small_folder
 from tests.exchange.foreign import ENGLISH, bert, sentences

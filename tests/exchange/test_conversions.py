@@ -10,8 +10,8 @@ from pathlib import Path
 import ctranslate2
 import pytest
 
-from regard.exchange import conversions
-from regard.exchange.conversions import ABANDONED, cache_folder, converted
+from regard.exchange.ctranslate2 import cache as conversions
+from regard.exchange.ctranslate2.cache import ABANDONED, cache_folder, converted
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import BOS, EOS, small_folder
 
@@ -61,7 +61,9 @@ def test_a_converter_of_another_version_converts_again(tmp_path, monkeypatch):
 
 def test_several_processes_may_convert_at_once(tmp_path, cache):
     model = small_folder(tmp_path, d_ff=4001)
-    program = "import sys, regard.exchange.conversions as c; print(c.converted(sys.argv[1], bos=1, eos=2))"
+    program = (
+        "import sys, regard.exchange.ctranslate2.cache as c; print(c.converted(sys.argv[1], bos=1, eos=2))"
+    )
     command = [sys.executable, "-W", "error", "-c", program, str(model)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(3)]
     outputs = [process.communicate()[0] for process in running]
@@ -119,7 +121,9 @@ def test_a_cache_that_cannot_be_written_gives_a_warning_and_a_folder_all_the_sam
 
 def test_a_temporary_conversion_goes_with_its_process(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    program = "import sys, regard.exchange.conversions as c; print(c.converted(sys.argv[1], bos=1, eos=2))"
+    program = (
+        "import sys, regard.exchange.ctranslate2.cache as c; print(c.converted(sys.argv[1], bos=1, eos=2))"
+    )
     command = [sys.executable, "-W", "ignore", "-c", program, str(small_folder(tmp_path))]
     environment = os.environ | {"REGARD_CACHE": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
     output = subprocess.run(

@@ -12,7 +12,7 @@ from regard.bundle.arrays import float32_weights
 from regard.config import ModelConfig
 from regard.config.checking import types_of
 from regard.errors import BundleError, ConfigError
-from regard.exchange.ctranslate2 import export_ctranslate2, inexpressible
+from regard.exchange.ctranslate2.convert import export_ctranslate2, inexpressible
 from regard.model.build import build
 from regard.text import Subwords, learn_subwords
 from tests.exchange.folders import BOS, EOS, SIZES, sequences, small_folder, torch_greedy, torch_scores

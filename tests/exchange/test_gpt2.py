@@ -7,8 +7,8 @@ from transformers import GPT2LMHeadModel, GPT2Tokenizer
 import regard
 from regard.bundle import load_bundle
 from regard.errors import ConfigError
-from regard.exchange.huggingface import import_model
-from regard.exchange.to_huggingface import write_huggingface
+from regard.exchange.huggingface.export import write_huggingface
+from regard.exchange.huggingface.import_ import import_model
 from regard.packing import pack
 from tests.exchange.folders import small_folder
 from tests.exchange.foreign import ENGLISH, gpt2, sentences

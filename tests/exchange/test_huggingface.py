@@ -7,7 +7,7 @@ import torch
 
 from regard.bundle import load_bundle
 from regard.errors import BundleError, ConfigError
-from regard.exchange.huggingface import import_model
+from regard.exchange.huggingface.import_ import import_model
 from tests.exchange.foreign import bert, gpt2
 
 

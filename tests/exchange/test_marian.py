@@ -8,14 +8,14 @@ from transformers import MarianMTModel, MarianTokenizer, PegasusForConditionalGe
 import regard
 from regard.bundle import load_bundle, save_bundle
 from regard.config import ModelConfig
-from regard.engine.engine import Request, Search
+from regard.engine.engines.protocol import Request, Search
 from regard.errors import ConfigError
-from regard.exchange.huggingface import import_model
-from regard.exchange.to_huggingface import write_huggingface
+from regard.exchange.huggingface.export import write_huggingface
+from regard.exchange.huggingface.import_ import import_model
 from regard.model.build import build
 from regard.packing import pack
 from regard.text import learn_subwords
-from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabularies.read import read_vocabulary
 from tests.exchange.folders import SIZES, small_folder
 from tests.exchange.foreign import ENGLISH, GERMAN, marian, sentences
 from tests.model.small import stirred as noisy

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.exchange.onnx_graphs import ClassifierGraph, DecoderGraph, EncoderGraph
+from regard.exchange.onnx.graphs import ClassifierGraph, DecoderGraph, EncoderGraph
 from regard.packing import pack, unpack
 from tests.model.small import INPUT_LENGTHS, OUTPUT_LENGTHS, random_ids, small_model
 from tests.parity.tolerances import ANGLES, assert_close

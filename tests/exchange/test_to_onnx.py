@@ -21,16 +21,16 @@ from regard.bundle import load_bundle, save_bundle
 from regard.cli import main
 from regard.config import DecodingConfig, TaskConfig
 from regard.errors import BundleError, ConfigError
-from regard.exchange import to_onnx
-from regard.exchange.onnx_graphs import ClassifierGraph
-from regard.exchange.onnx_ports import interfaces
-from regard.exchange.onnx_running import onnx_log_probs
-from regard.exchange.to_onnx import exported, write_onnx
+from regard.exchange.onnx import export as to_onnx
+from regard.exchange.onnx.export import exported, write_onnx
+from regard.exchange.onnx.graphs import ClassifierGraph
+from regard.exchange.onnx.ports import interfaces
+from regard.exchange.onnx.running import onnx_log_probs
 from regard.exchange.verification import compared, log_probs, probe
 from regard.model.build import build
 from regard.packing import pack
-from regard.text.subwords import Subwords, learn_subwords
-from regard.text.tokenizer_vocabulary import TokenizerVocabulary, tokenizer_model
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.tokenizers import TokenizerVocabulary, tokenizer_model
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import torch_greedy
 from tests.model.small import small_config, small_model, stirred

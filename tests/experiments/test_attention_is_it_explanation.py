@@ -6,7 +6,7 @@ import torch
 
 from regard.bundle import save_bundle
 from regard.errors import RequestError
-from regard.experiments.attention_is_it_explanation import (
+from regard.experiments.claims.attention_is_it_explanation import (
     ATTENTION,
     MEASURES,
     POINTS,
@@ -20,7 +20,7 @@ from regard.experiments.attention_is_it_explanation import (
 )
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.look.influence import deletion_curve
+from regard.look.influence.influence import deletion_curve
 from tests.look.traced import model_of, subwords, trace_of
 
 

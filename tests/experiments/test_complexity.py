@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.experiments.complexity import (
+from regard.experiments.claims.complexity import (
     ANEW,
     CACHED,
     FUSED,

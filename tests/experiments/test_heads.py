@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from regard.experiments.claims.heads import ABLATED, _Removed, _without
 from regard.experiments.experiment import run
-from regard.experiments.heads import ABLATED, _Removed, _without
 from regard.experiments.registry import find
 from regard.experiments.tasks import copying
 from regard.experiments.training import score, small_model

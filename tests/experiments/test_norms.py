@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from regard.experiments.claims.norms import COMPANY, NAMES, BatchNorm, _model
 from regard.experiments.experiment import run
-from regard.experiments.norms import COMPANY, NAMES, BatchNorm, _model
 from regard.experiments.registry import find
 from regard.experiments.tasks import copying
 from regard.model.add_and_norm import LayerNorm

@@ -2,8 +2,8 @@
 
 import pytest
 
+from regard.experiments.claims.positions import KINDS, SETUP, _shuffled
 from regard.experiments.experiment import run
-from regard.experiments.positions import KINDS, SETUP, _shuffled
 from regard.experiments.registry import find
 
 

@@ -5,8 +5,7 @@ from random import Random
 import pytest
 import torch
 
-from regard.experiments.experiment import run
-from regard.experiments.recurrence import (
+from regard.experiments.claims.recurrence import (
     GRU,
     KEYS,
     KINDS,
@@ -17,6 +16,7 @@ from regard.experiments.recurrence import (
     recalling,
     share_right,
 )
+from regard.experiments.experiment import run
 from regard.experiments.recurrent import Recurrent
 from regard.experiments.registry import find
 from regard.experiments.tasks import copying

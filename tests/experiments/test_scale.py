@@ -4,9 +4,9 @@ from math import log
 
 import pytest
 
+from regard.experiments.claims.scale import KEYS
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.experiments.scale import KEYS
 
 
 @pytest.fixture(scope="module")

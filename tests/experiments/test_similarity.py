@@ -5,9 +5,9 @@ from math import e
 import pytest
 import torch
 
+from regard.experiments.claims.similarity import KINDS, LENGTHS, largest_weights, make_model, sharpest_cosine
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.experiments.similarity import KINDS, LENGTHS, largest_weights, make_model, sharpest_cosine
 from regard.experiments.tasks import reversing
 from regard.experiments.training import score
 

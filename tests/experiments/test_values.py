@@ -1,8 +1,8 @@
 """Widths of keys and values: what they cost is a formula."""
 
+from regard.experiments.claims.values import HEADS
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.experiments.values import HEADS
 
 
 def test_weights_follow_from_the_widths():

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from regard.experiments.claims.worked_example import EQUAL, RIGHT, TWICE, all_weights, by_hand
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.experiments.worked_example import EQUAL, RIGHT, TWICE, all_weights, by_hand
 
 
 def test_pencil_and_package_agree():

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from regard.bundle import save_bundle
 from regard.config import RunConfig
-from regard.data.store_writing import write_store
-from regard.text.subwords import Subwords, learn_subwords
+from regard.data.store.writing import write_store
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from regard.train.lesson import PairsData
 from regard.train.loop import Run
 from tests.train.copying import config

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import cos, radians, sin
 from xml.etree import ElementTree
 
-from regard.look.svg import text_width
+from regard.look.figures.svg import text_width
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 MOVES = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")

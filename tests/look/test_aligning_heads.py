@@ -9,16 +9,16 @@ import torch
 
 import regard
 from regard.errors import BundleError, RequestError
-from regard.look.aligning_heads import (
+from regard.look.alignment.alignment import align, shares_of_words
+from regard.look.alignment.heads import (
     AligningHeads,
     keep_aligning_heads,
     read_aligning_heads,
     usual_heads,
 )
-from regard.look.alignment import align, shares_of_words
-from regard.look.looking import look
-from regard.look.measuring_heads import measure_heads
-from regard.look.tokens import Word
+from regard.look.alignment.measuring import measure_heads
+from regard.look.trace.tokens import Word
+from regard.look.trace.tracing import look
 from tests.look import ciphers
 from tests.look.traced import model_of, subwords, trace_of
 from tests.model.small import small_config

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from regard.errors import RequestError
-from regard.look.alignment import accuracy_of_each_head, align, best_heads
-from regard.look.head_roles import ROLES, head_roles
-from regard.look.interventions import Pin, Uniform
-from regard.look.looking import look
+from regard.look.alignment.alignment import accuracy_of_each_head, align, best_heads
+from regard.look.alignment.head_roles import ROLES, head_roles
+from regard.look.interventions.interventions import Pin, Uniform
+from regard.look.trace.tracing import look
 from tests.look.traced import model_of, subwords, trace_of
 
 

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.look.axes import Scale, covering, line_path, round_ticks, smoothed, spread, thinned, tick_label
+from regard.look.figures.axes import (
+    Scale,
+    covering,
+    line_path,
+    round_ticks,
+    smoothed,
+    spread,
+    thinned,
+    tick_label,
+)
 from tests.look.pictures import points
 
 ranges = st.tuples(st.floats(-100, 100), st.floats(1e-6, 1e6)).map(

@@ -12,11 +12,11 @@ from regard.decode.beam import beam_search
 from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.walk import walk
-from regard.engine.engine import Request, Search
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.beam_recording import BeamRecording
-from regard.look.beam_tree import BeamTree
+from regard.look.search.recording import BeamRecording
+from regard.look.search.tree import BeamTree
 from tests.decode.rigged import EOS, random_rig, start, stepping, table_rig, terms
 from tests.look.traced import SOURCE, model_of, subwords
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import RequestError
-from regard.look.comparison import compare, jensen_shannon, match
-from regard.look.interventions import HeadOff, Uniform
-from regard.look.looking import look
+from regard.look.interventions.interventions import HeadOff, Uniform
+from regard.look.trace.comparison import compare, jensen_shannon, match
+from regard.look.trace.tracing import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 ids = st.lists(st.integers(0, 3), max_size=9).map(tuple)

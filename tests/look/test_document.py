@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from regard.engine.engine import Search
+from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
-from regard.look.aligning_heads import usual_heads
-from regard.look.alignment import align
-from regard.look.document import alignment, beam, describe, matrix, plain, steps, walk
-from regard.look.interventions import HeadOff, MaskSource
-from regard.look.looking import look
+from regard.look.alignment.alignment import align
+from regard.look.alignment.heads import usual_heads
+from regard.look.export.document import alignment, beam, describe, matrix, plain, steps, walk
+from regard.look.interventions.interventions import HeadOff, MaskSource
+from regard.look.trace.tracing import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)

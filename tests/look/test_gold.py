@@ -1,8 +1,8 @@
 import pytest
 
 from regard.errors import RequestError
-from regard.look.alignment import align
-from regard.look.gold import Gold, alignment_error_rate
+from regard.look.alignment.alignment import align
+from regard.look.alignment.gold import Gold, alignment_error_rate
 from tests.look.test_alignment import pinned
 
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from regard import page
-from regard.engine.engine import Search
-from regard.look.document import alignment, describe, steps
-from regard.look.html import LIMIT, html
-from regard.look.looking import look
+from regard.engine.engines.protocol import Search
+from regard.look.export.document import alignment, describe, steps
+from regard.look.export.html import LIMIT, html
+from regard.look.trace.tracing import look
 from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
 
 HOSTILE = "</script><script>alert(1)</script><!-- & \"'"
@@ -92,7 +92,7 @@ def test_the_trace_s_tree_and_a_given_alignment_are_kept():
 def test_a_saved_trace_becomes_a_file_without_torch(tmp_path):
     trace_of(model_of()).save(tmp_path / "cat.safetensors")
     code = (
-        "import sys; from regard.look.trace import Trace; from regard.look.html import html\n"
+        "import sys; from regard.look.trace.trace import Trace; from regard.look.export.html import html\n"
         "html(Trace.load(sys.argv[1]))\n"
         "assert 'torch' not in sys.modules"
     )

@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.influence import (
+from regard.look.influence.influence import (
     agreement,
     deletion_curve,
     gradient_times_input,
     integrated_gradients,
     value_zeroing,
 )
-from regard.look.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
-from regard.look.looking import look
-from regard.look.rollout import mean_attention, norm_weighted, rollout
+from regard.look.influence.rollout import mean_attention, norm_weighted, rollout
+from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
+from regard.look.trace.tracing import look
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -25,7 +25,9 @@ each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
 @pytest.fixture(autouse=True)
 def _few_copies_at_once(monkeypatch):
-    monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)  # several batches, the last not full
+    monkeypatch.setattr(
+        "regard.look.interventions.copies.BATCH_TOKENS", 40
+    )  # several batches, the last not full
 
 
 def close(one, other):

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from regard.config import ModelConfig
-from regard.engine.engine import Search
+from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
-from regard.look.head_effects import effect_of_each_head
-from regard.look.influence import deletion_curve
-from regard.look.intervening import replacing
-from regard.look.interventions import (
+from regard.look.influence.influence import deletion_curve
+from regard.look.interventions.apply import replacing
+from regard.look.interventions.head_effects import effect_of_each_head
+from regard.look.interventions.interventions import (
     HeadOff,
     MaskSource,
     NoPositions,
@@ -25,7 +25,7 @@ from regard.look.interventions import (
     from_json,
     to_json,
 )
-from regard.look.looking import look
+from regard.look.trace.tracing import look
 from regard.model.build import build
 from regard.model.taps import recording
 from regard.packing import pack
@@ -189,7 +189,9 @@ def test_a_search_is_intervened_in_as_the_trace_is(changes, dtype):
 def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(architecture, changed, monkeypatch):
     kind = "decoder" if architecture == "decoder" else "encoder"
     before = [NoPositions(), SkipBlock(block=kind, layer=1)] if changed else []
-    monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)  # several batches, the last not full
+    monkeypatch.setattr(
+        "regard.look.interventions.copies.BATCH_TOKENS", 40
+    )  # several batches, the last not full
     model = model_of(architecture=architecture)
     trace = trace_of(model, interventions=before)
     effects = effect_of_each_head(model, trace)

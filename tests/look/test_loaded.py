@@ -9,13 +9,13 @@ import torch
 
 import regard
 from regard.config import TaskConfig
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.head_effects import effect_of_each_head
-from regard.look.influence import integrated_gradients
-from regard.look.interventions import HeadOff, NoPositions
-from regard.look.looking import look
-from regard.look.trace import Trace
+from regard.look.influence.influence import integrated_gradients
+from regard.look.interventions.head_effects import effect_of_each_head
+from regard.look.interventions.interventions import HeadOff, NoPositions
+from regard.look.trace.trace import Trace
+from regard.look.trace.tracing import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords
 
 
@@ -192,7 +192,7 @@ def test_translating_does_not_wait_for_what_looking_needs(folders):
     program = (
         "import sys, regard\n"
         "regard.load(sys.argv[1], threads=1, engine='ctranslate2').translate('猫')\n"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'regard.look.looking')))"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'regard.look.trace.tracing')))"
     )
     command = [sys.executable, "-c", program, str(folders["encoder-decoder"])]
     assert subprocess.run(command, check=False).returncode == 0

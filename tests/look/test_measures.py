@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.influence import agreement, deletion_curve, leave_one_out
-from regard.look.interventions import HeadOff, MaskSource
-from regard.look.looking import look
-from regard.look.measured import measured_of, with_measured
-from regard.look.measures import influence_by, measures
-from regard.look.methods import METHODS
-from regard.look.rollout import norm_weighted, rollout
-from regard.look.trace import Trace
+from regard.look.influence.influence import agreement, deletion_curve, leave_one_out
+from regard.look.influence.measured import measured_of, with_measured
+from regard.look.influence.measures import influence_by, measures
+from regard.look.influence.methods import METHODS
+from regard.look.influence.rollout import norm_weighted, rollout
+from regard.look.interventions.interventions import HeadOff, MaskSource
+from regard.look.trace.trace import Trace
+from regard.look.trace.tracing import look
 from tests.look.test_influence import close, log_prob
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of, with_influences
 
@@ -21,7 +21,7 @@ each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
 @pytest.fixture(autouse=True)
 def _few_copies_at_once(monkeypatch):
-    monkeypatch.setattr("regard.look.copies.BATCH_TOKENS", 40)
+    monkeypatch.setattr("regard.look.interventions.copies.BATCH_TOKENS", 40)
 
 
 def without(trace, token, which, value_of):
@@ -143,7 +143,7 @@ def test_with_what_was_written_before_one_token_of_each_side_stays():
 
 
 def test_of_a_long_text_several_tokens_are_masked_at_a_time(monkeypatch):
-    monkeypatch.setattr("regard.look.measures.POINTS", 4)
+    monkeypatch.setattr("regard.look.influence.measures.POINTS", 4)
     model = model_of()
     trace = trace_of(model)
     found = measures(model, trace, 2)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from regard.errors import RequestError
-from regard.look.cells import image
-from regard.look.heatmap import heatmap_svg
-from regard.look.png import ZOOM, indexed_png, rasterised
-from regard.look.shades import ONE_WAY
-from regard.look.sheet import Box
-from regard.look.svg import PALETTE, document
+from regard.look.figures.cells import image
+from regard.look.figures.heatmap import heatmap_svg
+from regard.look.figures.png import ZOOM, indexed_png, rasterised
+from regard.look.figures.shades import ONE_WAY
+from regard.look.figures.sheet import Box
+from regard.look.figures.svg import PALETTE, document
 from tests.look.pictures import all_of, size
 from tests.look.pixels import pixels
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.probes import Probe, probe_file, probes, read_probes, write_probes
-from regard.look.trace import Trace
+from regard.look.trace.probes import Probe, probe_file, probes, read_probes, write_probes
+from regard.look.trace.trace import Trace
 from tests.look.traced import model_of, trace_of
 
 

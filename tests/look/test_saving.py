@@ -13,15 +13,15 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.aligning_heads import AligningHeads, usual_heads
-from regard.look.alignment import align
+from regard.look.alignment.alignment import align
+from regard.look.alignment.heads import AligningHeads, usual_heads
 from regard.look.choice import VIEWS, aligned, choose
-from regard.look.document import alignment
-from regard.look.html import html
-from regard.look.looking import look
-from regard.look.notebook import Frame
-from regard.look.numbers import Labelled, Records
-from regard.look.trace import Trace
+from regard.look.export.document import alignment
+from regard.look.export.html import html
+from regard.look.export.notebook import Frame
+from regard.look.export.numbers import Labelled, Records
+from regard.look.trace.trace import Trace
+from regard.look.trace.tracing import look
 from regard.look.views import numbers, picture
 from tests.look.pictures import parse
 from tests.look.traced import SOURCE, model_of, subwords, trace_of, with_influences
@@ -179,7 +179,7 @@ def test_a_frame_is_a_page_of_its_own():
 def test_views_do_without_torch(tmp_path):
     searched().save(tmp_path / "trace.safetensors")
     script = (
-        "import sys; from regard.look.trace import Trace; import regard.look.terminal.views\n"
+        "import sys; from regard.look.trace.trace import Trace; import regard.look.figures.terminal.views\n"
         "trace = Trace.load(sys.argv[1]); trace.save(sys.argv[2]); trace._repr_mimebundle_()\n"
         "assert 'torch' not in sys.modules"
     )

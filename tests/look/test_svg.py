@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.look.svg import PALETTE, Markup, document, element, folded, number, text_width
+from regard.look.figures.svg import PALETTE, Markup, document, element, folded, number, text_width
 from regard.look.visible import visible
 from tests.look.pictures import all_of, parse
 
@@ -104,5 +104,5 @@ def test_text_in_every_colour_can_be_read(name):
 
 
 def test_pictures_do_without_torch():
-    code = "import sys; import regard.look.curves, regard.look.heatmap; sys.exit('torch' in sys.modules)"
+    code = "import sys\nfrom regard.look.figures import curves, heatmap\nsys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,14 +10,14 @@ import torch
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.look.alignment import Alignment
+from regard.look.alignment.alignment import Alignment
 from regard.look.choice import VIEWS, choose
-from regard.look.looking import look
-from regard.look.shades import ONE_WAY
-from regard.look.terminal import lists
-from regard.look.terminal.beam import beam_tree
-from regard.look.terminal.heat import HeatMap, Small, Thumbnails
-from regard.look.terminal.views import printed
+from regard.look.figures.shades import ONE_WAY
+from regard.look.figures.terminal import lists
+from regard.look.figures.terminal.beam import beam_tree
+from regard.look.figures.terminal.heat import HeatMap, Small, Thumbnails
+from regard.look.figures.terminal.views import printed
+from regard.look.trace.tracing import look
 from tests.look.test_trace_pictures import NASTY, tree, words
 from tests.look.traced import SOURCE, model_of, subwords, with_influences
 

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from regard.look.tokens import Tokens, read_tokens
-from regard.text.tokenizer_vocabulary import _BYTES, TokenizerVocabulary, tokenizer_model
+from regard.look.trace.tokens import Tokens, read_tokens
+from regard.text.vocabularies.tokenizers import _BYTES, TokenizerVocabulary, tokenizer_model
 from tests.look.traced import subwords
 
 

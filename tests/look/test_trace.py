@@ -12,14 +12,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.engine.engine import Request, Search
-from regard.engine.torch_engine import TorchEngine
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.contents import contents_of
-from regard.look.head_effects import effect_of_each_head
-from regard.look.interventions import HeadOff, MaskSource
-from regard.look.looking import look
-from regard.look.trace import Trace
+from regard.look.interventions.head_effects import effect_of_each_head
+from regard.look.interventions.interventions import HeadOff, MaskSource
+from regard.look.trace.contents import contents_of
+from regard.look.trace.trace import Trace
+from regard.look.trace.tracing import look
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, DEPARTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -340,13 +340,13 @@ def test_the_names_of_shapes_are_true():
             for changes in DEPARTURES:
                 trace = trace_of(model_of(architecture=architecture, **changes))
                 trace.walk(trace.kinds[-1], 1, 2, 1)
-    assert {"regard.look.trace.Trace.attention", "regard.look.walk._Walker.attention"} <= checked
+    assert {"regard.look.trace.trace.Trace.attention", "regard.look.walk.walk._Walker.attention"} <= checked
 
 
 def test_a_saved_trace_is_read_and_walked_through_without_torch(tmp_path):
     trace_of(model_of(torch.float32)).save(tmp_path / "trace.safetensors")
     script = (
-        "import sys; from regard.look.trace import Trace\n"
+        "import sys; from regard.look.trace.trace import Trace\n"
         "trace = Trace.load(sys.argv[1]); trace.walk('cross', 2, 1, 1)\n"
         "assert 'torch' not in sys.modules"
     )

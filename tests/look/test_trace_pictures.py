@@ -8,23 +8,23 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.alignment import Alignment
-from regard.look.beam_tree import BeamTree, Node, Reason
-from regard.look.captions import title_of
-from regard.look.cells import max_pooled, sampled
+from regard.look.alignment.alignment import Alignment
 from regard.look.choice import VIEWS, choose
-from regard.look.looking import look
-from regard.look.pictures.alignment import COVERAGE, alignment_svg
-from regard.look.pictures.beam import beam_svg
-from regard.look.pictures.effects import effects_svg
-from regard.look.pictures.lines import FAINTEST, lines_svg
-from regard.look.pictures.overview import overview_svg
-from regard.look.pictures.positions import positions_svg
-from regard.look.pictures.steps import steps_svg
-from regard.look.pictures.walk import SHOWN, walk_svg
-from regard.look.positions import encoding_of, sinusoids
-from regard.look.shades import BOTH_WAYS, ONE_WAY
-from regard.look.tokens import Word
+from regard.look.figures.captions import title_of
+from regard.look.figures.cells import max_pooled, sampled
+from regard.look.figures.pictures.alignment import COVERAGE, alignment_svg
+from regard.look.figures.pictures.beam import beam_svg
+from regard.look.figures.pictures.effects import effects_svg
+from regard.look.figures.pictures.lines import FAINTEST, lines_svg
+from regard.look.figures.pictures.overview import overview_svg
+from regard.look.figures.pictures.positions import positions_svg
+from regard.look.figures.pictures.steps import steps_svg
+from regard.look.figures.pictures.walk import SHOWN, walk_svg
+from regard.look.figures.shades import BOTH_WAYS, ONE_WAY
+from regard.look.search.tree import BeamTree, Node, Reason
+from regard.look.trace.positions import encoding_of, sinusoids
+from regard.look.trace.tokens import Word
+from regard.look.trace.tracing import look
 from regard.look.views import picture
 from regard.model.positional_encoding import sinusoids as model_sinusoids
 from tests.look.pictures import all_of, outside, overlapping, parse, texts

@@ -6,8 +6,8 @@ import torch
 import regard
 from regard.engine.loading import load
 from regard.errors import RequestError
-from regard.look.aligning_heads import AligningHeads, keep_aligning_heads
-from regard.look.alignment import align
+from regard.look.alignment.alignment import align
+from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
 from tests.look.traced import model_of, subwords
 
 CHOICE = AligningHeads(heads=((2, 1), (1, 0)), rows="predicting", accuracy=0.75, n_pairs=40)

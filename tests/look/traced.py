@@ -5,9 +5,9 @@ from functools import cache
 
 import torch
 
-from regard.look.looking import look
-from regard.look.measured import with_measured
-from regard.look.measures import influence_by
+from regard.look.influence.measured import with_measured
+from regard.look.influence.measures import influence_by
+from regard.look.trace.tracing import look
 from regard.text import Subwords, learn_subwords
 from tests.model.small import small_model
 

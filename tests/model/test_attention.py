@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.kernels import dense_attention
+from regard.model.fast.kernels import dense_attention
 from regard.model.masks import SameSequence, causal_mask, length_mask
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.scaled_dot_product_attention import (

@@ -13,7 +13,7 @@ from regard.model.classifier import Classifier
 from regard.model.decoder import DecoderLayer
 from regard.model.embedding import Embedding
 from regard.model.encoder import Encoder
-from regard.model.kernels import packed_attention
+from regard.model.fast.kernels import packed_attention
 from regard.model.language_model import LanguageModel
 from regard.model.masks import SameSequence, causal_mask, length_mask
 from regard.model.multi_head_attention import MultiHeadAttention

@@ -12,7 +12,7 @@ from regard.errors import RequestError
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.decoder import DecoderLayer
 from regard.model.dropout import Dropout
-from regard.model.kernels import _ShortAttention, packed_attention
+from regard.model.fast.kernels import _ShortAttention, packed_attention
 from regard.model.masks import SameSequence, causal_mask
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import recording

@@ -74,7 +74,7 @@ def test_in_decoding_with_a_cache_and_beams(settings):
         _, cache = model.extend(random_pack((2, 5, 1, 3, 1, 2)), cache)
         _, cache = model.step(torch.randint(V, (6,)), cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4])))
         model.step(torch.randint(V, (4,)), cache.keep(torch.tensor([0, 2])))
-    assert "regard.model.cache.Cache.recall" in checked
+    assert "regard.model.fast.cache.Cache.recall" in checked
 
 
 @each_setting

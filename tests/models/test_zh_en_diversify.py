@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from regard.data.store_writing import write_store
+from regard.data.store.writing import write_store
 from regard.train.preparation import SIDES
 from tests.architecture.sources import ROOT
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from regard.look.document import describe, steps, walk
-from regard.look.embedded import embedded
-from regard.look.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
+from regard.look.export.document import describe, steps, walk
+from regard.look.export.embedded import embedded
+from regard.look.interventions.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
 from tests.page.running import HERE, answers, needs_node, node
 

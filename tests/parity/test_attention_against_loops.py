@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.model.kernels import dense_attention, packed_attention
+from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.masks import SameSequence, causal_mask
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.cache import BLOCK
+from regard.model.fast.cache import BLOCK
 from regard.packing import pack, unpack
 from tests.model.small import INPUT_LENGTHS, V, random_ids, small_model
 from tests.parity.tolerances import assert_close

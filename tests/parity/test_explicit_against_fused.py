@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.model import kernels
 from regard.model.build import build
+from regard.model.fast import kernels
 from regard.model.masks import SameSequence, causal_mask, length_mask
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.scaled_dot_product_attention import scaled_dot_product_attention

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.model.kernels import dense_attention, packed_attention
+from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.masks import SameSequence
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention

@@ -15,7 +15,7 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.cli.telling import Telling
+from regard.cli.shared.reporting import Telling
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError
 from regard.scale import translate
 from regard.scale.corpus import CorpusRun

@@ -11,7 +11,7 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.serve.keys import new_key
+from regard.serve.http.keys import new_key
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120

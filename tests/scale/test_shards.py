@@ -12,7 +12,7 @@ from regard.scale import shards
 from regard.scale.ledger import Ledger
 from regard.scale.order import Order
 from regard.scale.shards import Shard, cut, lines_of
-from regard.text.numbered import Line
+from regard.text.files.numbered import Line
 
 ABOUT = {"models": ["a"], "options": {"beam_size": 4}}
 

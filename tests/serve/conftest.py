@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 import regard
-from regard.serve.scheduler import Scheduler
 from regard.serve.served import Catalogue, Served
+from regard.serve.work.scheduler import Scheduler
 from tests.engine import talking
 from tests.serve.running import Gated, gated_catalogue, running
 

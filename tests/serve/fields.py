@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard.config import ModelConfig, TaskConfig
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 
 SHAPE = {"d_model": 24, "n_heads": 3, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "max_length": 61}
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import httpx
 
-from regard.serve.app import create_app
-from regard.serve.metrics import Metrics
-from regard.serve.scheduler import Scheduler
+from regard.serve.http.app import create_app
+from regard.serve.http.metrics import Metrics
+from regard.serve.http.server import Server, listening
 from regard.serve.served import Catalogue, Served, serve_models
-from regard.serve.server import Server, listening
 from regard.serve.service import Service
+from regard.serve.work.scheduler import Scheduler
 from tests.engine.echo import Echo
 
 
@@ -94,7 +94,7 @@ class Gated(Echo):
 
 def gated_catalogue(folder, model, engine):
     """A model whose engine is gated, as a server has it."""
-    from regard.engine.engines import Engines
+    from regard.engine.engines.fallback import Engines
 
     engines = Engines([lambda: engine])
     return Catalogue([Served("gated", folder, model.run_by(engines), Scheduler(engines))])

@@ -7,7 +7,7 @@ import regard
 from regard.bundle import save_bundle
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.model.build import build
-from regard.text.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.engine.talking import PAIRS
 from tests.model.small import stirred
 from tests.serve.running import serving

@@ -3,9 +3,9 @@
 import pytest
 
 from regard.serve.files import renamed
-from regard.serve.keys import KeyRing, new_key, read_keys
-from regard.serve.limits import Limits
-from regard.serve.refusals import Refusal
+from regard.serve.http.errors import Refusal
+from regard.serve.http.keys import KeyRing, new_key, read_keys
+from regard.serve.http.limits import Limits
 from tests.serve.running import running
 
 

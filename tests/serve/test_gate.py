@@ -6,10 +6,10 @@ import logging
 import pytest
 
 from regard.errors import ConfigError
-from regard.serve.keys import KeyRing, new_key, read_keys
-from regard.serve.limits import Limits
-from regard.serve.rates import Rates
-from regard.serve.refusals import Refusal
+from regard.serve.http.errors import Refusal
+from regard.serve.http.keys import KeyRing, new_key, read_keys
+from regard.serve.http.limits import Limits
+from regard.serve.http.rates import Rates
 from regard.serve.routes.page import page
 from tests.serve.running import running
 

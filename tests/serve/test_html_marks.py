@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.engine.result import WordLink
-from regard.serve.html_marks import marked
-from regard.serve.html_paragraphs import Mark, paragraphs
-from regard.serve.html_text import escaped
+from regard.serve.html.marks import marked
+from regard.serve.html.paragraphs import Mark, paragraphs
+from regard.serve.html.text import escaped
 
 
 def linked(source: str, target: str, order: list[int]) -> list[WordLink]:

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from regard.serve.html_paragraphs import paragraphs
+from regard.serve.html.paragraphs import paragraphs
 from tests.serve.test_html_text import SIGNS
 
 

@@ -12,11 +12,11 @@ from contextlib import closing
 import pytest
 from starlette.requests import Request
 
-from regard.serve import connection
-from regard.serve.desk import Desk
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
-from regard.serve.refusals import Refusal
+from regard.serve.http import connection
+from regard.serve.http.errors import Refusal
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
+from regard.serve.work.desk import Desk
 from tests.serve.running import running
 
 

@@ -5,7 +5,7 @@ from html import escape
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from regard.serve.keys import KeyRing, new_key, read_keys
+from regard.serve.http.keys import KeyRing, new_key, read_keys
 from tests.serve.running import running
 
 

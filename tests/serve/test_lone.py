@@ -8,11 +8,11 @@ import pytest
 
 import regard
 from regard.engine.generation import Generation
-from regard.look.document import describe, steps
-from regard.look.interventions import HeadOff, to_json
-from regard.serve.job import Job
-from regard.serve.lone_tasks import Continue
-from regard.serve.refusals import gone
+from regard.look.export.document import describe, steps
+from regard.look.interventions.interventions import HeadOff, to_json
+from regard.serve.http.errors import gone
+from regard.serve.work.job import Job
+from regard.serve.work.lone_tasks import Continue
 from tests.serve.lone import save_lone_models
 from tests.serve.running import serving
 from tests.serve.test_native import events

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.serve.limits import Limits
+from regard.serve.http.limits import Limits
 from tests.serve.running import running
 
 SMALL = Limits(body_bytes=4000, characters=50, items=3, beam=4, trace_tokens=8)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import regard
-from regard.look.probes import Probe, probe_file, write_probes
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
+from regard.look.trace.probes import Probe, probe_file, write_probes
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
 from regard.serve.routes.runs import read_journal
 from regard.serve.served import serve_models
 from tests.serve.running import running

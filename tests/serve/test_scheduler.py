@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from regard.engine.engine import Request, Search
-from regard.engine.engines import Engines
+from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Request, Search
 from regard.errors import RequestError
-from regard.serve.job import Job
-from regard.serve.refusals import Refusal, gone
-from regard.serve.scheduler import Scheduler
-from regard.serve.tasks import Decode
-from regard.serve.turns import Scheduled
+from regard.serve.http.errors import Refusal, gone
+from regard.serve.work.job import Job
+from regard.serve.work.scheduler import Scheduler
+from regard.serve.work.tasks import Decode
+from regard.serve.work.turns import Scheduled
 from tests.serve.running import Gated
 
 SEARCH = Search(beam_size=1)

@@ -6,8 +6,8 @@ import pytest
 
 import regard
 from regard.engine.classification import Labelling
-from regard.serve.limits import Limits
-from regard.serve.metrics import Metrics
+from regard.serve.http.limits import Limits
+from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.serve.lone import save_lone_models
 from tests.serve.running import running

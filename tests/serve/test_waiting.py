@@ -1,10 +1,10 @@
 """Who goes next, and with whom."""
 
-from regard.engine.engine import Request, Search
-from regard.serve.job import Job
-from regard.serve.refusals import gone
-from regard.serve.tasks import Decode, Score
-from regard.serve.waiting import Waiting
+from regard.engine.engines.protocol import Request, Search
+from regard.serve.http.errors import gone
+from regard.serve.work.job import Job
+from regard.serve.work.tasks import Decode, Score
+from regard.serve.work.waiting import Waiting
 
 SEARCH = Search(beam_size=2)
 

@@ -4,8 +4,9 @@ import re
 import pytest
 
 from regard.errors import CorpusError
-from regard.text import Tally, lines, read_in_step
-from regard.text.parting import MOST_EXTRA, likeness, where_they_part
+from regard.text import Tally, read_in_step
+from regard.text.files import lines
+from regard.text.files.parting import MOST_EXTRA, likeness, where_they_part
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import CorpusError
 from regard.text import Tally, read_lines
-from regard.text import lines as module
+from regard.text.files import lines as module
 
 
 def read(path, **options):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError, ShapeError
 from regard.text import Subwords, learn_subwords
-from regard.text.learning import common_characters, draw_sample, fitting_size
 from regard.text.normalisation import composed
-from regard.text.subwords import FEW
+from regard.text.vocabularies.learning import common_characters, draw_sample, fitting_size
+from regard.text.vocabularies.subwords import FEW
 
 TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
 WORDS = TEXT.split(" ")

@@ -3,8 +3,9 @@ import json
 import pytest
 
 from regard.errors import CorpusError
-from regard.text import Tally, lines, read_table
-from regard.text.tables import kind_of
+from regard.text import Tally, read_table
+from regard.text.files import lines
+from regard.text.files.tables import kind_of
 
 
 def read(path, columns, **options):

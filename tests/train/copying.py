@@ -20,11 +20,11 @@ from safetensors.torch import save
 
 from regard.bundle.weights import hash_of
 from regard.config import RunConfig, read_config
-from regard.data.store_writing import write_store
-from regard.train.checkpoint import whole_weights
+from regard.data.store.writing import write_store
+from regard.train.checkpoints.checkpoint import whole_weights
+from regard.train.distributed.world import World, join_world
 from regard.train.lesson import PairsData
 from regard.train.loop import Run
-from regard.train.world import World, join_world
 
 BOS, EOS, VOCABULARY = 1, 2, 13
 SETTINGS = (

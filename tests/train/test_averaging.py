@@ -10,8 +10,8 @@ from torch import nn
 
 from regard.bundle import load_bundle, weights_hash
 from regard.errors import BundleError
-from regard.train.averaging import MovingAverage, mean_of, with_weights
-from regard.train.checkpoint import checkpoints, read_weights
+from regard.train.checkpoints.averaging import MovingAverage, mean_of, with_weights
+from regard.train.checkpoints.checkpoint import checkpoints, read_weights
 from regard.train.loop import Run
 from tests.train.copying import config, data, stop_at
 

@@ -6,13 +6,13 @@ import pytest
 
 import regard
 from regard.config import read_config
-from regard.data.corpus import parallel
 from regard.data.numerals import sample
-from regard.look.looking import look
-from regard.train.folder import claim
+from regard.data.reading.corpus import parallel
+from regard.look.trace.tracing import look
+from regard.train.checkpoints.folder import claim
+from regard.train.distributed.world import join_world
 from regard.train.preparation import PairsSource
 from regard.train.translation import TranslatorRun
-from regard.train.world import join_world
 
 SETTINGS = (
     "task.source=zh",

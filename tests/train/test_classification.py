@@ -10,19 +10,19 @@ import torch
 import regard
 from regard.bundle import weights_hash
 from regard.config import DataConfig, read_config
-from regard.data.labelled import labelled, unlabelled
+from regard.data.reading.labelled import labelled, unlabelled
 from regard.errors import CorpusError, RequestError
-from regard.look.captions import title_of
-from regard.look.document import steps
-from regard.look.interventions import HeadOff
-from regard.look.probes import probes
-from regard.look.trace import Trace
-from regard.text.subwords import learn_subwords
+from regard.look.export.document import steps
+from regard.look.figures.captions import title_of
+from regard.look.interventions.interventions import HeadOff
+from regard.look.trace.probes import probes
+from regard.look.trace.trace import Trace
+from regard.text.vocabularies.subwords import learn_subwords
+from regard.train.checkpoints.folder import claim
 from regard.train.classification import ClassifierRun
-from regard.train.folder import claim
+from regard.train.distributed.world import World
 from regard.train.starting import Start
 from regard.train.tables import TableSource, prepare_tables, prepared_tables
-from regard.train.world import World
 from tests.train.copying import stop_at
 
 SETTINGS = (

@@ -9,10 +9,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.train import display
-from regard.train.display import open_display
-from regard.train.panel import Panel, curve
-from regard.train.standing import STRETCHES, Curve, Standing, duration
+from regard.train.display import display
+from regard.train.display.display import open_display
+from regard.train.display.panel import Panel, curve
+from regard.train.display.standing import STRETCHES, Curve, Standing, duration
 
 ESCAPE = re.compile(r"\x1b\[[?\d;]*[a-zA-Z]")
 SAMPLE = {
@@ -310,14 +310,14 @@ def test_no_color_means_none():
 
 
 def test_the_display_does_without_torch():
-    code = "import sys; import regard.train.display; sys.exit('torch' in sys.modules)"
+    code = "import sys; import regard.train.display.display; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 CHILD = """
 from rich.console import Console
-from regard.train.display import open_display
-from regard.train.standing import Standing
+from regard.train.display.display import open_display
+from regard.train.display.standing import Standing
 with open_display(Console(stderr=True), Standing('runs/猫', 97, lambda: 0.5)) as tell:
     tell({'step': 3, 'loss': 2.0})
     print('a stray line')

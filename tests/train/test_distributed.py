@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from regard.bundle import load_bundle, weights_hash
-from regard.train.checkpoint import MOMENTS, checkpoints, read_weights
+from regard.train.checkpoints.checkpoint import MOMENTS, checkpoints, read_weights
 from regard.train.loop import Run
 from tests.architecture.sources import ROOT
 from tests.train.copying import config, data, stop_at

@@ -8,17 +8,17 @@ import torch
 
 import regard
 from regard.config import read_config
-from regard.data.documents import documents
-from regard.data.labelled import labelled
+from regard.data.reading.documents import documents
+from regard.data.reading.labelled import labelled
 from regard.errors import ConfigError, RequestError
+from regard.train.checkpoints.folder import claim
 from regard.train.classification import ClassifierRun
+from regard.train.distributed.world import World
 from regard.train.fields import FieldsRun, fields_source
-from regard.train.folder import claim
 from regard.train.generation import GeneratorRun
 from regard.train.starting import Start
 from regard.train.tables import TableSource
 from regard.train.texts import TextSource
-from regard.train.world import World
 
 CPU = World(torch.device("cpu"))
 SETTINGS = (

@@ -4,7 +4,7 @@ import pytest
 
 from regard.config import read_config
 from regard.errors import ConfigError
-from regard.train.folder import claim
+from regard.train.checkpoints.folder import claim
 
 CONFIG = read_config(preset="numerals")
 

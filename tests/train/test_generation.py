@@ -9,14 +9,14 @@ import torch
 import regard
 from regard.bundle import load_bundle, weights_hash
 from regard.config import read_config
-from regard.data.documents import documents
+from regard.data.reading.documents import documents
 from regard.errors import CorpusError
-from regard.look.probes import probes
+from regard.look.trace.probes import probes
 from regard.packing import pack
-from regard.train.folder import claim
+from regard.train.checkpoints.folder import claim
+from regard.train.distributed.world import World
 from regard.train.generation import GeneratorRun
 from regard.train.texts import TextSource
-from regard.train.world import World
 from tests.train.copying import stop_at
 
 SETTINGS = (

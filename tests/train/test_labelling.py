@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.examples import make_labelled_batch, make_plain_batch, make_tagged_batch
+from regard.data.batches.examples import make_labelled_batch, make_plain_batch, make_tagged_batch
 from regard.model.classifier import Classifier
 from regard.train.guessing import BLANK, HIDDEN, GuessingObjective
 from regard.train.labelling import LabelObjective, TagObjective

@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from regard.errors import ConfigError
-from regard.train.lock import LOCK, locked
+from regard.train.checkpoints.lock import LOCK, locked
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from regard.train.lock import locked
+from regard.train.checkpoints.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from regard.bundle import weights_hash
 from regard.config import ModelConfig
-from regard.data.examples import PairsBatch
+from regard.data.batches.examples import PairsBatch
 from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.packing import pack
+from regard.train.distributed.world import World
 from regard.train.loop import Run
 from regard.train.memory import bytes_per_token, free_on_host, parts_that_fit, parts_within
 from regard.train.objective import Objective
-from regard.train.optimizer import Optimizer
-from regard.train.world import World
+from regard.train.optimizers.optimizer import Optimizer
 from tests.train.copying import config, data
 
 CPU = torch.device("cpu")

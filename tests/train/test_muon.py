@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.model.transformer import Transformer
-from regard.train.muon import Muon, orthogonal
-from regard.train.optimizer import Optimizer
+from regard.train.optimizers.muon import Muon, orthogonal
+from regard.train.optimizers.optimizer import Optimizer
 from tests.train.copying import config
 
 SHAPES = [(13, 7), (7, 13), (13, 7), (11, 11)]

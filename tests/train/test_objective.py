@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.examples import make_pairs_batch
+from regard.data.batches.examples import make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.train import objective as compiling
 from regard.train.objective import Objective

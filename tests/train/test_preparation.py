@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from regard import DataConfig
-from regard.data.corpus import parallel, table
 from regard.data.numerals import sample
+from regard.data.reading.corpus import parallel, table
 from regard.errors import CorpusError
 from regard.train.preparation import PairsSource, prepare_pairs
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.look.looking import look
-from regard.look.probes import probe_files, probes
+from regard.look.trace.probes import probe_files, probes
+from regard.look.trace.tracing import look
 from regard.train import probing
 from regard.train.loop import Run
 from regard.train.probing import Probing

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from regard.bundle import load_bundle, weights_hash
-from regard.data.store_writing import write_store
+from regard.data.store.writing import write_store
 from regard.errors import BundleError, ConfigError, CorpusError
-from regard.train.checkpoint import checkpoints
+from regard.train.checkpoints.checkpoint import checkpoints
 from regard.train.loop import Run
 from tests.architecture.sources import ROOT
 from tests.train.copying import backwards, config, data, stop_at

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches import Budget
-from regard.data.examples import PAIRS_EXTRA, make_pairs_batch
+from regard.data.batches.batches import Budget
+from regard.data.batches.examples import PAIRS_EXTRA, make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.packing import unpack
+from regard.train.distributed.sharing import Sharing
 from regard.train.lesson import PairsData
 from regard.train.objective import Objective
-from regard.train.sharing import Sharing
 from tests.data.stores import numbered, write
 from tests.train.copying import backwards, config
 

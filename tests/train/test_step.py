@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.data.examples import make_pairs_batch
+from regard.data.batches.examples import make_pairs_batch
 from regard.model.transformer import Transformer
+from regard.train.distributed.world import World
 from regard.train.objective import Objective
-from regard.train.optimizer import Optimizer
+from regard.train.optimizers.optimizer import Optimizer
 from regard.train.step import evaluate, train_step
-from regard.train.world import World
 from tests.train.copying import BOS, EOS, backwards, config
 
 CPU = torch.device("cpu")

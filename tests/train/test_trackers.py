@@ -9,7 +9,7 @@ import pytest
 
 from regard.config import RunConfig
 from regard.errors import ConfigError
-from regard.train.trackers import TRACKERS, numbers_of, open_tracker
+from regard.train.display.trackers import TRACKERS, numbers_of, open_tracker
 
 CONFIG = RunConfig(model=replace(RunConfig().model, d_model=64))
 

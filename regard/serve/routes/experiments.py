@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends
 
 from regard.experiments.shelf import seen
-from regard.serve.schemas import ERRORS
+from regard.serve.http.schemas import ERRORS
 from regard.serve.service import admitted
 
 router = APIRouter(

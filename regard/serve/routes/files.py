@@ -11,10 +11,10 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
 from regard.serve.files import FORMATS, kind_of, renamed, text_of
-from regard.serve.job import Job
-from regard.serve.refusals import bad_value, validation_refusal
+from regard.serve.http.errors import bad_value, validation_refusal
 from regard.serve.service import bearer, service_of
 from regard.serve.translating import Asked, check_texts
+from regard.serve.work.job import Job
 
 router = APIRouter(tags=["LibreTranslate"])
 

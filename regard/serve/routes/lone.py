@@ -12,16 +12,16 @@ from starlette.responses import JSONResponse, Response
 from regard.engine.classification import Labelling
 from regard.engine.generation import Generation
 from regard.errors import RegardError
-from regard.serve.binary import BYTES, in_bytes
-from regard.serve.events import event, event_stream
-from regard.serve.gate import request_id
-from regard.serve.job import Job
-from regard.serve.lone_tasks import continued, labelled, streamed
-from regard.serve.schemas import ERRORS, ClassifyAsked, GenerateAsked, NextAsked
+from regard.serve.http.binary import BYTES, in_bytes
+from regard.serve.http.error_shapes import streamed_error
+from regard.serve.http.events import event, event_stream
+from regard.serve.http.middleware import request_id
+from regard.serve.http.schemas import ERRORS, ClassifyAsked, GenerateAsked, NextAsked
 from regard.serve.served import CLASSIFY, GENERATE, Served
 from regard.serve.service import admitted, service_of
-from regard.serve.shapes import streamed_error
 from regard.serve.translating import check_texts
+from regard.serve.work.job import Job
+from regard.serve.work.lone_tasks import continued, labelled, streamed
 
 if TYPE_CHECKING:
     from torch import Tensor

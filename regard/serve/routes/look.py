@@ -10,19 +10,19 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.loaded import LoadedModel
-from regard.look import document
-from regard.look.blocks import Kind
-from regard.look.interventions import from_json
-from regard.look.methods import Method
-from regard.look.trace import Trace
+from regard.look.export import document
+from regard.look.influence.methods import Method
+from regard.look.interventions.interventions import from_json
+from regard.look.trace.blocks import Kind
+from regard.look.trace.trace import Trace
 from regard.serve.ablating import ablated, remember
-from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
-from regard.serve.job import Job
+from regard.serve.http.binary import BYTES, HeadOrAll, Place, in_bytes
+from regard.serve.http.errors import bad_value, not_found
+from regard.serve.http.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.looking import Looked, check_length, traced
-from regard.serve.refusals import bad_value, not_found
-from regard.serve.schemas import ERRORS, AblateAsked, LookAsked
 from regard.serve.served import Served
 from regard.serve.service import admitted, service_of
+from regard.serve.work.job import Job
 
 T = TypeVar("T")
 FILE: dict[int | str, dict[str, Any]] = {

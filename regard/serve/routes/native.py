@@ -11,11 +11,11 @@ from starlette.responses import JSONResponse, Response
 
 from regard.errors import RegardError
 from regard.serve.detection import detect
-from regard.serve.events import event, event_stream
-from regard.serve.gate import request_id
-from regard.serve.job import Job
-from regard.serve.refusals import bad_value
-from regard.serve.schemas import (
+from regard.serve.http.error_shapes import streamed_error
+from regard.serve.http.errors import bad_value
+from regard.serve.http.events import event, event_stream
+from regard.serve.http.middleware import request_id
+from regard.serve.http.schemas import (
     ERRORS,
     DetectAsked,
     DetokenizeAsked,
@@ -26,7 +26,6 @@ from regard.serve.schemas import (
 )
 from regard.serve.served import Served
 from regard.serve.service import Service, admitted, service_of
-from regard.serve.shapes import streamed_error
 from regard.serve.translating import (
     Asked,
     Said,
@@ -38,6 +37,7 @@ from regard.serve.translating import (
     translate,
     way,
 )
+from regard.serve.work.job import Job
 from regard.text.languages import language_name
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])

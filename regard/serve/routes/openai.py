@@ -13,18 +13,18 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
-from regard.data.templates import TURNS, read_of
+from regard.data.reading.templates import TURNS, read_of
 from regard.engine.generation import Continuation, Generation
 from regard.errors import RegardError
-from regard.serve.events import event, event_stream
-from regard.serve.gate import request_id
-from regard.serve.job import Job
-from regard.serve.lone_tasks import continued, streamed
-from regard.serve.refusals import bad_value
+from regard.serve.http.error_shapes import streamed_error
+from regard.serve.http.errors import bad_value
+from regard.serve.http.events import event, event_stream
+from regard.serve.http.middleware import request_id
 from regard.serve.served import CLASSIFY, GENERATE, TRANSLATE, Served, wrong_task
 from regard.serve.service import admitted, service_of
-from regard.serve.shapes import streamed_error
 from regard.serve.translating import Asked, check_options, check_texts, stream, translate
+from regard.serve.work.job import Job
+from regard.serve.work.lone_tasks import continued, streamed
 
 Chunk = Callable[[int, str, str | None], dict[str, Any]]
 """A piece of the text of one choice, or why it ends, in the shape of a route."""

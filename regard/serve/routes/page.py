@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from regard.serve.refusals import not_found
+from regard.serve.http.errors import not_found
 from regard.serve.service import service_of
 
 router = APIRouter(include_in_schema=False)

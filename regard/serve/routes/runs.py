@@ -11,13 +11,13 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from regard.look.blocks import Kind
-from regard.look.document import plain
-from regard.look.probes import Probe, probe_files, read_probes
-from regard.serve.binary import BYTES, HeadOrAll, Place, in_bytes
-from regard.serve.events import event, event_stream
-from regard.serve.refusals import busy, draining, not_found
-from regard.serve.schemas import ERRORS
+from regard.look.export.document import plain
+from regard.look.trace.blocks import Kind
+from regard.look.trace.probes import Probe, probe_files, read_probes
+from regard.serve.http.binary import BYTES, HeadOrAll, Place, in_bytes
+from regard.serve.http.errors import busy, draining, not_found
+from regard.serve.http.events import event, event_stream
+from regard.serve.http.schemas import ERRORS
 from regard.serve.served import JOURNAL
 from regard.serve.service import Service, admitted, service_of
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.engine.classification import Labelling
-from regard.serve.job import Job
-from regard.serve.lone_tasks import labelled, weighed
-from regard.serve.refusals import bad_value
-from regard.serve.schemas import Name
+from regard.serve.http.errors import bad_value
+from regard.serve.http.schemas import Name
 from regard.serve.served import CLASSIFY
 from regard.serve.service import admitted, service_of
 from regard.serve.translating import check_texts
+from regard.serve.work.job import Job
+from regard.serve.work.lone_tasks import labelled, weighed
 
 router = APIRouter(dependencies=[Depends(admitted)], tags=["text-embeddings-inference"])
 Sequence = Annotated[list[str], Field(min_length=1)]

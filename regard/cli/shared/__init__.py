@@ -1,0 +1,1 @@
+"""Options, input lines and reporting shared by several verbs."""

@@ -1,0 +1,98 @@
+"""`regard classify`: labels of texts, line by line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.shared.flags import told
+from regard.cli.shared.options import DeviceOption, JsonOption
+from regard.cli.shared.reporting import SPOILT, Telling, read_as_bytes
+from regard.errors import RequestError
+
+if TYPE_CHECKING:  # the verb's help must not wait for torch
+    from collections.abc import Iterator
+
+    from regard.engine.classification import Classification
+    from regard.text.files.numbered import Line
+
+
+def classify(
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to label; by default, lines of standard input."),
+    ] = None,
+    *,
+    models: Annotated[
+        list[Path],
+        typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+    ],
+    too_long: Annotated[
+        str,
+        typer.Option(metavar="WAY", help="What to do about texts that are too long: error, or cut."),
+    ] = "error",
+    threshold: Annotated[
+        float,
+        typer.Option(help="Where a text may have several labels, it gets those that are so probable."),
+    ] = 0.5,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Label texts, and say how probable each label is.
+
+    A line of output is a label, a tab and its probability; where a text may have several labels, those of
+    each. A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
+    """
+    from regard.cli.shared.input_lines import given_or_arriving
+    from regard.engine.classification import Labelling
+    from regard.engine.line_by_line import Written
+    from regard.loaded import load
+
+    asked = Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
+    loaded, telling = load(models, device=device), Telling(progress=texts is None, engines=False)
+    classifier = loaded.classifier  # a model for another task says so before a line is read
+    between = loaded.task.label_separator or ""
+    for block in given_or_arriving(texts):
+        for line in block:
+            found, problem = None, line.problem
+            if problem is None:
+                try:
+                    (found,) = classifier.classify([line.text], asked)
+                except RequestError as error:
+                    problem = line.where + told(error).replace("text 1 ", "the text ")
+            text = _as_json(found, problem) if as_json else _as_columns(found, between)
+            telling.hear(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
+            print(text)
+        sys.stdout.flush()
+        telling.progressed(len(block))
+    telling.end()
+    if telling.n_spoilt:
+        raise typer.Exit(SPOILT)
+
+
+def _notes(line: Line, found: Classification | None, problem: str | None) -> Iterator[str]:
+    """What people should know of a text."""
+    if problem is not None:
+        yield problem
+    if found is not None and found.cut:
+        yield f"{line.where}the last {found.cut:,} tokens were not read"
+    if found is not None and found.unseen:
+        yield line.where + read_as_bytes(found.unseen)
+
+
+def _as_columns(found: Classification | None, between: str) -> str:
+    if found is None:
+        return ""
+    probabilities = (f"{found.probabilities[label]:.4f}" for label in found.labels)
+    return f"{between.join(found.labels)}\t{between.join(probabilities)}"
+
+
+def _as_json(found: Classification | None, problem: str | None) -> str:
+    if found is None:
+        return json.dumps({"label": None, "error": problem}, ensure_ascii=False)
+    return json.dumps(asdict(found), ensure_ascii=False)

@@ -1,0 +1,131 @@
+"""`regard look`: what a model did with one text, on the terminal or in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.cli.shared.options import BUNDLED, DeviceOption
+
+
+def look(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text that the model reads.")],
+    *,
+    model: Annotated[
+        Path,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            show_default=False,
+            help="A model folder, or a run's; by default the bundled translator.",
+        ),
+    ] = BUNDLED[0],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="What the model is to have written, or its label; by default, what it finds."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="CODE", help="The language to translate into; else the text tells."),
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="heads, matrix, lines, alignment, beam, positions, walk, steps or influence.",
+        ),
+    ] = "heads",
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of attention: encoder, decoder, or cross, where there is one."),
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(metavar="N", help="Counts from 0; by default the last.")
+    ] = None,
+    head: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Counts from 0; may be repeated; by default all of the layer."),
+    ] = None,
+    query: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The token of a walk, from 0; by default the first word. Of influence, the token written.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of influence: attention, norms, rollout, gradient-x-input, integrated-gradients,"
+            " value-zeroing or leave-one-out; by default all.",
+        ),
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINKS",
+            help="With --view alignment, to score it: the right links, as '0-0 1-2 2p1'; p: possible.",
+        ),
+    ] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses that the search keeps at each step; 1 is greedy.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Where to write: .html for a page, .svg or .png for a picture, .csv or .npz for its numbers,"
+            " .safetensors for everything; by default the terminal.",
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Show what a model did with a text.
+
+    Where each head looked, what was said, how the search went. Of a translator the text is translated; a
+    language model reads it, and a classifier labels it.
+    """
+    from regard.errors import RequestError
+    from regard.loaded import load
+    from regard.look.alignment.gold import Gold
+    from regard.look.choice import aligned, choose
+    from regard.look.export.saving import check_suffix
+
+    for flag, given, own in (("--gold", gold, "alignment"), ("--method", method, "influence")):
+        if given is not None and view != own:
+            raise RequestError(f"{flag} is for the view {own}: add --view {own}")
+    known = None if gold is None else Gold.read(gold)
+    if out is not None:
+        check_suffix(out)  # before minutes go into it
+    loaded = load(model, device=device)
+    searches = target is None and loaded.description.config.architecture == "encoder-decoder"
+    shows_search = view == "beam" or (out is not None and out.suffix.lower() == ".html")
+    if beam is None and searches and shows_search:
+        beam = loaded.decoding.beam_size  # named, so that the search is observed
+    trace = loaded.look(source, target, to=to, beam_size=beam)
+    if loaded.labels and (view == "steps" or (out is not None and out.suffix.lower() == ".html")):
+        trace = loaded.with_influence(trace)
+    if view == "influence":
+        trace = loaded.with_influences(trace, query or 0, method)
+    where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+    where["aligning"] = loaded.aligning_heads
+    if out is None:
+        from rich.console import Console
+
+        from regard.look.figures.terminal.views import printed
+
+        Console().print(printed(trace, choose(trace, view, **where)))
+    else:
+        trace.save(out, view, **where)
+        typer.echo(out)
+    if known is not None:
+        score = aligned(trace, choose(trace, view, **where)).score(known)
+        shares = f"precision {score.precision:.3f}, recall {score.recall:.3f}"
+        typer.echo(f"alignment error rate {score.error_rate:.3f} ({shares})")

@@ -1,0 +1,1 @@
+"""Examples packed into batches, and the endless stream of them."""

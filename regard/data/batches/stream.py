@@ -1,0 +1,266 @@
+"""The stream of batches: endless, shuffled by seed, and able to go on anywhere.
+
+An epoch goes through the store in windows of a hundred batches or more. A window takes blocks of neighbouring
+examples from all over the store into memory, shuffles their examples, and packs them: a store larger than
+memory is read in pieces that a disk likes, and no list has an entry for each example. A store that fits into
+one window is shuffled as a whole. Batches of free size, those for CPUs, have examples of like length.
+
+Which batches come, and in which order, depends on store, seed and budget alone, never on the number of
+processes: each of several reads the same stream and takes its share of every batch (`train/sharing.py`).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from regard.data.batches.batches import Budget, Plan, group_by_length, plan_batches
+from regard.data.store.store import Store
+from regard.errors import ConfigError, CorpusError
+
+T = TypeVar("T")
+
+BLOCK_TOKENS = 1 << 14
+"""Tokens of neighbouring examples that stay in one window, about."""
+WINDOW_BATCHES = 128
+"""Batches that a window has, about, where that is not too few tokens or too many."""
+WINDOW_TOKENS = (1 << 22, 1 << 26)
+"""The fewest and the most tokens that a window has on a side, about."""
+POOL_BATCHES = 16
+"""Batches of free size whose examples are sorted by length together. Attention on CPUs pads, and pads less
+where lengths are alike: with the model of `benchmarks/train_step.py`, mixed lengths were 7% slower."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Position:
+    """A place between two batches of the whole sequence."""
+
+    epoch: int = 0
+    window: int = 0
+    """Windows of this epoch that come before."""
+    batch: int = 0
+    """Batches of this window that come before."""
+    example: int = 0
+    """Examples of this epoch that come before."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchOrder:
+    """The batches of all epochs in their order, by number of example."""
+
+    store: Store
+    budget: Budget
+    seed: int
+
+    @cached_property
+    def examples_per_batch(self) -> float:
+        """Examples in a batch, about."""
+        return min(most / self._mean_length(side) for side, most in self.budget.limits.items())
+
+    @cached_property
+    def block(self) -> int:
+        """Examples in a block."""
+        return max(1, int(BLOCK_TOKENS / max(map(self._mean_length, self.budget.limits))))
+
+    @cached_property
+    def n_windows(self) -> int:
+        """Windows in an epoch."""
+        fewest, most = WINDOW_TOKENS
+        longest = max(map(self._mean_length, self.budget.limits))
+        window = min(most, max(fewest, WINDOW_BATCHES * self.examples_per_batch * longest))
+        n_blocks = -(-len(self.store) // self.block)
+        return max(1, min(n_blocks, round(len(self.store) * longest / window)))
+
+    def _mean_length(self, side: int) -> float:
+        return self.store.facts.sides[side].n_tokens / len(self.store) + self.budget.extra[side]
+
+    def origin(self) -> dict[str, Any]:
+        """What the order follows from, as JSON can say it."""
+        return {
+            "data": self.store.facts.key,
+            "examples": len(self.store),
+            "seed": self.seed,
+            "budget": list(self.budget.tokens),
+            "extra tokens": list(self.budget.extra),
+            "fixed size": self.budget.fixed,
+            "examples a block": self.block,
+            "windows": self.n_windows,
+            "batches a pool": 0 if self.budget.fixed else POOL_BATCHES,
+        }
+
+    def ranges(self, epoch: int, window: int) -> list[tuple[int, int]]:
+        """The blocks of one window, each from its first example to before the next block's."""
+        n_blocks = -(-len(self.store) // self.block)
+        first, stop = (n_blocks * i // self.n_windows for i in (window, window + 1))
+        blocks = np.sort(_shuffle(n_blocks, self.seed, epoch, 0)[first:stop]) * self.block
+        return [(start, min(start + self.block, len(self.store))) for start in blocks.tolist()]
+
+    def window(self, epoch: int, window: int) -> tuple[Store, Plan]:
+        """The examples of one window, and the batches that are made of them."""
+        part = self.store.part(self.ranges(epoch, window))
+        order = _shuffle(len(part), self.seed, epoch, 1 + window)
+        if self.budget.fixed:
+            return part, plan_batches(part, order, self.budget)
+        n_pools = max(1, round(len(order) / (POOL_BATCHES * self.examples_per_batch)))
+        order = group_by_length(part, order, self.budget, n_pools)
+        plan = plan_batches(part, order, self.budget)
+        return part, plan.reordered(_shuffle(len(plan), self.seed, epoch, 1 + window, 0))
+
+    def batches_from(self, start: Position) -> Iterator[tuple[Store, np.ndarray, Position]]:
+        """Every batch from a position on: part of the store, some of its examples, and the position after."""
+        position = start
+        while True:
+            epoch, window = position.epoch, position.window
+            part, plan = self.window(epoch, window)
+            following = (epoch, window + 1) if window + 1 < self.n_windows else (epoch + 1, 0)
+            self.store.expect(self.ranges(*following))
+            for i in range(position.batch, len(plan)):
+                example = position.example + len(plan[i])
+                if i + 1 < len(plan):
+                    position = Position(epoch=epoch, window=window, batch=i + 1, example=example)
+                else:
+                    example = example if following[0] == epoch else 0
+                    position = Position(epoch=following[0], window=following[1], example=example)
+                yield part, plan[i], position
+
+    @cached_property
+    def batches_per_epoch(self) -> float:
+        """Batches in an epoch: as many, if there is one window, and otherwise about."""
+        _, plan = self.window(0, 0)
+        return len(plan) * len(self.store) / len(plan.order)
+
+
+def _shuffle(n: int, seed: int, *use: int) -> np.ndarray:
+    """The numbers below `n`, in an order that follows from a seed and its use, in every version of numpy."""
+    random = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=use))
+    return np.argsort(random.random_raw(n), kind="stable")
+
+
+class BatchStream(Generic[T]):
+    """What `make(store, indices)` makes of each batch, for ever; a thread makes a few of them in advance.
+
+    The store that `make` gets is a part of the whole one, and the indices count in this part. Close the
+    stream, or use it in a `with`, to end the thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        make: Callable[[Store, np.ndarray], T],
+        *,
+        budget: Budget,
+        seed: int,
+        state: Mapping[str, Any] | None = None,
+        prefetch: int = 8,
+    ) -> None:
+        """Start at the beginning, or where `state` was taken; with `prefetch=0`, without a thread."""
+        budget.check(store)
+        self.order = BatchOrder(store, budget, seed)
+        self.position = Position() if state is None else self._resumed(state)
+        batches = self.order.batches_from(self.position)
+        items = ((make(part, indices), after) for part, indices, after in batches)
+        self._ahead = Prefetch(items, prefetch) if prefetch else None
+        self._items = items if self._ahead is None else self._ahead
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        batch, self.position = next(self._items)
+        return batch
+
+    def __enter__(self) -> BatchStream[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def state(self) -> dict[str, Any]:
+        """Where the stream stands after the batches handed out, as JSON can say it."""
+        return {**asdict(self.position), "origin": self.order.origin()}
+
+    @property
+    def epochs(self) -> float:
+        """Epochs that are done."""
+        return self.position.epoch + self.position.example / len(self.order.store)
+
+    def close(self) -> None:
+        """End the thread. Nothing comes after."""
+        if self._ahead is not None:
+            self._ahead.close()
+
+    def _resumed(self, state: Mapping[str, Any]) -> Position:
+        """The position of a state, if it is one of this very order."""
+        before, now = state["origin"], self.order.origin()
+        changes = {name: (before.get(name), now[name]) for name in now if before.get(name) != now[name]}
+        if "data" in changes or "examples" in changes:
+            was, is_ = (f"{origin['examples']:,} examples, key {origin['data']}" for origin in (before, now))
+            raise CorpusError(f"the data has changed since the checkpoint: it was {was}; it is {is_}")
+        if changes:
+            raise ConfigError([f"{name} was {was}, and is {is_}" for name, (was, is_) in changes.items()])
+        return Position(**{name: state[name] for name in asdict(Position())})
+
+
+class Prefetch(Generic[T]):
+    """An iterator that a thread keeps ahead of its reader, by at most `size` items.
+
+    An error in the thread is raised where the item it cost would have come.
+    """
+
+    def __init__(self, items: Iterator[T], size: int) -> None:
+        self._ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(size)
+        self._failure: BaseException | None = None
+        stop = threading.Event()
+        # The thread knows the queue and not this object, so that a stream which is forgotten ends, too.
+        thread = threading.Thread(target=_fill, args=(items, self._ready, stop), name="prefetch", daemon=True)
+        thread.start()
+        self._end = weakref.finalize(self, _end, thread, stop)
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        assert self._end.alive, "the stream is closed"
+        if self._failure is None:
+            item, self._failure = self._ready.get()
+        if self._failure is not None:
+            raise self._failure
+        return item  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """End the thread and wait for it."""
+        self._end()
+
+
+def _fill(
+    items: Iterator[T], ready: queue.Queue[tuple[T | None, BaseException | None]], stop: threading.Event
+) -> None:
+    def put(item: T | None, error: BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                ready.put((item, error), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    try:
+        for item in items:
+            put(item, None)
+            if stop.is_set():
+                return
+        put(None, StopIteration())
+    except BaseException as error:
+        put(None, error)
+
+
+def _end(thread: threading.Thread, stop: threading.Event) -> None:
+    stop.set()
+    if thread is not threading.current_thread():
+        thread.join()

@@ -1,0 +1,235 @@
+"""Which rows are held out to validate and to test, so that nothing of them is trained on.
+
+Texts are compared without case, width, spaces and punctuation. A row for training is dropped when one of its
+sides is a side of a held-out row: a model that saw the input with another output has seen it all the same.
+
+Rows to hold out are drawn by hash: the same seed draws the same rows, and in whatever order the files have
+them. Rows with a side that occurs elsewhere are drawn only when no others are left, so that holding out costs
+training little more than the rows themselves; "Thank you." stays in training. What was made from one line, as
+the turns of a conversation are, is held out as a whole: who has seen the end of it knows how it went on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from regard.config.checking import counted
+from regard.data.cleaning.fingerprints import Fate, Fates, Fingerprints, among, hashes_of
+from regard.data.reading.corpus import Corpus, Row
+from regard.errors import CorpusError
+from regard.text.files.tally import Tally
+from regard.text.normalisation import comparison_forms
+
+Known = list[np.ndarray]
+"""The sorted hashes of held-out texts, for each side that is compared."""
+
+IN_TEST = "in the test set"
+"""Why a row leaves a validation set: both sets were given, and share a text."""
+
+_MOST = 2000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Split:
+    """How many rows are held out; None takes one row in `one_in`, at most 2,000; 0 takes none."""
+
+    validation: int | None = None
+    test: int | None = None
+    one_in: int = 50
+
+    def sizes(self, n_rows: int) -> tuple[int, int]:
+        """Rows for validation and for the test, of so many that are fit for it.
+
+        Raises:
+            CorpusError: nothing would be left to train on.
+        """
+        usual = min(_MOST, max(1, n_rows // self.one_in))
+        validation, test = (usual if n is None else n for n in (self.validation, self.test))
+        if validation + test >= n_rows:
+            told = counted(n_rows, "row is", "rows are")
+            wanted = f"{validation:,} to validate" + (f" and {test:,} to test" if test else "")
+            sets = "--valid" + (" and --test" if test else "")
+            few = "left after cleaning, too few to hold out"
+            raise CorpusError(f"{told} {few} {wanted}; give more, or {sets}")
+        return validation, test
+
+
+def known_texts(corpora: Sequence[Corpus], compared: Sequence[int], repairs: Tally) -> Known:
+    """The texts of validation and test sets that are given, in the form in which texts are compared."""
+    found: list[list[np.ndarray]] = [[] for _ in compared]
+    for corpus in corpora:
+        for block in corpus.blocks(repairs):
+            for hashes, side in zip(found, compared, strict=True):
+                texts = [text for text in comparison_forms(block.columns[side]) if text]
+                hashes.append(hashes_of(texts))
+    return [np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64) for hashes in found]
+
+
+def rows_apart(corpus: Corpus, known: Known, compared: Sequence[int], shared: Tally) -> list[Row]:
+    """The rows of a given set that have no side in common with what is known; the others are counted."""
+    apart: list[Row] = []
+    for block in corpus.blocks():
+        found = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
+        for i, row in enumerate(zip(*block.columns, strict=True)):
+            if found[i]:
+                shared.add(IN_TEST, block.name, block.line(i))
+            elif i not in block.spoilt:
+                apart.append(row)
+    return apart
+
+
+def mark_known(fates: Fates, prints: Fingerprints, compared: Sequence[int], known: Known) -> None:
+    """Drop every line for training that has a side in common with what is held out."""
+    if not any(hashes.size for hashes in known):
+        return
+    for where, rows in prints.chunks():
+        here, sides = fates[where], [rows[:, prints.SIDES + side] for side in compared]
+        here[(here == Fate.TRAINING) & _any_known(sides, known)] = Fate.HELD_OUT
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Unit:
+    """Lines that are held out together or not at all: one row, or what was made from one."""
+
+    lines: np.ndarray
+    hashes: np.ndarray
+    """Of the sides of each line that are compared."""
+    aside: np.ndarray
+    """Lines whose texts others have too: neither held out nor trained on, so that the others stay."""
+
+
+def n_units(fates: Fates, groups: np.ndarray | None) -> int:
+    """How many rows for training there are to draw from; those of one group count as one."""
+    return int(np.count_nonzero(_representatives(fates, groups)))
+
+
+def draw(
+    fates: Fates,
+    prints: Fingerprints,
+    compared: Sequence[int],
+    sizes: tuple[int, int],
+    seed: int,
+    groups: np.ndarray | None = None,
+) -> Known:
+    """Mark so many lines, or groups of them, as validation and as test, and return their texts.
+
+    Raises:
+        CorpusError: there are none whose texts are not in the other set as well.
+    """
+    wanted = {Fate.TEST: sizes[1], Fate.VALIDATION: sizes[0]}
+    texts: dict[Fate, list[set[int]]] = {fate: [set() for _ in compared] for fate in wanted}
+    left = dict(wanted)
+    for unit in _units(fates, prints, compared, groups, seed, most=64 + 4 * sum(sizes)):
+        sides = [{*column.tolist()} for column in unit.hashes.T]
+        for fate, other in ((Fate.TEST, Fate.VALIDATION), (Fate.VALIDATION, Fate.TEST)):
+            if left[fate] and not any(mine & seen for mine, seen in zip(sides, texts[other], strict=True)):
+                fates[unit.lines], fates[unit.aside] = fate, Fate.HELD_OUT
+                left[fate] -= 1
+                for mine, seen in zip(sides, texts[fate], strict=True):
+                    seen |= mine
+                break
+    if any(wanted[fate] and left[fate] == wanted[fate] for fate in wanted):
+        raise CorpusError("validation and test sets cannot be held out: the rows are all alike; give them")
+    together = zip(*texts.values(), strict=True)
+    return [np.array(sorted(set(chain(*sides))), np.uint64) for sides in together]
+
+
+def _units(
+    fates: Fates,
+    prints: Fingerprints,
+    compared: Sequence[int],
+    groups: np.ndarray | None,
+    seed: int,
+    most: int,
+) -> list[Unit]:
+    """What may be held out, in the order in which it is drawn: what has texts of its own comes first."""
+    drawn = _candidates(prints, compared, _representatives(fates, groups), seed, most)
+    lines = drawn if groups is None else np.concatenate([_group(fates, groups, line) for line in drawn])
+    hashes = _hashes(prints, compared, lines)
+    rare = _occurrences(fates, prints, compared, hashes) <= 1
+    ends = np.arange(1, len(lines)) if groups is None else 1 + np.flatnonzero(np.diff(groups[lines]))
+    parts = [np.split(each, ends) for each in (lines, hashes, rare)]
+    found = []
+    for line, own, is_rare in sorted(zip(*parts, strict=True), key=lambda part: not part[2].any()):
+        kept = is_rare if is_rare.any() else ~is_rare
+        found.append(Unit(line[kept], own[kept], line[~kept]))
+    return found
+
+
+def _representatives(fates: Fates, groups: np.ndarray | None) -> np.ndarray:
+    """Which lines for training stand for their group: the last one, in which a conversation is whole."""
+    chosen: np.ndarray = fates == Fate.TRAINING
+    if groups is not None:
+        lines = np.flatnonzero(chosen)
+        chosen[lines[:-1][groups[lines[1:]] == groups[lines[:-1]]]] = False
+    return chosen
+
+
+def _group(fates: Fates, groups: np.ndarray, line: int) -> np.ndarray:
+    """The lines for training of the group of a line."""
+    first, stop = np.searchsorted(groups, (groups[line], groups[line] + 1))
+    return first + np.flatnonzero(fates[first:stop] == Fate.TRAINING)
+
+
+def _any_known(sides: Sequence[np.ndarray], known: Known) -> np.ndarray:
+    """Which rows, told by the hashes of their sides, have a side that is known."""
+    return np.logical_or.reduce([among(side, hashes) for side, hashes in zip(sides, known, strict=True)])
+
+
+def _candidates(
+    prints: Fingerprints, compared: Sequence[int], chosen: np.ndarray, seed: int, most: int
+) -> np.ndarray:
+    """Those of the chosen lines that come first in an order by hash."""
+    columns = [prints.SIDES + side for side in compared]
+    lines, ranks = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    for where, rows in prints.chunks():
+        mine = np.flatnonzero(chosen[where])
+        lines = np.concatenate([lines, mine + where.start])
+        ranks = np.concatenate([ranks, _ranks(rows[mine][:, columns], seed)])
+        best = np.argsort(ranks, kind="stable")[:most]
+        lines, ranks = lines[best], ranks[best]
+    return lines
+
+
+def _hashes(prints: Fingerprints, compared: Sequence[int], lines: np.ndarray) -> np.ndarray:
+    """The hashes of the compared sides of some lines."""
+    columns = [prints.SIDES + side for side in compared]
+    found = np.zeros((len(lines), len(columns)), np.uint64)
+    for where, rows in prints.chunks():
+        here = (lines >= where.start) & (lines < where.stop)
+        found[here] = rows[lines[here] - where.start][:, columns]
+    return found
+
+
+def _ranks(hashes: np.ndarray, seed: int) -> np.ndarray:
+    """A place in a random order for every row of hashes."""
+    mixed = np.full(len(hashes), seed, np.uint64)
+    for column in hashes.T:
+        mixed = _stirred(mixed ^ column)
+    return mixed
+
+
+def _stirred(x: np.ndarray) -> np.ndarray:
+    """SplitMix64's finish: every bit of what goes in moves every bit of what comes out."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _occurrences(
+    fates: Fates, prints: Fingerprints, compared: Sequence[int], hashes: np.ndarray
+) -> np.ndarray:
+    """In how many lines for training the most frequent side of each row occurs."""
+    most = np.zeros(len(hashes), np.int64)
+    for column, side in zip(hashes.T, compared, strict=True):
+        texts, place = np.unique(column, return_inverse=True)
+        counts = np.zeros(texts.size, np.int64)
+        for where, rows in prints.chunks():
+            values = rows[fates[where] == Fate.TRAINING, prints.SIDES + side]
+            counts += np.bincount(np.searchsorted(texts, values[among(values, texts)]), minlength=texts.size)
+        most = np.maximum(most, counts[place])
+    return most

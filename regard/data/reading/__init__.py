@@ -1,0 +1,1 @@
+"""Readers of corpora: parallel files, tables, documents, rows with named fields."""

@@ -1,0 +1,86 @@
+"""Tables of a label and a text: TSV, the label first, or TSV with a head or JSONL with `label` and `text`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.config.checking import counted
+from regard.data.reading.corpus import Corpus, once, plain, table
+from regard.errors import CorpusError, RequestError
+from regard.text.files.lines import read_lines
+from regard.text.files.tables import Column, json_object, kind_by_content, kind_of, names_in
+
+NAMES = ("label", "text")
+
+
+def labelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+    """A corpus of labels and texts, by these two columns, or by those that are usual.
+
+    Raises:
+        CorpusError: a file is missing, or has not the columns that are usual.
+    """
+    return _joined([table(path, columns=columns or _usual(path)) for path in once(paths)])
+
+
+def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+    """A corpus of texts alone: lines of plain files, and the second column of tables as above.
+
+    Raises:
+        CorpusError: a file is missing, or has not the columns that are usual.
+    """
+    return _joined(
+        [
+            plain(path) if kind_of(path) is None else table(path, columns=(columns or _usual(path))[1:])
+            for path in once(paths)
+        ]
+    )
+
+
+def labels_in(cell: str, separator: str | None) -> list[str]:
+    """The labels of a row, each once; without a separator, it has one."""
+    if separator is None:
+        return [cell]
+    return list(dict.fromkeys(label for part in cell.split(separator) if (label := part.strip())))
+
+
+def _joined(corpora: list[Corpus]) -> Corpus:
+    return Corpus(tuple(part for corpus in corpora for part in corpus.parts))
+
+
+def _usual(path: Path | str) -> Sequence[Column]:
+    """The columns that are usual; a table may have label and text anywhere, and nobody should have to guess.
+
+    Raises:
+        CorpusError: it has others.
+    """
+    is_jsonl = (kind_of(path) or kind_by_content(path)) == "jsonl"
+    number, line = _first_line(path) if Path(path).is_file() else (0, "")
+    if not line:
+        return NAMES if is_jsonl else (1, 2)
+    try:
+        fields = names_in(json_object(line)) if is_jsonl else line.split("\t")
+    except RequestError as error:
+        raise CorpusError(f"{path}:{number}: {error}") from None
+    if set(NAMES) <= set(fields):
+        return NAMES  # of TSV a head, and no text that is labelled "label"
+    if len(fields) == len(NAMES) and not is_jsonl:
+        return 1, 2
+    raise CorpusError(f"{path}:{number}: {_unusual(fields, is_jsonl=is_jsonl)}")
+
+
+def _first_line(path: Path | str) -> tuple[int, str]:
+    """The first line that is not blank, and its number."""
+    lines = (pair for block in read_lines(path) for pair in enumerate(block.columns[0], block.first))
+    return next(((number, line) for number, line in lines if line.strip()), (0, ""))
+
+
+def _unusual(fields: list[str], *, is_jsonl: bool) -> str:
+    if is_jsonl:
+        known = f"there are no label and text; the fields are {', '.join(fields)}"
+        return f"{known}; say which two they are, the label first, as in --columns class,body"
+    if len(fields) == 1 and "," in fields[0]:
+        return "has no tab; fields are parted by tabs, and not by commas"
+    wanted = "a label and a text are wanted, parted by a tab"
+    ways = "say which columns they are, by number or by name, as in --columns 1,3"
+    return f"has {counted(len(fields), 'field')}, and {wanted}; {ways}"

@@ -1,0 +1,1 @@
+"""The token store: encoded examples on disk."""

@@ -1,0 +1,1 @@
+"""Documents: layout, sentences, and passages that stay as they are."""

@@ -1,0 +1,1 @@
+"""Engines that decode token ids: torch and CTranslate2, behind one protocol."""

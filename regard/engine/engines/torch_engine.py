@@ -1,0 +1,343 @@
+"""The engine that runs the model itself: any encoder-decoder model, on any device that torch knows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.decode.beam import Observer, beam_search
+from regard.decode.ensemble import States, ensemble, log_mean_exp
+from regard.decode.greedy import likeliest
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.phrases import PhraseGuide, Phrases
+from regard.decode.sampling import Sampling, drawing
+from regard.decode.step import Step
+from regard.decode.terms import Terms
+from regard.decode.walk import Choose, stream, walk
+from regard.engine.engines.captured import CapturedSearches
+from regard.engine.engines.protocol import NOTHING, Request, Search
+from regard.engine.engines.readiness import ready_to_run
+from regard.engine.engines.second_try import NO_REPEAT, with_second_try
+from regard.engine.engines.side_by_side import cores, each
+from regard.errors import RequestError
+from regard.model.taps import is_recording
+from regard.model.transformer import Transformer
+from regard.packing import Packed, pack, unpack
+
+MOST_BANKS = 12
+"""Hypotheses by which phrases widen the beam, at most."""
+BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 131_072
+"""Tokens of a batch, with its beams: where caches are small and fast, and where many make a GPU busy."""
+WORTH_A_CORE = 16
+"""Rows from which on batches run side by side: with 1 row they took 41 ms a sentence so, and 32 in turn."""
+LOGITS = 8 * 1024 * 1024
+"""Numbers in one slice of an output layer's results, when many tokens are scored."""
+
+
+class TorchEngine:
+    """Encoder-decoder models, one or an ensemble, that decode and score together.
+
+    The models are put on the device and out of training. They must share one vocabulary.
+    """
+
+    name = "torch"
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        *,
+        bos: int,
+        eos: int,
+        device: torch.device | str = "cpu",
+        batch_tokens: int | None = None,
+    ) -> None:
+        if not models:
+            raise RequestError("an engine needs at least one model")
+        sizes = {model.config.vocab_size for model in models}
+        if len(sizes) > 1:
+            raise RequestError(
+                f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
+            )
+        self.models = [ready_to_run(model.to(device).eval()) for model in models]
+        """Those that run: copies, mostly, that share what weights they can. Who records must record these."""
+        self._bos, self._eos, self._device = bos, eos, device
+        self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
+        self._vocab_size = sizes.pop()
+        self._max_length = min(model.config.max_length for model in models)
+        self._captured = CapturedSearches(self.models[0], eos) if self._can_capture() else None
+        self._one_search = Lock()
+
+    @property
+    def lanes(self) -> int:
+        """Batches that it runs side by side: one a core, or one on another device."""
+        return cores(self._device)
+
+    def room(self, search: Search) -> int:
+        """Input tokens that it likes to run as one batch, padding counted."""
+        return max(1, self._batch_tokens // _width(Request(ids=()), search))
+
+    def lane(self) -> TorchEngine:
+        """The same engine for one of several threads that each bring a batch."""
+        if torch.device(self._device).type == "cpu":
+            torch.set_num_threads(1)  # of this thread
+        return self
+
+    def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
+        """Why it cannot do this, as a sentence; None if it can."""
+        if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:
+            return "`beam_size` and `n_best` must be at least 1, `length_penalty` at least 0"
+        if not search.sample and search.n_best > search.beam_size:
+            return f"`n_best={search.n_best}` needs a `beam_size` of at least {search.n_best}"
+        if search.sample and any(request.phrases for request in requests):
+            return (
+                "phrases are searched for, and cannot be drawn: leave out `sample`, or `glossary` and `keep`"
+            )
+        for i, request in enumerate(requests):
+            try:
+                self._check(request, search)
+            except RequestError as error:
+                return f"request {i}: {error}"
+        return None
+
+    @torch.inference_mode()
+    def decode(
+        self, requests: Sequence[Request], search: Search, observer: Observer | None = None
+    ) -> list[tuple[Hypothesis, ...]]:
+        """For each request, in order, its hypotheses, the best first; batch mates have no part in them.
+
+        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        """
+        if problem := self.refusal(search, requests):
+            raise RequestError(problem)
+        if observer is not None and (search.sample or len(requests) != 1):
+            raise RequestError("only the beam search for a single request can be observed")
+        decode = partial(self._decode, search=search, observer=observer)
+        with self._one_search if self._captured else nullcontext():
+            return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
+
+    @torch.inference_mode()
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[tuple[float, ...]]:
+        """Log-probability of each token of each target, given its source, and of the one that ends it."""
+        if len(sources) != len(targets):
+            raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
+        for i, pair in enumerate(zip(sources, targets, strict=True)):
+            try:
+                self._check_readable(*pair)
+            except RequestError as error:
+                raise RequestError(f"pair {i}: {error}") from None
+        found: list[tuple[float, ...]] = [()] * len(sources)
+        lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
+        batches = list(self._batches(lengths, rows=1))
+
+        def scored(batch: list[int]) -> list[Tensor]:
+            return self._score([sources[i] for i in batch], [targets[i] for i in batch])
+
+        for batch, scores in zip(batches, each(scored, batches, self._device), strict=True):
+            for i, of_one in zip(batch, scores, strict=True):
+                found[i] = tuple(of_one.tolist())
+        return found
+
+    @torch.inference_mode()
+    def stream(self, request: Request, search: Search) -> Iterator[int]:
+        """Tokens of one output as they are found, without the one that ends it; greedy or drawn."""
+        if problem := self.refusal(search, [request]):
+            raise RequestError(problem)
+        if request.phrases:
+            raise RequestError("phrases are searched for, and cannot be streamed: decode the request instead")
+        if not request.ids:
+            return
+        terms = self._terms([request], search, no_repeat=0)
+        yield from stream(*self._start([request], terms, beams=1), terms, self._choose([request], search))
+
+    def _check(self, request: Request, search: Search) -> None:
+        """Refuse what cannot be searched for, before anything else is."""
+        self._check_readable(request.ids, request.prefix, *(way for ways in request.phrases for way in ways))
+        terms = self._terms([request], search, no_repeat=0)
+        if request.phrases:
+            PhraseGuide([Phrases(request.phrases)], terms)
+
+    def _check_readable(self, *sequences: Sequence[int]) -> None:
+        """Refuse tokens that the models have no embedding or no position for."""
+        for ids in sequences:
+            if len(ids) + 1 > self._max_length:
+                end = "with the one that starts or ends it"
+                raise RequestError(
+                    f"{len(ids) + 1} tokens, {end}; the model reads at most {self._max_length}"
+                )
+            for token in ids:
+                if not 0 <= token < self._vocab_size:
+                    raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
+
+    def _decode(
+        self,
+        requests: Sequence[Request],
+        search: Search,
+        no_repeat: int = 0,
+        observer: Observer | None = None,
+    ) -> list[tuple[Hypothesis, ...]]:
+        """Requests that need equally wide beams together, in batches of like length."""
+        found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
+        widths = {i: _width(request, search) for i, request in enumerate(requests) if request.ids}
+        jobs: list[tuple[int, list[int]]] = []
+        for width in set(widths.values()):
+            these = [i for i, needed in widths.items() if needed == width]
+            batches = self._batches([len(requests[i].ids) + 1 for i in these], rows=width)
+            jobs += [(width, [these[i] for i in batch]) for batch in batches]
+
+        def searched(job: tuple[int, list[int]]) -> list[tuple[Hypothesis, ...]]:
+            width, places = job
+            return self._search([requests[i] for i in places], search, width, no_repeat, observer)
+
+        rows = max((width * len(places) for width, places in jobs), default=0)
+        # Of a few rows, more goes into Python than into products, and Python runs on one core at a time.
+        found_by_job = each(searched, jobs, self._device) if rows >= WORTH_A_CORE else map(searched, jobs)
+        for (_, places), bests in zip(jobs, found_by_job, strict=True):
+            for i, best in zip(places, bests, strict=True):
+                found[i] = best
+        return found
+
+    def _batches(self, lengths: Sequence[int], rows: int) -> Iterator[list[int]]:
+        """Sequences of like length together, as many as the budget holds with so many rows each.
+
+        No core should be without a batch while there are sequences.
+        """
+        share = -(-rows * sum(lengths) // cores(self._device))
+        budget = min(self._batch_tokens, share)
+        batch: list[int] = []
+        for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+            if batch and (len(batch) + 1) * rows * lengths[i] > budget:
+                yield batch
+                batch = []
+            batch.append(i)
+        if batch:
+            yield batch
+
+    def _search(
+        self,
+        requests: list[Request],
+        search: Search,
+        width: int,
+        no_repeat: int,
+        observer: Observer | None,
+    ) -> list[tuple[Hypothesis, ...]]:
+        """Hypotheses for one batch, which has `width` rows for each request."""
+        alpha, n = search.length_penalty, search.n_best
+        watched = observer is not None or is_recording()
+        if self._captured is not None and not (watched or no_repeat or _is_led(requests, search)):
+            memory, terms = self.models[0].encode(self._inputs(requests)), self._terms(requests, search, 0)
+            return self._captured.search(memory, terms, width=width, alpha=alpha, n_best=n)
+        if search.sample or (width == 1 and observer is None):
+            rows = [request for request in requests for _ in range(n)]
+            terms = self._terms(rows, search, no_repeat)
+            step, state = self._start(rows, terms, beams=1)
+            found = walk(step, state, terms, self._choose(rows, search), alpha)
+            groups = (found[i : i + n] for i in range(0, len(found), n))
+            return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
+        terms = self._terms(requests, search, no_repeat)
+        guide = None
+        if any(request.phrases for request in requests):
+            guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
+        step, state = self._start(requests, terms, beams=width)
+        return beam_search(
+            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+        )
+
+    def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
+        # One place is for the token that starts an output; and a prefix always has room.
+        longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
+        limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
+        prefixes = tuple(request.prefix for request in requests)
+        return Terms(
+            bos=self._bos,
+            eos=self._eos,
+            limits=tuple(limits),
+            min_length=search.min_length,
+            prefixes=prefixes if any(prefixes) else (),
+            no_repeat=no_repeat,
+            device=self._device,
+        )
+
+    def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
+        """The step of all models, and their state before the first."""
+        inputs, capacity = self._inputs(requests), max(terms.limits)
+        states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
+        if len(states) == 1:
+            return self.models[0].step, states[0]
+        return ensemble([model.step for model in self.models]), States(tuple(states))
+
+    def _can_capture(self) -> bool:
+        """One model on a GPU, whose attention is fused."""
+        fused = self.models[0].config.similarity != "additive"
+        return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
+
+    def _inputs(self, requests: Sequence[Request]) -> Packed:
+        return pack([[*request.ids, self._eos] for request in requests], self._device)
+
+    def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
+        """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
+        if not search.sample:
+            return likeliest
+        sampling = Sampling(
+            temperature=search.temperature, top_k=search.top_k, top_p=search.top_p, min_p=search.min_p
+        )
+        n = search.n_best
+        seeds = [_seed(search.seed, request, i % n) for i, request in enumerate(requests)]
+        return drawing(sampling, seeds, self._max_length, self._device)
+
+    def _score(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> list[Tensor]:
+        """Every model reads all the pairs at once, laid end to end."""
+        inputs = pack([[*ids, self._eos] for ids in sources], self._device)
+        outputs = pack([[self._bos, *ids] for ids in targets], self._device)
+        wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
+        rows = max(1, LOGITS // self._vocab_size)
+        by_model = []
+        for model in self.models:
+            states_TD = model.decode(outputs, model.encode(inputs))
+            slices = zip(states_TD.split(rows), wanted.split(rows), strict=True)
+            log_probs = [
+                model.output_probabilities.log_probs(states).gather(1, ids[:, None])[:, 0]
+                for states, ids in slices
+            ]
+            by_model.append(torch.cat(log_probs))
+        return unpack(log_mean_exp(by_model), outputs.boundaries)
+
+
+def _is_led(requests: Sequence[Request], search: Search) -> bool:
+    """Whether anything but the model has a say in what comes next."""
+    return search.sample or search.min_length > 0 or any(one.prefix or one.phrases for one in requests)
+
+
+def default_batch_tokens(models: Sequence[Transformer], device: torch.device) -> int:
+    """On a GPU, as many tokens as a quarter of its free memory holds with room to spare."""
+    if device.type != "cuda":
+        return BATCH_TOKENS
+    a_token = 0.0
+    for model in models:
+        config, itemsize = model.config, model.compute_dtype.itemsize
+        keys_and_values = 2 * config.decoder_layers * config.d_model * itemsize
+        log_probs = 3 * 4 * config.vocab_size / 16  # of a row, and a row has some 16 tokens or more
+        a_token += 4 * keys_and_values + log_probs
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free / 4 / a_token)))
+
+
+def _width(request: Request, search: Search) -> int:
+    """Rows that a request takes: phrases need room for hypotheses that have more or less of them."""
+    if search.sample:
+        return search.n_best
+    return search.beam_size + min(Phrases(request.phrases).n_tokens, MOST_BANKS)
+
+
+def _seed(seed: int, request: Request, i: int) -> int:
+    """A seed for the i-th output of a request, which no other request of the batch has a hand in."""
+    told = repr((seed, request.ids, request.prefix, i)).encode()
+    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest()) >> 1

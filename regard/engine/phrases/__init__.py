@@ -1,0 +1,1 @@
+"""Phrases that an output must contain: glossaries and their token spellings."""

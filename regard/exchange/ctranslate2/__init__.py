@@ -1,0 +1,1 @@
+"""CTranslate2: conversion, export, and the cache of conversions."""

@@ -1,0 +1,1 @@
+"""Model families of Hugging Face: their settings, weight names and vocabularies."""

@@ -1,0 +1,1 @@
+"""Import from and export to the folders of Hugging Face's `transformers`."""

@@ -1,0 +1,1 @@
+"""ONNX export: graphs, their inputs and outputs, and a program that runs them."""

@@ -1,0 +1,1 @@
+"""Traces as JSON, HTML, CSV and NPZ files."""

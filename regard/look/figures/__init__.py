@@ -1,0 +1,1 @@
+"""Figures: SVG, PNG and terminal output."""

@@ -1,0 +1,142 @@
+"""Axes of a plot: from values to pixels, round ticks, and lines that lose nothing a pixel could show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+import numpy as np
+
+from regard.look.figures.svg import number
+
+_MANTISSAS = [(1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)]
+"""Round numbers within a decade, from few to many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Takes values from `low` to `high` to pixels from `start` to `end`, evenly or by their logarithm."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.low < self.high, f"an axis from {self.low} to {self.high} has no length"
+        assert self.low > 0 or not self.log, f"{self.low} has no logarithm"
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Pixels; what lies outside of the axis is put at its end."""
+        values = np.clip(values, self.low, self.high)
+        low, high = self.low, self.high
+        if self.log:
+            values, low, high = np.log(values), np.log(low), np.log(high)
+        return self.start + (values - low) / (high - low) * (self.end - self.start)
+
+    def at(self, value: float) -> float:
+        """The pixel of one value."""
+        return float(self(np.array(value)))
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values on the axis, at most so many."""
+        found = _log_ticks(self.low, self.high, most) if self.log else []
+        return found if len(found) > 2 else round_ticks(self.low, self.high, most)
+
+
+def covering(values: np.ndarray, start: float, end: float, *, log: bool = False) -> Scale:
+    """The scale that holds all finite values with a little room; without `log`, it stands on zero."""
+    values = values[np.isfinite(values) & ((values > 0) if log else True)]
+    high = float(values.max()) if values.size else 1.0
+    if not log:
+        low = min(0.0, float(values.min())) if values.size else 0.0
+        return Scale(low, high * 1.05 if high > low else low + 1.0, start, end)
+    low = float(values.min()) if values.size else 0.1
+    return Scale(low / 1.08, high * 1.08, start, end, log=True)
+
+
+def round_ticks(low: float, high: float, most: int, *, least_step: float = 0.0) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten between two values, at most so many."""
+    assert most >= 1, "an axis without ticks says nothing"
+    rough = max((high - low) / most, least_step)
+    decade = floor(log10(rough))
+    for step in (m * 10.0**e for e in (decade, decade + 1) for m in (1, 2, 5)):
+        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+        if step >= least_step and last - first < most:
+            return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+    raise AssertionError(f"no round step for {most} ticks from {low} to {high}")
+
+
+def _log_ticks(low: float, high: float, most: int) -> list[float]:
+    found: list[float] = []
+    for mantissas in _MANTISSAS:
+        decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+        finer = [float(f"{m * 10.0**e:.12g}") for e in decades for m in mantissas]
+        finer = [tick for tick in finer if low <= tick <= high]
+        if len(finer) > most:
+            break
+        found = finer
+    return found
+
+
+def tick_label(value: float) -> str:
+    """A round number as one writes it: 20,000, 0.5, 2e-4."""
+    if value and not 1e-3 <= abs(value) < 1e9:
+        mantissa, exponent = f"{value:.6e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Indices of the points that are needed to draw a line: of each column of pixels four, spikes included.
+
+    `x` rises. The first, last, lowest and highest point of a column draw the same picture as all of them.
+    """
+    column = np.floor(x).astype(np.int64)
+    border = np.flatnonzero(np.diff(column)) + 1
+    starts, ends = np.r_[0, border], np.r_[border, len(x)] - 1
+    by_height = np.lexsort((y, column))
+    return np.unique(np.r_[starts, ends, by_height[starts], by_height[ends]])
+
+
+def line_path(x: np.ndarray, y: np.ndarray) -> str:
+    """The `d` of a line through pixels; it is broken where a value is not finite."""
+    finite = np.isfinite(y)
+    piece = np.cumsum(~finite)[finite]
+    x, y = x[finite], y[finite]
+    if not x.size:
+        return ""
+    kept = thinned(x, y)
+    words, before = [], None
+    for i in kept:
+        # `h0` shows a point that stands alone as a dot, where ends are round.
+        words.append(f"{'L' if piece[i] == before else 'M'}{number(x[i])} {number(y[i])}")
+        if piece[i] != before:
+            words.append("h0")
+        before = piece[i]
+    return "".join(words)
+
+
+def smoothed(y: np.ndarray, reach: int) -> np.ndarray:
+    """The mean over the finite values up to `reach` places to both sides; without any, NaN."""
+    finite = np.isfinite(y)
+    sums = np.r_[0.0, np.cumsum(np.where(finite, y, 0.0))]
+    counts = np.r_[0, np.cumsum(finite)]
+    places = np.arange(len(y))
+    left, right = np.maximum(0, places - reach), np.minimum(len(y), places + reach + 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(finite, (sums[right] - sums[left]) / (counts[right] - counts[left]), np.nan)
+
+
+def spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Places moved as little as needed to keep a gap between neighbours, inside bounds where they fit."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    found = list(places)
+    for before, this in zip([None, *order], order, strict=False):
+        found[this] = max(found[this], low if before is None else found[before] + gap)
+    limit = high
+    for this in reversed(order):
+        found[this] = min(found[this], limit)
+        limit = found[this] - gap
+    return found

@@ -1,0 +1,1 @@
+"""How much each input token influenced an output token, by several methods."""

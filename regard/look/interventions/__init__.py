@@ -1,0 +1,1 @@
+"""Changes inside a model, as data, and how they are applied."""

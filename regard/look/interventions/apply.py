@@ -1,0 +1,86 @@
+"""Interventions carried out: through the taps of a model, or on a model that shares all its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from regard.bundle.weights import undrawn
+from regard.config import ModelConfig
+from regard.look.interventions.interventions import (
+    NEVER,
+    Intervention,
+    MaskSource,
+    NoPositions,
+    NoScale,
+    Pin,
+    SkipBlock,
+    Uniform,
+    change_scores,
+    heads_off,
+    masked_source,
+)
+from regard.look.trace.blocks import KINDS, place_of
+from regard.model.taps import Replace
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
+
+
+def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
+    """The model to run: the same one, or one that is told no positions and shares its weights.
+
+    The model itself is never touched, so others may use it meanwhile.
+    """
+    if not any(isinstance(each, NoPositions) for each in interventions):
+        return model
+    unplaced = undrawn(replace(model.config, positions="none"))
+    modules = dict(model.named_modules())
+    for path, module in unplaced.named_modules():
+        for name in module._parameters:
+            module._parameters[name] = modules[path]._parameters[name]
+    unplaced.compute_dtype = model.compute_dtype
+    return unplaced.eval()
+
+
+def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:
+    """What `recording` is to do with each activation; None where nothing changes."""
+    if not interventions:
+        return None
+    hidden = masked_source(interventions)
+    rescored = any(isinstance(each, Uniform | Pin | MaskSource | NoScale) for each in interventions)
+
+    def change(address: str, value: Tensor) -> Tensor:
+        place = place_of(address)
+        if place is None:
+            return value
+        block, layer, name = place
+        if name == "output" and SkipBlock(block=block, layer=layer) in interventions:
+            return torch.zeros_like(value)
+        if name == "heads" and (off := heads_off(interventions, block, layer)):
+            value = value.clone()
+            value[..., off, :] = 0.0
+        if rescored and name == "scores" and block in KINDS:
+            scores = wide_copy(value)
+            for head in range(config.n_heads):
+                change_scores(scores[:, head], interventions, config, block, layer, head)
+            if block != "decoder":
+                scores[..., hidden] = NEVER
+            return narrowed(scores, value.dtype)
+        return value
+
+    return change
+
+
+def wide_copy(scores: Tensor) -> Tensor:
+    """Scores to be written to: float16 does not reach down to `NEVER`."""
+    return scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
+
+
+def narrowed(scores: Tensor, dtype: torch.dtype) -> Tensor:
+    """Scores in the dtype that they had, as low as that goes."""
+    return scores.clamp(min=torch.finfo(dtype).min).to(dtype)

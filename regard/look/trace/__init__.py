@@ -1,0 +1,1 @@
+"""The trace: everything that a model computed for one text."""

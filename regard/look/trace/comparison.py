@@ -1,0 +1,225 @@
+"""Two traces beside each other: two checkpoints, two sentences, a model intact and changed. No torch here.
+
+Tokens are matched where both traces have the same ones in the same order. Where heads look is compared row by
+row, over the tokens that both can look at; what each gives to all the others counts as one more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+
+from regard.errors import RequestError
+from regard.look.trace.blocks import Kind, layers_of
+from regard.look.trace.tokens import Tokens
+from regard.look.trace.trace import Candidate, Trace
+
+Places = tuple[tuple[int, int], ...]
+"""A place in one sequence and the place in the other that matches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which tokens of two sequences are the same."""
+
+    both: Places
+    only_in_one: tuple[int, ...]
+    only_in_other: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sequences are equal."""
+        return not self.only_in_one and not self.only_in_other
+
+
+@dataclass(frozen=True, slots=True)
+class SaidOfToken:
+    """A token that was wanted in both traces, and its log-probability in each."""
+
+    id: int
+    places: tuple[int, int]
+    one: float
+    other: float
+
+    @property
+    def change(self) -> float:
+        """How much likelier the other finds it."""
+        return self.other - self.one
+
+
+@dataclass(frozen=True, slots=True)
+class SaidAfter:
+    """After a token that both have read: the candidates that one of them has and the other has not."""
+
+    places: tuple[int, int]
+    likeliest: tuple[Candidate, Candidate]
+    only_in_one: tuple[Candidate, ...]
+    only_in_other: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Comparison:
+    """How one trace differs from another."""
+
+    one: Trace
+    other: Trace
+    inputs: Matching | None
+    outputs: Matching | None
+    log_probs: tuple[SaidOfToken, ...]
+    """Of every token that was wanted in both."""
+    candidates: tuple[SaidAfter, ...]
+    """Of every row in which they differ."""
+
+    def rows(self, kind: Kind, layer: int, head: int) -> np.ndarray:
+        """How far the two heads look apart for each query that both have, from 0 to 1.
+
+        The Jensen-Shannon distance, with logarithms to the base 2.
+        """
+        queries, keys = self._sides(kind)
+        one, other = (
+            _lumped(trace.attention(kind, layer, head), [p[i] for p in queries], [p[i] for p in keys])
+            for i, trace in enumerate((self.one, self.other))
+        )
+        return jensen_shannon(one, other)
+
+    def heads(self, kind: Kind) -> np.ndarray:
+        """(layers, heads): the mean of `rows`; not a number where no query is the same."""
+        shape = (layers_of(self.one.config, kind), self.one.config.n_heads)
+        found = np.full(shape, np.nan)
+        if self._sides(kind)[0]:
+            for layer, head in np.ndindex(shape):
+                found[layer, head] = self.rows(kind, layer, head).mean()
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "inputs": _matching_to_json(self.inputs),
+            "outputs": _matching_to_json(self.outputs),
+            "heads": {kind: _numbers(self.heads(kind)) for kind in self.one.kinds},
+            "log_probs": [
+                {"id": said.id, "places": list(said.places), "one": said.one, "other": said.other}
+                for said in self.log_probs
+            ],
+            "candidates": [
+                {
+                    "places": list(said.places),
+                    "likeliest": [each.text for each in said.likeliest],
+                    "only_in_one": [each.text for each in said.only_in_one],
+                    "only_in_other": [each.text for each in said.only_in_other],
+                }
+                for said in self.candidates
+            ],
+        }
+
+    def _sides(self, kind: Kind) -> tuple[Places, Places]:
+        queries, keys = (
+            self.inputs if side is self.one.inputs else self.outputs
+            for side in (self.one.queries(kind), self.one.keys(kind))
+        )
+        assert queries is not None, "a kind of attention has its queries"
+        assert keys is not None, "a kind of attention has its keys"
+        return queries.both, keys.both
+
+
+def compare(one: Trace, other: Trace) -> Comparison:
+    """Compare two traces of models of one shape.
+
+    Raises:
+        RequestError: the models have other layers or heads.
+    """
+    shapes = [_shape(trace) for trace in (one, other)]
+    if shapes[0] != shapes[1]:
+        raise RequestError(f"heads cannot be compared: one model has {shapes[0]}, the other {shapes[1]}")
+    outputs = _matched(one.outputs, other.outputs)
+    after = ((0, 0),) if outputs is None else outputs.both  # a classifier says one thing
+    return Comparison(
+        one=one,
+        other=other,
+        inputs=_matched(one.inputs, other.inputs),
+        outputs=outputs,
+        log_probs=tuple(
+            SaidOfToken(one.wanted[i], (i, j), float(one.log_probs[i]), float(other.log_probs[j]))
+            for i, j in match(one.wanted, other.wanted).both
+        ),
+        candidates=tuple(said for i, j in after if (said := _said_after(one, other, i, j)) is not None),
+    )
+
+
+def match(one: tuple[int, ...], other: tuple[int, ...]) -> Matching:
+    """Match two sequences of ids where they are equal."""
+    blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
+    both = tuple((block.a + i, block.b + i) for block in blocks for i in range(block.size))
+    left, right = ({places[side] for places in both} for side in (0, 1))
+    return Matching(
+        both,
+        tuple(i for i in range(len(one)) if i not in left),
+        tuple(i for i in range(len(other)) if i not in right),
+    )
+
+
+def jensen_shannon(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The distance between each row of one and of the other, from 0 to 1; rows sum to 1.
+
+    >>> jensen_shannon(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).tolist()
+    [1.0]
+    """
+    middle = (one + other) / 2
+    divergence = _entropy(middle) - (_entropy(one) + _entropy(other)) / 2
+    distance: np.ndarray = np.sqrt(np.clip(divergence, 0, 1))  # rounding may have left it below 0
+    return distance
+
+
+def _entropy(rows: np.ndarray) -> np.ndarray:
+    logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
+    entropy: np.ndarray = -(rows * logs).sum(axis=-1)
+    return entropy
+
+
+def _lumped(weights_LM: np.ndarray, queries: list[int], keys: list[int]) -> np.ndarray:
+    """Some rows and columns, and a last column of what the rows give to all others."""
+    # In float64, since distances are roots of small differences.
+    rows = weights_LM[queries].astype(np.float64)
+    rest = np.delete(rows, keys, axis=1).sum(axis=1, keepdims=True)
+    return np.concatenate([rows[:, keys], rest], axis=1)
+
+
+def _shape(trace: Trace) -> str:
+    layers = ", ".join(f"{layers_of(trace.config, kind)} {kind} layers" for kind in trace.kinds)
+    return f"{layers} of {trace.config.n_heads} heads"
+
+
+def _matched(one: Tokens | None, other: Tokens | None) -> Matching | None:
+    return None if one is None or other is None else match(one.ids, other.ids)
+
+
+def _said_after(one: Trace, other: Trace, i: int, j: int) -> SaidAfter | None:
+    """What changed in a row; None if the same candidates are there and the likeliest is the same."""
+    before, after = one.candidates(i), other.candidates(j)
+    ids, ids_after = ({each.id for each in said} for said in (before, after))
+    if ids == ids_after and before[0].id == after[0].id:
+        return None
+    return SaidAfter(
+        (i, j),
+        (before[0], after[0]),
+        tuple(each for each in before if each.id not in ids_after),
+        tuple(each for each in after if each.id not in ids),
+    )
+
+
+def _matching_to_json(matching: Matching | None) -> dict[str, Any] | None:
+    if matching is None:
+        return None
+    return {
+        "both": [list(places) for places in matching.both],
+        "only_in_one": list(matching.only_in_one),
+        "only_in_other": list(matching.only_in_other),
+    }
+
+
+def _numbers(table: np.ndarray) -> list[list[float | None]]:
+    """Rows of numbers; null for what is none."""
+    return [[None if np.isnan(value) else value for value in row] for row in table.tolist()]

@@ -1,0 +1,144 @@
+"""The attention of a few sentences through a whole training run, as the trainer stores it. No torch here.
+
+    RUN/probes/step-00001000.safetensors    all probes of one validation
+
+A probe is what remains of a trace when it must be small: the weights of every head, a byte each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.errors import RequestError
+from regard.look.trace.blocks import KINDS, Kind, layers_of
+from regard.look.trace.file import packed, read_file, unpacked, write_file
+from regard.look.trace.tokens import Tokens
+from regard.look.trace.trace import Trace
+
+FOLDER = "probes"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Probe:
+    """One text or pair of texts, read once by the model as it was after some step."""
+
+    inputs: Tokens | None
+    """What the encoder reads; None where there is none."""
+    outputs: Tokens | None
+    """The reference, shifted right; None of a model that writes nothing."""
+    log_probs: np.ndarray
+    """Of the token after each one of the outputs, and of the end; or of the right label."""
+    likeliest: tuple[str, ...]
+    """What the model would have written there, or the label that it would have given."""
+    weights: Mapping[Kind, np.ndarray]
+    """(layers, heads, queries, keys) for each kind; 255 is all of a query's attention."""
+
+    @staticmethod
+    def of_trace(trace: Trace, right: int | None = None) -> Probe:
+        """What is kept of a trace; of a classifier's, with the number of the right label."""
+        n_said = 1 if trace.outputs is None else len(trace.outputs)
+        return Probe(
+            inputs=trace.inputs,
+            outputs=trace.outputs,
+            log_probs=(trace.log_probs if right is None else _of_label(trace, right)).astype(np.float32),
+            likeliest=tuple(trace.candidates(row)[0].text for row in range(n_said)),
+            weights={kind: _in_bytes(trace, kind) for kind in trace.kinds},
+        )
+
+    def attention(self, kind: Kind, layer: int, head: int) -> np.ndarray:
+        """The attention weights of one head, (queries, keys), to half a percent."""
+        if kind not in self.weights:
+            raise RequestError(f"no {kind} attention in this probe, which has {', '.join(self.weights)}")
+        n_layers, n_heads = self.weights[kind].shape[:2]
+        if not (0 <= layer < n_layers and 0 <= head < n_heads):
+            there = f"layers from 0 to {n_layers - 1} and heads from 0 to {n_heads - 1}"
+            raise RequestError(f"no layer {layer}, head {head}; there are {there}")
+        return self.weights[kind][layer, head].astype(np.float32) / 255
+
+
+class Validation(NamedTuple):
+    """All probes of one validation."""
+
+    step: int
+    probes: tuple[Probe, ...]
+
+
+def probes(run: Path | str) -> list[Validation]:
+    """What a run has stored, the first step first; nothing where it has stored nothing.
+
+    Raises:
+        RequestError: a file cannot be read.
+    """
+    return [Validation(step, read_probes(path)) for step, path in probe_files(Path(run)).items()]
+
+
+def probe_files(run: Path) -> dict[int, Path]:
+    """The files of a run by step, the first step first."""
+    found = (run / FOLDER).glob("step-*.safetensors")
+    return {int(path.stem.removeprefix("step-")): path for path in sorted(found)}
+
+
+def probe_file(run: Path, step: int) -> Path:
+    """Where the probes of a step are."""
+    return run / FOLDER / f"step-{step:08d}.safetensors"
+
+
+def write_probes(path: Path, found: Sequence[Probe]) -> None:
+    """Write one file."""
+    header = [
+        {
+            "inputs": probe.inputs and probe.inputs.to_json(),
+            "outputs": probe.outputs and probe.outputs.to_json(),
+            "likeliest": list(probe.likeliest),
+        }
+        for probe in found
+    ]
+    arrays = {f"{i}.log_probs": probe.log_probs for i, probe in enumerate(found)}
+    arrays |= {f"{i}.{kind}": probe.weights[kind] for i, probe in enumerate(found) for kind in probe.weights}
+    write_file(path, packed({"probes": header}, arrays, what="probes"))
+
+
+def read_probes(path: Path) -> tuple[Probe, ...]:
+    """Undo `write_probes`.
+
+    Raises:
+        RequestError: the file cannot be read, or holds no probes.
+    """
+    header, arrays = unpacked(read_file(path), str(path), what="probes")
+    try:
+        return tuple(
+            Probe(
+                inputs=_tokens(each["inputs"]),
+                outputs=_tokens(each["outputs"]),
+                log_probs=arrays[f"{i}.log_probs"],
+                likeliest=tuple(each["likeliest"]),
+                weights={kind: arrays[f"{i}.{kind}"] for kind in KINDS if f"{i}.{kind}" in arrays},
+            )
+            for i, each in enumerate(header["probes"])
+        )
+    except (KeyError, TypeError) as error:
+        raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+
+
+def _of_label(trace: Trace, right: int) -> np.ndarray:
+    """The log-probability of a label; of one that is not among the likeliest, that of the last of these."""
+    ids, logits = (trace.arrays[f"said.{name}"][-1, 0] for name in ("ids", "logits"))
+    log_probs: np.ndarray = logits - trace.arrays["said.normaliser"][-1, 0]
+    there = log_probs[ids == right]
+    return there if len(there) else log_probs.min(keepdims=True)
+
+
+def _tokens(kept: Any) -> Tokens | None:
+    return None if kept is None else Tokens.from_json(kept)
+
+
+def _in_bytes(trace: Trace, kind: Kind) -> np.ndarray:
+    layers = range(layers_of(trace.config, kind))
+    heads = range(trace.config.n_heads)
+    weights = np.stack([[trace.attention(kind, layer, head) for head in heads] for layer in layers])
+    return np.rint(weights * 255).astype(np.uint8)

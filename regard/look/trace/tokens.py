@@ -1,0 +1,210 @@
+"""A text as a model reads or writes it: tokens with their place in the text, and the words they make up.
+
+Spans count characters of `Tokens.text` and lie end to end: together the tokens spell the text. A letter that
+is spelt in bytes belongs to all tokens that have some of them, so no part of it is ever shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate, chain, groupby
+from typing import Any
+
+from regard.errors import RequestError
+from regard.look.visible import visible
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+SPACE = "▁"
+"""How SentencePiece writes a space."""
+_SPECIAL = re.compile(
+    r"</?s>|\[CLS\]|<2[^<>]+>|"  # ours
+    r"\[(?:SEP|PAD|MASK)\]|<(?:pad|mask|\|endoftext\|)>|>>[^<>]+<<"  # of models from elsewhere
+)
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_BYTES = re.compile(f"(?:{_BYTE.pattern})+")
+_UNKNOWN, _UNKNOWN_TEXT = "<unk>", " ⁇ "
+"""What no text gives, though a model may write it; the text is SentencePiece's."""
+
+# Scripts without spaces between words: in Chinese, Japanese, Thai, Lao and Khmer every token stands alone.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_INSIDE_WORDS = "'’-"
+
+Spelt = tuple[str, list[tuple[int, int]]]
+"""A text, and where in it each token stands."""
+
+
+def token_ids(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
+    """Token ids that came from outside.
+
+    Raises:
+        RequestError: one of them is none; an accelerator would break down over it.
+    """
+    for each in ids:
+        if not hasattr(each, "__index__") or not 0 <= each < vocab_size:
+            raise RequestError(f"no token {each!r}; they go from 0 to {vocab_size - 1}")
+    return tuple(map(int, ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One subword, in its place."""
+
+    id: int
+    piece: str
+    """As the vocabulary writes it."""
+    text: str
+    """As one shows it: without its space, and as the whole letter where it is one byte of it."""
+    start: int
+    end: int
+    """The characters that it spells, its space among them."""
+    special: bool
+    """Whether it stands for no text: `<s>`, `</s>`, `[CLS]`, a tag."""
+    word: int
+    """The number of the word that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Neighbouring tokens that one reads together."""
+
+    text: str
+    first: int
+    last: int
+    """Its first and its last token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of one side, and the text that they spell."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, i: int) -> Token:
+        return self.tokens[i]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids that the model read."""
+        return tuple(token.id for token in self.tokens)
+
+    @property
+    def texts(self) -> list[str]:
+        """One label for each token."""
+        return [token.text for token in self.tokens]
+
+    @property
+    def words(self) -> list[Word]:
+        """The tokens in groups: subwords joined; a script that knows no spaces token by token."""
+        found = []
+        for _, group in groupby(enumerate(self.tokens), key=lambda each: each[1].word):
+            members = [*group]
+            (first, head), (last, tail) = members[0], members[-1]
+            text = head.text if head.special else self.text[head.start : tail.end].strip()
+            found.append(Word(text or head.text, first, last))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"text": self.text, "tokens": [asdict(token) for token in self.tokens]}
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> Tokens:
+        """Undo `to_json`."""
+        return Tokens(values["text"], tuple(Token(**token) for token in values["tokens"]))
+
+
+def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
+    """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
+    pieces = subwords.pieces(ids)
+    text, spans = "", []
+    for in_bytes, run in groupby(pieces, key=lambda piece: bool(_BYTES.fullmatch(piece))):
+        some = [*run]
+        spelt, places = _letters(some) if in_bytes else _plain(some, at_start=not text)
+        spans += [(len(text) + start, len(text) + end) for start, end in places]
+        text += spelt
+    special = [bool(_SPECIAL.fullmatch(piece)) for piece in pieces]
+    words = _word_numbers(text, spans, special)
+    tokens = [
+        Token(int(i), piece, _shown(text[start:end], piece), start, end, is_special, word)
+        for i, piece, (start, end), is_special, word in zip(ids, pieces, spans, special, words, strict=True)
+    ]
+    return Tokens(text, tuple(tokens))
+
+
+def shown(piece: str) -> str:
+    """A piece by itself as one shows it: without its space; a byte that is a character by itself, as that."""
+    if (byte := _BYTE.fullmatch(piece)) and (code := int(byte[1], 16)) < 0x80:
+        return visible(chr(code)).strip() or piece
+    return piece.replace(SPACE, " ").strip() or piece
+
+
+def _plain(pieces: list[str], *, at_start: bool) -> Spelt:
+    """What pieces spell. SentencePiece puts a space before every text: the first one is left out."""
+    text, places = "", []
+    for piece in pieces:
+        spelt = _UNKNOWN_TEXT if piece == _UNKNOWN else piece.replace(SPACE, " ")
+        if _SPECIAL.fullmatch(piece):
+            spelt = ""
+        elif at_start:
+            spelt, at_start = spelt if piece == _UNKNOWN else spelt.removeprefix(" "), False
+        places.append((len(text), len(text) + len(spelt)))
+        text += spelt
+    return text, places
+
+
+def _letters(pieces: list[str]) -> Spelt:
+    """What pieces of bytes spell: a byte that is part of no letter is U+FFFD."""
+    numbers = [[int(byte, 16) for byte in _BYTE.findall(piece)] for piece in pieces]
+    data, text, letter_of = bytes(chain(*numbers)), "", list[int]()
+    while (i := len(letter_of)) < len(data):
+        width = next((n for n in (1, 2, 3, 4) if _is_letter(data[i : i + n])), 0)
+        letter_of += [len(text)] * (width or 1)
+        text += data[i : i + width].decode() if width else "\ufffd"
+    ends = accumulate(map(len, numbers))
+    places = zip(ends, numbers, strict=True)
+    return text, [(letter_of[end - len(some)], letter_of[end - 1] + 1) for end, some in places]
+
+
+def _is_letter(data: bytes) -> bool:
+    try:
+        return len(data.decode()) == 1
+    except UnicodeDecodeError:
+        return False
+
+
+def _shown(spelt: str, piece: str) -> str:
+    return (spelt.strip() or SPACE) if spelt else piece
+
+
+def _word_numbers(text: str, spans: Sequence[tuple[int, int]], special: Sequence[bool]) -> list[int]:
+    """Which word each token belongs to. A token that is only a space belongs to the word that it opens."""
+    numbers: list[int] = []
+    before = ""  # the last letter of the word so far
+    for i, (start, end) in enumerate(spans):
+        spelt = text[start:end]
+        same_letter = i > 0 and spelt and spans[i - 1] == (start, end)
+        fresh = i == 0 or special[i] or special[i - 1] or spelt[:1].isspace() or _parts(before, spelt[:1])
+        numbers.append((numbers[-1] if numbers else -1) + (1 if fresh and not same_letter else 0))
+        before = spelt.strip()[-1:] if spelt.strip() else "" if fresh else before
+    return numbers
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether a word ends between two letters."""
+    if not before or not after:
+        return False
+    if _UNSPACED.match(before) or _UNSPACED.match(after):
+        return True
+    return _in_word(before) != _in_word(after)
+
+
+def _in_word(letter: str) -> bool:
+    return letter.isalnum() or letter in _INSIDE_WORDS or "\u0300" <= letter <= "\u036f"

@@ -1,0 +1,1 @@
+"""One token in one head, step by step, with its numbers."""

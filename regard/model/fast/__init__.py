@@ -1,0 +1,1 @@
+"""Fast paths of the model: kernels, caches, slots."""

@@ -1,0 +1,1 @@
+"""HTML documents: text, tags and paragraphs."""

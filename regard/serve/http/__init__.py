@@ -1,0 +1,1 @@
+"""The HTTP application: middleware, errors, schemas, keys, limits, metrics."""

@@ -1,0 +1,1 @@
+"""Work behind the routes: jobs, scheduler, lanes."""

@@ -1,0 +1,1 @@
+"""Text files: opening, decoding, lines in step, tables."""

@@ -1,0 +1,213 @@
+r"""Files of text as blocks of lines: decoded, repaired where that is safe, everything counted.
+
+A line ends at "\n" and nowhere else: Python's own `splitlines` would also cut at U+2028, U+0085 and six
+more, and so put two parallel files out of step. What else ends or breaks lines is repaired, and told:
+
+    byte order mark     U+FEFF, wherever it stands                            taken out
+    carriage return     at the end of a line (CRLF)                           taken out
+    NUL                                                                       taken out
+    line separator      U+2028, U+2029, U+0085, VT, FF, FS, GS, RS, lone CR   a space
+
+Files are read a megabyte at a time, whatever their size, and so is a line that is longer than that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from regard.errors import CorpusError
+from regard.text.files.opening import name_of, opened
+from regard.text.files.tally import Tally
+
+LONGEST_LINE = 1_000_000
+"""Bytes from which on a line is given up. It is never held whole, and counts as one spoilt line."""
+
+MEGABYTE = "line of a megabyte"
+WRONG_ENCODING = "wrong encoding"
+BYTE_ORDER_MARK, CARRIAGE_RETURN = "byte order mark", "carriage return"
+NUL, LINE_SEPARATOR = "NUL", "line separator"
+
+OnInvalid = Literal["refuse", "drop"]
+"""What to do about bytes that are not UTF-8: raise, or give up their line and count it."""
+
+_CHUNK = 1 << 20
+_BREAKS = "\n\r\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
+_SIGNS = "\r\0\ufeff" + _BREAKS[2:]
+_REPAIRS = (
+    (BYTE_ORDER_MARK, re.compile("\ufeff+"), ""),
+    (NUL, re.compile("\0+"), ""),
+    (CARRIAGE_RETURN, re.compile(r"\r+\Z"), ""),
+    (LINE_SEPARATOR, re.compile(f"[{_BREAKS}]+"), " "),
+)
+
+
+_OF_EUROPE = re.compile("[\\0-\x7fÀ-þŒœŠšŽžŸ‘’“”„–—…«»€°§\xa0]+")
+_OF_EAST_ASIA = re.compile("[\\0-\x7f\u2e80-\uffef]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive lines of a file, or of files that are in step, one column for each."""
+
+    name: str
+    """The file, as messages call it; of several, the first."""
+    first: int
+    """The number of its first line, counted from 1."""
+    columns: tuple[list[str], ...]
+    spoilt: Mapping[int, str] = field(default_factory=dict)
+    """Which lines cannot be used, counted from 0 in this block, and why; their texts mean nothing."""
+    made_from: Sequence[int] = ()
+    """The line that each row was made from, where the rows were made from those of the file; else empty."""
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def line(self, i: int) -> int:
+        """The number of a line of the file, for a row that is counted from 0 in this block."""
+        return self.made_from[i] if self.made_from else self.first + i
+
+    def split(self, count: int) -> tuple[Block, Block]:
+        """The first `count` lines, and the rest."""
+        head = {i: why for i, why in self.spoilt.items() if i < count}
+        tail = {i - count: why for i, why in self.spoilt.items() if i >= count}
+        return (
+            Block(self.name, self.first, tuple(column[:count] for column in self.columns), head),
+            Block(self.name, self.first + count, tuple(column[count:] for column in self.columns), tail),
+        )
+
+
+def read_lines(
+    path: Path | str, repairs: Tally | None = None, *, name: str = "", on_invalid: OnInvalid = "refuse"
+) -> Iterator[Block]:
+    """The lines of a file in blocks of one column; `-` is standard input.
+
+    Args:
+        path: plain text in UTF-8, or the same packed with gzip, xz or zstd.
+        repairs: where repairs are counted.
+        name: what messages call the file, unless its path.
+        on_invalid: what to do about a line that is not UTF-8.
+
+    Raises:
+        CorpusError: the file cannot be read, or a byte is not UTF-8.
+    """
+    name = name or name_of(path)
+    repairs = Tally() if repairs is None else repairs
+    first = 1
+    with opened(path) as stream:
+        for chunk in _whole_lines(stream):
+            if chunk is None:
+                block = Block(name, first, ([""],), {0: MEGABYTE})
+            else:
+                if first == 1:
+                    refuse_utf_16(chunk, name)
+                block = _block(chunk, first, name, repairs, on_invalid)
+            yield block
+            first += len(block)
+
+
+def one_line(text: str, repairs: Tally, name: str, line: int) -> str:
+    """A text without what ends or breaks lines; `text` is one field, so a line break in it is no end."""
+    for what, pattern, instead in _REPAIRS:
+        text, count = pattern.subn(instead, text)
+        if count:
+            repairs.add(what, name, line)
+    return text
+
+
+def has_breaks(text: str) -> bool:
+    """Whether `one_line` would change a text."""
+    return "\n" in text or any(sign in text for sign in _SIGNS)
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Whole lines, many at a time; None for a line that does not end within the limit, which is skipped."""
+    rest, skipping = b"", False
+    while data := stream.read(_CHUNK):
+        if skipping:
+            _, end, data = data.partition(b"\n")
+            skipping = not end
+            if not data:
+                continue
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield rest + data[:cut]
+            rest = data[cut:]
+        else:
+            rest += data
+        if len(rest) >= LONGEST_LINE:
+            yield None
+            rest, skipping = b"", True
+    if rest:
+        yield rest
+
+
+def _block(chunk: bytes, first: int, name: str, repairs: Tally, on_invalid: OnInvalid) -> Block:
+    spoilt: dict[int, str] = {}
+    try:
+        text = chunk.decode()
+    except UnicodeDecodeError as error:
+        if on_invalid == "refuse":
+            raise CorpusError(not_utf_8(chunk, error.start, first, name)) from None
+        text = _decoded_line_by_line(chunk, spoilt)
+    if "\r\n" in text:
+        line = first + text.count("\n", 0, text.index("\r\n"))
+        repairs.add(CARRIAGE_RETURN, name, line, text.count("\r\n"))
+        text = text.replace("\r\n", "\n")
+    lines = text.removesuffix("\n").split("\n")
+    if 4 * max(map(len, lines)) >= LONGEST_LINE:
+        for i, line_text in enumerate(lines):
+            if 4 * len(line_text) >= LONGEST_LINE <= len(line_text.encode()):
+                lines[i], spoilt[i] = "", MEGABYTE
+    if any(sign in text for sign in _SIGNS):
+        for i, line_text in enumerate(lines):
+            if has_breaks(line_text):
+                lines[i] = one_line(line_text, repairs, name, first + i)
+    return Block(name, first, (lines,), spoilt)
+
+
+def _decoded_line_by_line(chunk: bytes, spoilt: dict[int, str]) -> str:
+    lines = []
+    for i, line in enumerate(chunk.split(b"\n")):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError:
+            lines.append("")
+            spoilt[i] = WRONG_ENCODING
+    return "\n".join(lines)
+
+
+def not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
+    """Which byte of which line is wrong, and what the file may be instead."""
+    start = chunk.rfind(b"\n", 0, at) + 1
+    line = chunk[start:].partition(b"\n")[0]
+    number = first + chunk.count(b"\n", 0, at)
+    guess = _likely_encoding(line)
+    how = f"it may be {guess}; iconv -f {guess} -t UTF-8" if guess else "iconv -f ENCODING -t UTF-8"
+    return f"{name}:{number}: byte {at - start + 1} (0x{chunk[at]:02x}) is not UTF-8; {how} converts the file"
+
+
+def _likely_encoding(line: bytes) -> str:
+    """What a line that is not UTF-8 may be written in; empty where nothing tells."""
+    runs = re.findall(rb"[\x80-\xff]+", line)
+    # An accent mostly stands among plain letters; a character of Chinese is two bytes, and seldom alone.
+    # Where both are as many, as in "schöne Grüße", they are accents: two of them may meet.
+    lone = 2 * sum(len(run) == 1 for run in runs) >= len(runs)
+    encoding, likely = ("windows-1252", _OF_EUROPE) if lone else ("gb18030", _OF_EAST_ASIA)
+    try:
+        text = line.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    return encoding if likely.fullmatch(text) else ""
+
+
+def refuse_utf_16(start: bytes, name: str) -> None:
+    """Raise CorpusError where a file begins like UTF-16."""
+    marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    # Text in Latin letters is half NUL there; a few stray ones are repaired.
+    if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):
+        how = "iconv -f UTF-16 -t UTF-8 converts it"
+        raise CorpusError(f"{name}:1: this is not UTF-8; it looks like UTF-16, and {how}")

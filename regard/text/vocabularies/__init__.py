@@ -1,0 +1,1 @@
+"""Vocabularies: from text to token ids and back."""

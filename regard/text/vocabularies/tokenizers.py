@@ -1,0 +1,168 @@
+"""The vocabulary of a BERT, GPT-2 or BART, run by the library `tokenizers`.
+
+Its definition is the `tokenizer.json` that Hugging Face keeps beside a model; around it stands what a model's
+own code knows: which tokens begin and end what. Pieces are told in our way, `▁` for a space and `<0xE7>` for
+a byte, where WordPiece marks what continues a word (`##ing`) and byte-level BPE has letters for bytes
+(`Ġthe`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from regard.errors import BundleError, ConfigError, RequestError
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+Kind = Literal["wordpiece", "byte-level"]
+SPACE, CONTINUES = "▁", "##"
+
+
+def tokenizer_model(
+    kind: Kind,
+    tokenizer: str,
+    *,
+    vocab_size: int,
+    bos: int,
+    eos: int,
+    cls: int | None = None,
+    opening: Sequence[int] = (),
+    closing: Sequence[int] = (),
+    begins_texts: bool = True,
+) -> bytes:
+    """The model for `TokenizerVocabulary`.
+
+    Args:
+        kind: how pieces are written.
+        tokenizer: the content of a `tokenizer.json`.
+        vocab_size: ids that the model knows; a few may have no piece.
+        bos: what an output starts from.
+        eos: what ends one.
+        cls: what the encoder alone classifies from.
+        opening: what stands before every text, inputs and outputs alike.
+        closing: what ends a text that the encoder alone reads.
+        begins_texts: whether a text that is continued stands behind `bos`.
+    """
+    table = {
+        "kind": kind,
+        "vocab_size": vocab_size,
+        "bos": bos,
+        "eos": eos,
+        "cls": cls,
+        "opening": [*opening],
+        "closing": [*closing],
+        "begins_texts": begins_texts,
+        "tokenizer": json.loads(tokenizer),
+    }
+    return json.dumps(table, ensure_ascii=False).encode()
+
+
+class TokenizerVocabulary(Vocabulary):
+    """Texts to ids and back, as the library `tokenizers` does it."""
+
+    def __init__(self, model: bytes) -> None:
+        """Take a vocabulary from what `tokenizer_model` returned.
+
+        Raises:
+            BundleError: this is no such model.
+            ConfigError: the library `tokenizers` is not installed.
+        """
+        try:
+            table = json.loads(model)
+            self._kind: Kind = table["kind"]
+            self.vocab_size, self.bos_id, self.eos_id = table["vocab_size"], table["bos"], table["eos"]
+            self._cls: int | None = table["cls"]
+            self.opening, self.closing = tuple(table["opening"]), tuple(table["closing"])
+            self.begins_texts = table["begins_texts"]
+            self._tokenizer = _opened(json.dumps(table["tokenizer"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BundleError(f"the vocabulary is damaged: {error!r}") from error
+        self.model = bytes(model)
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token, as the definition writes it."""
+        return self._tokenizer.token_to_id(token)
+
+    @property
+    def tokenizer_json(self) -> str:
+        """The definition, as Hugging Face keeps it."""
+        return json.dumps(json.loads(self.model)["tokenizer"], ensure_ascii=False)
+
+    @property
+    def cls_id(self) -> int:
+        """The id of the token from which the encoder alone classifies."""
+        if self._cls is None:
+            raise RequestError("the vocabulary has no [CLS], which classification needs")
+        return self._cls
+
+    def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:  # noqa: ARG002 - the library's own
+        """The ids of each text, without what ends it."""
+        found = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [np.array([*self.opening, *each.ids], self.dtype) for each in found]
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        """The text of some ids; special ones have none."""
+        return self._tokenizer.decode(self._checked(ids), skip_special_tokens=True)
+
+    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        """How each id is written: `▁` is a space, `<0xE7>` a byte."""
+        return [self._piece(i) for i in self._checked(ids)]
+
+    def _piece(self, i: int) -> str:
+        token = self._tokenizer.id_to_token(i)
+        if token is None:
+            return f"<{i}>"  # models are padded to round sizes
+        if i in self._special:
+            return token
+        if self._kind == "wordpiece":
+            return token.removeprefix(CONTINUES) if token.startswith(CONTINUES) else SPACE + token
+        return _spelt(bytes(_BYTES[letter] for letter in token))
+
+    @cached_property
+    def _special(self) -> set[int]:
+        added = self._tokenizer.get_added_tokens_decoder()
+        return {i for i, token in added.items() if token.special}
+
+
+def _opened(definition: str) -> Tokenizer:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        missing = "this model reads text with the library tokenizers, which is not installed"
+        raise ConfigError(f"{missing}: pip install 'regard[exchange]'") from error
+    try:
+        tokenizer = Tokenizer.from_str(definition)
+    except Exception as error:  # the library raises nothing narrower
+        raise ValueError(error) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _spelt(data: bytes) -> str:
+    """Bytes as letters, or by number where they are a part of one."""
+    try:
+        return data.decode().replace(" ", SPACE)
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in data)
+
+
+def _letters_of_bytes() -> dict[str, int]:
+    """The byte that each letter stands for in byte-level BPE.
+
+    Bytes that print stand for themselves; the others are letters from U+0100 on, in order.
+    """
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    letters = [*map(chr, shown), *(chr(0x100 + i) for i in range(len(hidden)))]
+    return dict(zip(letters, [*shown, *hidden], strict=True))
+
+
+_BYTES = _letters_of_bytes()
