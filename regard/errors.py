@@ -1,4 +1,4 @@
-"""Everything that `regard` refuses, as one tree.
+"""The exceptions of `regard`, one tree.
 
     RegardError
     ├── ConfigError     a setting is unknown, ill-typed or contradicts another
@@ -8,15 +8,17 @@
     └── RequestError    a request cannot be answered
         └── TooLongError    a text has more tokens than the model reads
 
-These are mistakes that a user can mend, so each message says what, where, and what to do; the command line
-prints them without a traceback. Mistakes of our own are assertions, and keep theirs.
+A user can correct these mistakes, so each message says what is wrong, where, and what to do; the command line
+prints it without a traceback. Internal invariants are assertions, and keep their traceback.
 
-Where a message names an option, it does so as Python's keyword between backticks: `beam_size`, or with a
-value `n_best=3`. The command line has a flag for it and a request a field, so each road puts its own name
-there, by `with_options`.
+Every error has a `code`, such as `unknown_setting`: programs and tests compare the code, people read the
+message. The code is stable; the wording may change.
 
-Each error hands its arguments, and not its finished message, to `Exception`: that is what an exception is
-rebuilt from when it travels between processes.
+A message names an option as Python's keyword in backticks: `beam_size`, or with a value `n_best=3`. The
+command line and the HTTP API replace it by their own name for the option, with `with_options`.
+
+Each error passes its arguments, not its finished message, to `Exception`: unpickling calls the class with
+them.
 """
 
 import re
@@ -26,17 +28,27 @@ _OPTION = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
 class RegardError(Exception):
-    """The root: catch it to catch everything that `regard` refuses."""
+    """The root: catch it to catch every error of `regard`."""
+
+    code = "error"
+    """What is wrong, for programs."""
+
+    def __init__(self, *args: object, code: str | None = None) -> None:
+        super().__init__(*args)
+        if code is not None:
+            self.code = code
 
 
 class _ProblemsError(RegardError):
-    """Several problems reported together, so that one run shows all that there is to mend."""
+    """Several problems reported together, so that one run shows everything to correct."""
 
-    def __init__(self, problems: Sequence[str] | str, where: str | None = None) -> None:
+    def __init__(
+        self, problems: Sequence[str] | str, where: str | None = None, *, code: str | None = None
+    ) -> None:
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
         self.where = where
         assert self.problems, "an error needs at least one problem"
-        super().__init__(self.problems, where)
+        super().__init__(self.problems, where, code=code)
 
     def __str__(self) -> str:
         count = len(self.problems)
@@ -50,6 +62,8 @@ class _ProblemsError(RegardError):
 class ConfigError(_ProblemsError):
     """Settings are unknown, ill-typed or contradict each other; `problems` lists every one of them."""
 
+    code = "bad_setting"
+
 
 class ShapeError(RegardError, ValueError):
     """An argument has the wrong shape, dtype, size or value.
@@ -57,11 +71,13 @@ class ShapeError(RegardError, ValueError):
     `got` may be anything that prints well: a shape, a dtype, a number or words.
     """
 
-    def __init__(self, argument: str, expected: object, got: object) -> None:
+    code = "bad_argument"
+
+    def __init__(self, argument: str, expected: object, got: object, *, code: str | None = None) -> None:
         self.argument = argument
         self.expected = expected
         self.got = got
-        super().__init__(argument, expected, got)
+        super().__init__(argument, expected, got, code=code)
 
     def __str__(self) -> str:
         return f"{self.argument}: expected {self.expected}, got {self.got}"
@@ -70,24 +86,32 @@ class ShapeError(RegardError, ValueError):
 class CorpusError(RegardError):
     """A line of data cannot be used; the message opens with its file and line number."""
 
+    code = "bad_data"
+
 
 class BundleError(_ProblemsError):
     """A model folder is incomplete, damaged, foreign or of another version; `problems` lists it all."""
+
+    code = "bad_model_folder"
 
 
 class RequestError(RegardError):
     """A request cannot be answered as it was put."""
 
+    code = "bad_request"
+
 
 class TooLongError(RequestError):
     """A text has more tokens than the model reads."""
 
+    code = "too_long"
+
 
 def with_options(words: str, named: Callable[[str, str], str]) -> str:
-    """What an error says, with each option that it names as another road has it.
+    """A message with each option in backticks replaced by another interface's name for it.
 
     Args:
-        words: what it says to Python.
-        named: from an option and its value, without quotes and perhaps empty, to what stands there instead.
+        words: the message, with Python's keywords.
+        named: takes an option and its value (unquoted, may be empty), and returns the replacement.
     """
     return _OPTION.sub(lambda found: named(found[1], (found[2] or "").strip("'")), words)

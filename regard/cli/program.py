@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             traceback.print_exc()
         else:
-            print(f"regard: {told(error)}", file=sys.stderr)
+            print(f"regard: error[{error.code}]: {told(error)}", file=sys.stderr)
         sys.exit(MISTAKE)
     except BrokenPipeError:
         # Python flushes once more at exit: let that go nowhere.

@@ -83,5 +83,5 @@ def test_what_is_wrong_is_told_without_a_traceback(folder):
     done = run(folder)
     assert (done.returncode, done.stdout) == (2, "")
     heading, *problems = done.stderr.splitlines()
-    assert heading == f"regard: 2 problems in {folder}"
+    assert heading == f"regard: error[bad_model_folder]: 2 problems in {folder}"
     assert sorted(problem.split()[0] for problem in problems) == ["card.md", "config.toml"]

@@ -107,7 +107,7 @@ def test_a_mistake_is_told_without_a_traceback():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
-        "regard: 1 problem in --set\n  model.n_head is not a setting; did you mean model.n_heads?\n"
+        "regard: error[bad_setting]: 1 problem in --set\n  model.n_head is not a setting; did you mean model.n_heads?\n"
     )
 
 

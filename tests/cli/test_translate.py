@@ -62,7 +62,9 @@ def test_outputs_are_drawn_where_that_is_asked_for(translate):
 def test_how_to_draw_is_refused_where_nothing_is_drawn(translate, words):
     refused = translate("三月", *words)
     assert (refused.status, refused.out) == (2, "")
-    assert refused.err == f"regard: {words[0]} is for outputs that are drawn: add --sample\n"
+    assert (
+        refused.err == f"regard: error[bad_setting]: {words[0]} is for outputs that are drawn: add --sample\n"
+    )
 
 
 def test_every_line_keeps_its_place(translate):

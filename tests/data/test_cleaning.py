@@ -14,7 +14,8 @@ from regard.data.cleaning.fingerprints import Fate, Fingerprints, hashes_of, mar
 from regard.data.cleaning.holding_out import Split
 from regard.data.reading.corpus import parallel, plain, table
 from regard.errors import CorpusError
-from regard.text import comparison_forms, lines
+from regard.text import comparison_forms
+from regard.text.files import lines
 
 
 @pytest.fixture
