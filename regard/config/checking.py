@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from functools import cache
 from math import inf
 from types import NoneType
-from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
 
+from regard.config.registry import Registry
 from regard.errors import ConfigError
 
 KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text", NoneType: '"none"'}
@@ -30,12 +31,14 @@ class Section(Protocol):
 @cache
 def types_of(section: type[Section]) -> dict[str, Any]:
     """The type of every setting of a section, by name, in the order of definition."""
-    hints = get_type_hints(section)
+    hints = get_type_hints(section, include_extras=True)
     return {field.name: hints[field.name] for field in fields(section)}
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words that a `Literal` allows; nothing for any other type."""
+    """The words that a `Literal` or a registry allows; nothing for any other type."""
+    if get_origin(kind) is Annotated and isinstance(registry := get_args(kind)[1], Registry):
+        return registry.names
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 

@@ -62,7 +62,7 @@ def test_settings_that_regard_lacks_are_refused_by_name_and_all_at_once(run, the
     (other / "config.json").write_text(json.dumps(settings | changes))
     found = run("import", other, tmp_path / "ours")
     assert found.status == 2
-    assert found.err.splitlines()[0] == f"regard: error[bad_model_folder]: 3 problems in {other}"
+    assert found.err.splitlines()[0] == f"regard: error[bad_setting]: 3 problems in {other}"
     assert all(name in found.err for name in changes)
     (other / "config.json").write_text(json.dumps(settings | {"architectures": ["T5Model"]}))
     assert "T5Model is not supported" in run("import", other, tmp_path / "ours").err

@@ -106,9 +106,8 @@ def test_a_mistake_is_told_without_a_traceback():
     done = run("config", "--set", "model.n_head=4")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == (
-        "regard: error[bad_setting]: 1 problem in --set\n  model.n_head is not a setting; did you mean model.n_heads?\n"
-    )
+    assert done.stderr.startswith("regard: error[bad_setting]: 1 problem in --set")
+    assert "did you mean model.n_heads?" in done.stderr
 
 
 def test_debug_shows_the_traceback():
