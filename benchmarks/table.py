@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.result import Result, read_results  # noqa: E402
+from regard.host import usable_cores  # noqa: E402
 
 CACHE = ROOT / ".cache" / "table"
 
@@ -101,7 +102,7 @@ def machine() -> str:
     """Where this was measured, and how busy it was."""
     import torch
 
-    where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} CPU cores"
+    where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{usable_cores()} CPU cores"
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
         f"{where}, {platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}{load}"

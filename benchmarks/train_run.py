@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from regard.allocator import keep_freed_memory  # noqa: E402
 from regard.config import preset  # noqa: E402
+from regard.host import keep_freed_memory  # noqa: E402
 from regard.train.loop import Run  # noqa: E402
 from regard.train.preparation import prepared_pairs  # noqa: E402
 from regard.train.schedule import learning_rate  # noqa: E402

@@ -19,7 +19,7 @@ from rich.text import Text
 from torch import Tensor, nn
 
 import regard
-from regard.allocator import keep_freed_memory
+from regard.host import keep_freed_memory
 from regard.loss import label_smoothed_cross_entropy
 
 BOS, EOS = 10, 11

@@ -21,8 +21,8 @@ from benchmarks.peers.contender import (
     RunResult,
 )
 from benchmarks.peers.corpus import BOS, EOS, VOCABULARY, Corpus, Pair
-from regard.allocator import keep_freed_memory
 from regard.config import ModelConfig
+from regard.host import keep_freed_memory
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack

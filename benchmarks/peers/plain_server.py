@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 from regard.bundle.bundle import describe_bundle
 from regard.bundle.manifest import SUBWORDS
-from regard.engine.engines.ctranslate2_engine import usable_cores
 from regard.engine.loading import model_folder
 from regard.exchange.ctranslate2.cache import converted
 from regard.exchange.ctranslate2.convert import VOCABULARY
+from regard.host import default_threads
 from regard.text.vocabularies.subwords import Subwords
 
 
@@ -34,7 +34,7 @@ def application(model: Path) -> FastAPI:
     path = converted(folder, "int8", bos=subwords.bos_id, eos=subwords.eos_id)
     tokens: list[str] = json.loads((path / VOCABULARY).read_bytes())
     ids = {token: i for i, token in enumerate(tokens)}
-    translator = ctranslate2.Translator(str(path), intra_threads=usable_cores(), compute_type="int8")
+    translator = ctranslate2.Translator(str(path), intra_threads=default_threads(), compute_type="int8")
     decoding = describe_bundle(folder).decoding
     app, one_at_a_time = FastAPI(), threading.Lock()
 

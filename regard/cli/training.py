@@ -27,7 +27,7 @@ R = TypeVar("R", bound="TaskRun")
 @contextmanager
 def joined(run: Path, config: RunConfig, device: str) -> Iterator[World]:
     """This process among those that train together, the folder claimed for them."""
-    from regard.allocator import keep_freed_memory
+    from regard.host import keep_freed_memory
     from regard.train.distributed.world import join_world
 
     keep_freed_memory()

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 from pathlib import Path
 
 from regard import bundled
-from regard.doctor.cores import (
-    ROOT,
-    allowed_cores,
-    cgroup_quota,
-    memory_limit,
-    physical_cores,
-    processor_name,
-)
-from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Gpu, Processor, Threads
+from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Processor, Threads
 from regard.doctor.libraries import declared, extras, import_problem, installed_version, libraries
 from regard.engine.loading import ORDER
 from regard.exchange.ctranslate2.cache import cache_folder
+from regard.host import (
+    core_quota,
+    default_threads,
+    driver_version,
+    gpus,
+    logical_cores,
+    physical_cores,
+    processor_name,
+    total_memory,
+)
 from regard.version import __version__
 
 FAST_BF16 = ("amx_bf16", "avx512_bf16")
@@ -52,13 +53,13 @@ def examine() -> Facts:
 
 
 def _processor(*, torch_works: bool) -> Processor:
-    allowed = allowed_cores()
+    allowed = logical_cores()
     return Processor(
         name=processor_name() or platform.processor() or platform.machine(),
-        cores=len(allowed) if allowed else os.cpu_count() or 1,
-        physical=physical_cores(allowed) if allowed else None,
-        quota=cgroup_quota(),
-        memory=memory_limit(),
+        cores=len(allowed),
+        physical=physical_cores(allowed),
+        quota=core_quota(),
+        memory=total_memory(),
         bf16=_fast_bf16() if torch_works else None,
     )
 
@@ -71,12 +72,7 @@ def _fast_bf16() -> str | None:
 
 
 def _threads(broken: set[str]) -> Threads:
-    if "ctranslate2" in broken:
-        replicas = 0
-    else:
-        from regard.engine.engines.ctranslate2_engine import usable_cores
-
-        replicas = usable_cores()
+    replicas = 0 if "ctranslate2" in broken else default_threads()
     return Threads(
         os.environ.get("OMP_NUM_THREADS"), replicas, None if "torch" in broken else _torch_threads()
     )
@@ -91,22 +87,7 @@ def _torch_threads() -> int:
 def _cuda() -> Cuda:
     import torch
 
-    gpus = []
-    for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
-        about = torch.cuda.get_device_properties(i)
-        capability = f"{about.major}.{about.minor}"
-        gpus.append(Gpu(about.name, about.total_memory, capability, bf16=about.major >= 8))
-    return Cuda(torch.version.cuda, driver_version(), tuple(gpus))
-
-
-def driver_version(root: Path = ROOT) -> str | None:
-    """The version of NVIDIA's driver, as the kernel's module tells it."""
-    try:
-        text = (root / "proc/driver/nvidia/version").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    found = re.search(r"\s(\d+\.[\d.]+)\s", text)
-    return found[1] if found else "unknown"
+    return Cuda(torch.version.cuda, driver_version(), gpus())
 
 
 def _computes_in(engine: str, cuda: Cuda) -> tuple[str, ...]:

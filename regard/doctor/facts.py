@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regard.host import Gpu
+
 
 @dataclass(frozen=True, slots=True)
 class Library:
@@ -52,16 +54,6 @@ class Threads:
     """What OMP_NUM_THREADS says."""
     ctranslate2: int
     torch: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """An accelerator that torch can use."""
-
-    name: str
-    memory: int
-    capability: str
-    bf16: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ made to be too high rather than too low. Where it still was too low, the step is
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import torch
 
 from regard.config import ModelConfig
+from regard.host import free_memory
 from regard.model.fast.kernels import SHORT
 from regard.train.distributed.world import World
 
@@ -43,38 +41,11 @@ def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.devic
     return int(SLACK * (dtype.itemsize * elements + 4 * in_float32))
 
 
-def free_bytes(device: torch.device) -> int | None:
-    """Memory that is free on a device; None where the system does not say."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_on_host()
-
-
-def free_on_host(root: Path = Path("/")) -> int | None:
-    """Ordinary memory that is free: what the machine has, and a container may take."""
-    try:
-        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
-        fields = dict(line.split(":") for line in lines)
-        free = int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        try:
-            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-        except (OSError, ValueError):
-            return None
-    group = root / "sys/fs/cgroup"
-    try:
-        most, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
-        rows = (group / "memory.stat").read_text(encoding="ascii").splitlines()
-        # Files that were read are kept for as long as nobody else wants the room.
-        cached = int(dict(row.split() for row in rows)["inactive_file"])
-        return max(0, min(free, most - used + cached))
-    except (OSError, KeyError, ValueError):  # no container, or none with a limit
-        return free
-
-
 def parts_that_fit(
     config: ModelConfig, n_parameters: int, dtype: torch.dtype, n_tokens: int, world: World
 ) -> int:
     """Parts to take `n_tokens` a side in, so that each fits into what is free now."""
-    free = free_bytes(world.device)
+    free = free_memory(world.device)
     if free is None:
         return 1
     sharing = world.n_here if world.device.type == "cpu" else 1

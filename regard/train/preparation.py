@@ -13,7 +13,6 @@ When the key is the one that the files have now, everything is taken as it lies 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
@@ -34,6 +33,7 @@ from regard.data.store.writing import write_store
 from regard.durable import write_whole
 from regard.engine.generation import unseen_characters
 from regard.errors import CorpusError
+from regard.host import usable_cores
 from regard.text.files.tally import Tally
 from regard.text.vocabularies.read import read_vocabulary
 from regard.text.vocabularies.subwords import learn_subwords
@@ -194,7 +194,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     tell("encoding")
     rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
     encode = each_side(subwords.encode, subwords.outputs.encode)
-    threads = min(4, os.cpu_count() or 1)
+    threads = min(4, usable_cores())
     encoded: Iterator[Example] = encode_in_threads(rows, encode, threads=threads)
     held_out: Iterable[Example] = encode(valid)
     if cut is not None:

@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
-    {"errors", "version", "allocator", "durable", "page"},
+    {"errors", "version", "host", "durable", "page"},
     {"config", "bundled"},
     {"packing", "text"},
     {"model", "loss"},

@@ -10,7 +10,6 @@ import torch
 
 from regard import bundled
 from regard.cli import main
-from regard.doctor.examination import driver_version
 from regard.doctor.libraries import declared
 from regard.engine.loading import ORDER
 
@@ -65,15 +64,3 @@ def test_a_library_that_is_broken_breaks_nothing_but_the_status(tmp_path):
     (found,) = (each for each in told["findings"] if "ctranslate2" in each["what"])
     assert "libiomp5.so" in found["what"]
     assert done.returncode == 1
-
-
-def test_the_driver_is_read_from_the_kernels_module(tmp_path):
-    assert driver_version(tmp_path) is None
-    file = tmp_path / "proc" / "driver" / "nvidia" / "version"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
-    )
-    assert driver_version(tmp_path) == "550.54.15"
-    file.write_text("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.10  Release Build\n")
-    assert driver_version(tmp_path) == "570.86.10"

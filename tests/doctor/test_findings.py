@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Gpu, Library, Processor, Threads
+from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Library, Processor, Threads
 from regard.doctor.findings import findings
+from regard.host import Gpu
 
 GPU = Gpu("H200", 140 << 30, "9.0", bf16=True)
 SOUND = Facts(

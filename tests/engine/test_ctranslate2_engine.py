@@ -12,7 +12,7 @@ import pytest
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.repetition import loops
 from regard.engine.engines import ctranslate2_engine
-from regard.engine.engines.ctranslate2_engine import CTranslate2Engine, batches, usable_cores
+from regard.engine.engines.ctranslate2_engine import CTranslate2Engine, batches
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.second_try import with_second_try
 from regard.errors import ConfigError, RequestError, ShapeError
@@ -432,12 +432,3 @@ def test_batches_hold_everything_once_and_keep_all_replicas_equally_busy(n_repli
     )
     assert len(list(batches(lengths, 10**6, n_replicas))) == n_replicas
     assert list(batches([50], 7, n_replicas)) == [[0]]
-
-
-def test_the_cores_that_may_be_used(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 5}, raising=False)
-    for told, cores in ((None, 3), ("2", 2), ("16", 3), ("0", 1), ("4,2", 3)):
-        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        if told is not None:
-            monkeypatch.setenv("OMP_NUM_THREADS", told)
-        assert usable_cores() == cores

@@ -16,7 +16,7 @@ from regard.model.transformer import Transformer
 from regard.packing import pack
 from regard.train.distributed.world import World
 from regard.train.loop import Run
-from regard.train.memory import bytes_per_token, free_on_host, parts_that_fit, parts_within
+from regard.train.memory import bytes_per_token, parts_that_fit, parts_within
 from regard.train.objective import Objective
 from regard.train.optimizers.optimizer import Optimizer
 from tests.train.copying import config, data
@@ -112,24 +112,6 @@ def test_each_part_fits_into_what_is_free():
 
 def test_a_small_step_is_taken_whole_here():
     assert parts_that_fit(model_of(), 10**5, torch.float32, 10, World(CPU)) == 1
-
-
-def test_a_container_has_no_more_than_its_limit(tmp_path):
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text("MemTotal:  9000 kB\nMemAvailable:   5000 kB\n")
-    assert free_on_host(tmp_path) == 5000 * 1024
-    group = tmp_path / "sys/fs/cgroup"
-    group.mkdir(parents=True)
-    (group / "memory.max").write_text("max\n")
-    (group / "memory.current").write_text("3000000\n")
-    (group / "memory.stat").write_text("anon 2000000\ninactive_file 1000000\n")
-    assert free_on_host(tmp_path) == 5000 * 1024
-    (group / "memory.max").write_text("4000000\n")
-    assert free_on_host(tmp_path) == 2_000_000
-
-
-def test_where_the_system_says_nothing_half_of_the_memory_is_taken_for_free(tmp_path):
-    assert free_on_host(tmp_path) > 1 << 20
 
 
 # --- steps that do not fit --------------------------------------------------------------------------------

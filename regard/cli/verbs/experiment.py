@@ -47,11 +47,11 @@ def experiment(
         _list(as_json=as_json)
         return
 
-    from regard.allocator import keep_freed_memory
     from regard.experiments.costs import one_thread
     from regard.experiments.experiment import run
     from regard.experiments.registry import find
     from regard.experiments.report import report
+    from regard.host import keep_freed_memory
 
     wanted = find(name)
     if model is not None:

@@ -21,6 +21,7 @@ from regard.decode.beam import expand, retire, select
 from regard.decode.beams import Beams, Ended, History
 from regard.decode.hypothesis import Hypothesis, length_penalty
 from regard.decode.terms import NEVER, Terms
+from regard.host import free_gpu_memory
 from regard.model.transformer import Memory, Transformer
 
 MEMORY_SHARE = 0.25
@@ -158,7 +159,7 @@ class CapturedSearches:
         on_gpu = device.type == "cuda"
         self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
         # What is free, not what there is: others may be on the same device.
-        self._most_bytes = MEMORY_SHARE * torch.cuda.mem_get_info(device)[0] if on_gpu else float("inf")
+        self._most_bytes = MEMORY_SHARE * free_gpu_memory(device) if on_gpu else float("inf")
 
     def search(
         self, memory: Memory, terms: Terms, *, width: int, alpha: float, n_best: int

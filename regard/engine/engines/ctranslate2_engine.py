@@ -20,7 +20,6 @@ Where CTranslate2's search is its own:
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -39,6 +38,7 @@ from regard.errors import ConfigError, RequestError, ShapeError
 from regard.exchange.ctranslate2.cache import converted
 from regard.exchange.ctranslate2.convert import VOCABULARY
 from regard.exchange.ctranslate2.weights_file import Quantisation
+from regard.host import default_threads
 
 BATCH_TOKENS = 512
 """Input tokens of a batch, padding counted: fewer and more were slower, greedily and with 4 beams."""
@@ -86,7 +86,7 @@ class CTranslate2Engine:
             )
         self._eos, self._batch_tokens = eos, batch_tokens
         self._max_length = describe_bundle(folder).config.max_length
-        self._n_replicas = threads or usable_cores()
+        self._n_replicas = threads or default_threads()
         path = converted(folder, quantisation, bos=bos, eos=eos)
         self._tokens: list[str] = json.loads((path / VOCABULARY).read_bytes())
         self._ids = {token: i for i, token in enumerate(self._tokens)}
@@ -337,10 +337,3 @@ def batches(lengths: Sequence[int], budget: int, n_replicas: int) -> Iterator[li
             yield batch
             batch, n_made = [], n_made + 1
     assert not batch, "the last sequence completes the last share"
-
-
-def usable_cores() -> int:
-    """The cores that this process may use: what `OMP_NUM_THREADS` says, and what the system allows."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(allowed, int(told))) if told.isdecimal() else allowed

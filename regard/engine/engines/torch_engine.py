@@ -27,6 +27,7 @@ from regard.engine.engines.readiness import ready_to_run
 from regard.engine.engines.second_try import NO_REPEAT, with_second_try
 from regard.engine.engines.side_by_side import cores, each
 from regard.errors import RequestError
+from regard.host import free_gpu_memory
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
@@ -326,7 +327,7 @@ def default_batch_tokens(models: Sequence[Transformer], device: torch.device) ->
         keys_and_values = 2 * config.decoder_layers * config.d_model * itemsize
         log_probs = 3 * 4 * config.vocab_size / 16  # of a row, and a row has some 16 tokens or more
         a_token += 4 * keys_and_values + log_probs
-    free, _ = torch.cuda.mem_get_info(device)
+    free = free_gpu_memory(device)
     return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free / 4 / a_token)))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.allocator import share_freed_memory
 from regard.engine.loading import EngineName
+from regard.host import share_freed_memory
 from regard.serve.http.app import create_app
 from regard.serve.http.keys import KeyRing, read_keys
 from regard.serve.http.metrics import Metrics

@@ -1,0 +1,222 @@
+"""The machine as this process may use it: cores, memory, devices, and the C library's allocator.
+
+Cores and memory are those of the machine, less what a container's control groups (cgroups) withhold. They are
+read from Linux's files under a root that a test can choose; on other systems a function returns None, or what
+Python's `os` knows. torch is imported by the functions that need it, not by this module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+ROOT = Path("/")
+UNLIMITED = 1 << 60
+"""A limit above this is none: cgroups v1 write a number slightly below 2^63."""
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD, ARENA_MAX = -1, -2, -3, -8
+"""Parameters of `mallopt`, from glibc's malloc.h."""
+
+
+# --- cores ------------------------------------------------------------------------------------------------
+
+
+def logical_cores() -> frozenset[int]:
+    """The numbers of the logical cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+def physical_cores(logical: frozenset[int], root: Path = ROOT) -> int | None:
+    """The number of physical cores behind these logical ones; None where the system does not say."""
+    siblings = set()
+    for core in logical:
+        text = _read(root / f"sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+        if text is None:
+            return None
+        siblings.add(text)
+    return len(siblings)
+
+
+def processor_name(root: Path = ROOT) -> str | None:
+    """The processor's model name."""
+    match = re.search(r"^model name\s*:\s*(.+)$", _read(root / "proc/cpuinfo") or "", re.MULTILINE)
+    return match and match[1]
+
+
+def core_quota(root: Path = ROOT) -> float | None:
+    """The cores that a container may keep busy: the lowest quota of all control groups above this process."""
+    quotas = []
+    for folder in _control_groups(root, "cpu"):
+        if (text := _read(folder / "cpu.max")) and not text.startswith("max"):
+            quota, period = text.split()
+            quotas.append(int(quota) / int(period))
+        v1 = _number(folder / "cpu.cfs_quota_us")
+        if v1 is not None and v1 > 0:
+            quotas.append(v1 / (_number(folder / "cpu.cfs_period_us") or 100_000))
+    return min(quotas, default=None)
+
+
+def usable_cores(root: Path = ROOT) -> int:
+    """The number of cores that this process may keep busy."""
+    n_cores, quota = len(logical_cores()), core_quota(root)
+    return n_cores if quota is None else max(1, min(n_cores, ceil(quota)))
+
+
+def default_threads(root: Path = ROOT) -> int:
+    """The number of threads to start: `OMP_NUM_THREADS`, within the cores that this process may use."""
+    n_cores, setting = usable_cores(root), os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(n_cores, int(setting))) if setting.isdecimal() else n_cores
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def total_memory(root: Path = ROOT) -> int | None:
+    """Bytes of memory that this process may use, free or not; None where the system does not say."""
+    limits = [limit for folder in _control_groups(root, "memory") if (limit := _memory_limit(folder))]
+    if (total := _meminfo(root, "MemTotal")) is not None:
+        limits.append(total)
+    return min(limits, default=None)
+
+
+def free_memory(device: torch.device | None = None, root: Path = ROOT) -> int | None:
+    """Bytes that are free on a device, by default in main memory; None where the system does not say."""
+    if device is not None and device.type == "cuda":
+        return free_gpu_memory(device)
+    free = _meminfo(root, "MemAvailable")
+    if free is None:
+        with suppress(OSError, ValueError):
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        return None
+    groups = [_free_in_group(folder) for folder in _control_groups(root, "memory")]
+    return max(0, min([free, *(bytes_ for bytes_ in groups if bytes_ is not None)]))
+
+
+def free_gpu_memory(device: torch.device) -> int:
+    """Bytes that are free on a GPU."""
+    import torch
+
+    return torch.cuda.mem_get_info(device)[0]
+
+
+def _meminfo(root: Path, field: str) -> int | None:
+    match = re.search(rf"^{field}:\s*(\d+) kB", _read(root / "proc/meminfo") or "", re.MULTILINE)
+    return match and int(match[1]) * 1024
+
+
+def _memory_limit(group: Path) -> int | None:
+    limit = _number(group / "memory.max") or _number(group / "memory.limit_in_bytes")
+    return limit if limit is not None and limit < UNLIMITED else None
+
+
+def _free_in_group(group: Path) -> int | None:
+    limit = _memory_limit(group)
+    used = _number(group / "memory.current") or _number(group / "memory.usage_in_bytes")
+    if limit is None or used is None:
+        return None
+    # Files that were read stay cached until a process needs the memory, so they count as free.
+    statistics = _read(group / "memory.stat") or ""
+    cached = re.findall(r"^(?:total_)?inactive_file (\d+)", statistics, re.MULTILINE)
+    return limit - used + max(map(int, cached), default=0)
+
+
+def _control_groups(root: Path, controller: str) -> list[Path]:
+    """The folders of this process's control group and of those above it, in cgroups v1 and v2."""
+    folders = []
+    for line in (_read(root / "proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        top = root / "sys/fs/cgroup" / (controllers and controller)
+        here = top / path.lstrip("/")
+        # Inside a container the path may be that of the host, where only the top folder exists.
+        folders += [folder for folder in (here, *here.parents) if folder == top or top in folder.parents]
+    return folders
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(_read(file) or "")
+    except ValueError:
+        return None
+
+
+def _read(file: Path) -> str | None:
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    return None
+
+
+# --- devices ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU that torch can use."""
+
+    name: str
+    memory: int
+    capability: str
+    bf16: bool
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """The GPUs that torch can use, in its order."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return ()
+    properties = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    return tuple(
+        Gpu(gpu.name, gpu.total_memory, f"{gpu.major}.{gpu.minor}", bf16=gpu.major >= 8) for gpu in properties
+    )
+
+
+def driver_version(root: Path = ROOT) -> str | None:
+    """The version of NVIDIA's kernel driver; None where there is none."""
+    text = _read(root / "proc/driver/nvidia/version")
+    if text is None:
+        return None
+    match = re.search(r"\s(\d+\.[\d.]+)\s", text)
+    return match[1] if match else "unknown"
+
+
+# --- the C library's allocator ----------------------------------------------------------------------------
+
+
+def keep_freed_memory() -> bool:
+    """Make this process keep freed memory for its next tensors; returns whether that worked.
+
+    By default glibc returns every large block to the system and fetches it again, zeroed page by page, at the
+    next step; on a CPU that took up to a third of a training step. The process then holds its peak memory, so
+    only programs that train or serve do this, never an import.
+    """
+    large = 2**31 - 1
+    return _mallopt({TRIM_THRESHOLD: large, TOP_PAD: 64 * 2**20, MMAP_THRESHOLD: large})
+
+
+def share_freed_memory() -> bool:
+    """Make the threads of this process share freed memory; returns whether that worked.
+
+    By default every thread keeps its own store, and a server whose requests run in changing threads grows to
+    the sum of their peaks.
+    """
+    return _mallopt({ARENA_MAX: 2})
+
+
+def _mallopt(parameters: dict[int, int]) -> bool:
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    return sum(mallopt(name, value) for name, value in parameters.items()) == len(parameters)
