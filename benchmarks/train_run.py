@@ -20,9 +20,9 @@ sys.path.insert(0, str(ROOT))
 
 from regard.config import preset  # noqa: E402
 from regard.host import keep_freed_memory  # noqa: E402
-from regard.train.loop import Run  # noqa: E402
-from regard.train.preparation import prepared_pairs  # noqa: E402
-from regard.train.schedule import learning_rate  # noqa: E402
+from regard.training.loop import Run  # noqa: E402
+from regard.training.preparation import prepared_pairs  # noqa: E402
+from regard.training.schedule import learning_rate  # noqa: E402
 
 
 def bare(run: Run, n_steps: int) -> float:

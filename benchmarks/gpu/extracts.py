@@ -14,7 +14,7 @@ from pathlib import Path
 
 from regard.data.reading.templates import pairs_of
 from regard.engine.document.sentences import sentences
-from regard.evaluate.summaries import score_summaries
+from regard.scores.summaries import score_summaries
 from regard.text.files.lines import read_lines
 
 Pair = tuple[str, str]

@@ -19,19 +19,19 @@ from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
 from regard.config import RunConfig, read_config
 from regard.data.reading.documents import documents
 from regard.data.reading.labelled import labelled, unlabelled
-from regard.evaluate.classification import ClassificationScore
-from regard.evaluate.tasks import score_on, score_together
-from regard.train.checkpoints.folder import claim
-from regard.train.classification import ClassifierRun
-from regard.train.distributed.world import World, choose_device
-from regard.train.fields import FieldsRun, fields_source
-from regard.train.generation import GeneratorRun
-from regard.train.lesson import Lesson
-from regard.train.loop import Run
-from regard.train.preparation import prepare_pairs, prepared_pairs
-from regard.train.starting import Start
-from regard.train.tables import TableSource, prepare_tables, prepared_tables
-from regard.train.texts import TextSource
+from regard.scores.classification import ClassificationScore
+from regard.scores.tasks import score_on, score_together
+from regard.training.checkpoints.folder import claim
+from regard.training.classification import ClassifierRun
+from regard.training.distributed.world import World, choose_device
+from regard.training.fields import FieldsRun, fields_source
+from regard.training.generation import GeneratorRun
+from regard.training.lesson import Lesson
+from regard.training.loop import Run
+from regard.training.preparation import prepare_pairs, prepared_pairs
+from regard.training.starting import Start
+from regard.training.tables import TableSource, prepare_tables, prepared_tables
+from regard.training.texts import TextSource
 
 SETS = {
     "zh": ("waimai_10k", "chnsenticorp_htl", "online_shopping", "thucnews_titles"),

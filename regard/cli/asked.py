@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from regard.cli.training import say
 from regard.config import RunConfig, read_config
 from regard.config.checking import did_you_mean, shown
-from regard.config.task import TASKS, TEMPLATES
+from regard.config.registries import tasks
+from regard.config.task import TEMPLATES
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.train.starting import Start
+    from regard.training.starting import Start
 
 BUILTIN = "numerals"
 """The corpus that is built in, and the preset for it."""
@@ -75,7 +76,7 @@ class Asked:
         """The model to start from."""
         if self.start_from is None:
             return None
-        from regard.train.starting import Start
+        from regard.training.starting import Start
 
         return Start.of(self.start_from)
 
@@ -88,9 +89,9 @@ def task_of(named: str | None, file: Path | None) -> str:
     """
     section = table(file).get("task", {})
     name = named or (section.get("name") if isinstance(section, dict) else None) or "translate"
-    if name not in TASKS:
-        known = f"there are {', '.join(TASKS)}"
-        raise ConfigError(f"there is no task {name!r}; {known}{did_you_mean(name, TASKS)}")
+    if name not in tasks:
+        known = f"there are {', '.join(tasks.names)}"
+        raise ConfigError(f"there is no task {name!r}; {known}{did_you_mean(name, tasks.names)}")
     return str(name)
 
 

@@ -41,7 +41,7 @@ def evaluate_tasks(
     if given := [name for name, value in beside.items() if value]:
         raise ConfigError(f"{', '.join(given)}: for translations, which are scored on two files, SRC and REF")
 
-    from regard.evaluate.tasks import measures, score_on, score_together
+    from regard.scores.tasks import measures, score_on, score_together
 
     named = columns_of(columns)
     scores = {str(model): score_on(model, file, columns=named, beam_size=beam) for model in models}

@@ -14,7 +14,7 @@ from regard.cli.training import carried_out, joined, say
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.train.fields import FieldsRun
+    from regard.training.fields import FieldsRun
 
 SHOWN = 80
 """Characters of an input that are shown."""
@@ -41,7 +41,7 @@ def train_fields(asked: Asked) -> None:
     run = asked.run
     sets = {"train": asked.files, "valid": asked.valid, "test": asked.test}
     with joined(run, config, asked.device) as world:
-        from regard.train.fields import FieldsRun, fields_source
+        from regard.training.fields import FieldsRun, fields_source
 
         subwords = None if start is None else start.subwords
         source = partial(fields_source, run, sets, config, vocab_size=asked.vocab_size, subwords=subwords)

@@ -20,9 +20,9 @@ from regard.errors import ConfigError, RequestError
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.data.reading.corpus import Corpus, Row
     from regard.look.alignment.heads import AligningHeads
-    from regard.train.preparation import PairsSource
-    from regard.train.starting import Start
-    from regard.train.translation import Tested, TranslatorRun
+    from regard.training.preparation import PairsSource
+    from regard.training.starting import Start
+    from regard.training.translation import Tested, TranslatorRun
 
 
 def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: str | None) -> None:
@@ -48,7 +48,7 @@ def train_pairs(asked: Asked, source: str | None, target: str | None, builtin: s
     run = asked.out or Path("runs") / (builtin or "-".join(languages))
     corpora = {} if sets is None else sets.corpora()
     with joined(run, config, asked.device) as world:
-        from regard.train.translation import TranslatorRun
+        from regard.training.translation import TranslatorRun
 
         pairs = partial(_source, sets, corpora, languages, run, config, asked.vocab_size, start)
         task = TranslatorRun(
@@ -86,9 +86,9 @@ def _source(
     """The pairs to train on: from files, from standard input, which is kept in the folder, or built in."""
     from regard.data.reading.corpus import table
     from regard.data.reading.spool import spooled
-    from regard.train.builtin import numerals
-    from regard.train.checkpoints.folder import DATA, has_begun
-    from regard.train.preparation import PairsSource
+    from regard.training.builtin import numerals
+    from regard.training.checkpoints.folder import DATA, has_begun
+    from regard.training.preparation import PairsSource
 
     texts = run / DATA / "text"
     asked: Any = {

@@ -15,14 +15,14 @@ from regard.cli.training import carried_out, joined, say
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.train.classification import ClassifierRun
+    from regard.training.classification import ClassifierRun
 
 
 def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
     """Train a classifier, and score it."""
     from regard.data.reading.corpus import refuse_shared_files
     from regard.data.reading.labelled import labelled, unlabelled
-    from regard.train.tables import TableSource
+    from regard.training.tables import TableSource
 
     if not asked.files:
         raise ConfigError("give a table or several, label<TAB>text: regard train --task classify TABLE…")
@@ -43,7 +43,7 @@ def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
         **asked.wanted(config, start),
     )
     with joined(run, config, asked.device) as world:
-        from regard.train.classification import ClassifierRun
+        from regard.training.classification import ClassifierRun
 
         task = ClassifierRun(run, config, lambda: source, world, start=start, sharded=asked.shard, tell=say)
         carried_out(task, asked.log_to, partial(_conclude, run))

@@ -15,14 +15,14 @@ from regard.cli.training import carried_out, joined, say
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.train.generation import GeneratorRun
+    from regard.training.generation import GeneratorRun
 
 
 def train_texts(asked: Asked) -> None:
     """Train a generator, and measure it."""
     from regard.data.reading.corpus import refuse_shared_files
     from regard.data.reading.documents import documents
-    from regard.train.texts import TextSource
+    from regard.training.texts import TextSource
 
     if not asked.files:
         raise ConfigError("give a text file or several: regard train --task generate FILE…")
@@ -39,7 +39,7 @@ def train_texts(asked: Asked) -> None:
         **asked.wanted(config, start),
     )
     with joined(run, config, asked.device) as world:
-        from regard.train.generation import GeneratorRun
+        from regard.training.generation import GeneratorRun
 
         task = GeneratorRun(run, config, lambda: source, world, start=start, sharded=asked.shard, tell=say)
         carried_out(task, asked.log_to, partial(_conclude, run))

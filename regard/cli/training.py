@@ -14,9 +14,9 @@ from regard.config.checking import counted
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.train.distributed.world import World
-    from regard.train.loop import Listener, Run
-    from regard.train.task_run import TaskRun
+    from regard.training.distributed.world import World
+    from regard.training.loop import Listener, Run
+    from regard.training.task_run import TaskRun
 
 DIVERGED = 2
 INTERRUPTED = 130
@@ -28,7 +28,7 @@ R = TypeVar("R", bound="TaskRun")
 def joined(run: Path, config: RunConfig, device: str) -> Iterator[World]:
     """This process among those that train together, the folder claimed for them."""
     from regard.host import keep_freed_memory
-    from regard.train.distributed.world import join_world
+    from regard.training.distributed.world import join_world
 
     keep_freed_memory()
     try:
@@ -45,7 +45,7 @@ def joined(run: Path, config: RunConfig, device: str) -> Iterator[World]:
 
 def carried_out(task: R, log_to: list[str], conclude: Callable[[R], None]) -> None:
     """Train; then conclude, on the first process, unless somebody asked to stop."""
-    from regard.train.ending import ASKED_TO_STOP, DivergedError
+    from regard.training.ending import ASKED_TO_STOP, DivergedError
 
     world = task.world
     try:
@@ -84,8 +84,8 @@ def say(words: str) -> None:
 @contextmanager
 def _claimed(run: Path, config: RunConfig) -> Iterator[None]:
     """The folder, as this run's and for this process alone; another's is left as it is."""
-    from regard.train.checkpoints.folder import claim, refuse_other
-    from regard.train.checkpoints.lock import locked
+    from regard.training.checkpoints.folder import claim, refuse_other
+    from regard.training.checkpoints.lock import locked
 
     refuse_other(run, config)
     with locked(run, say):
@@ -98,10 +98,10 @@ def _watched(run: Run, log_to: list[str]) -> Iterator[list[Listener]]:
     """A display and the trackers that were asked for, for as long as a run lasts."""
     from rich.console import Console
 
-    from regard.train.checkpoints.journal import Journal
-    from regard.train.display.display import open_display
-    from regard.train.display.standing import Standing
-    from regard.train.display.trackers import open_tracker
+    from regard.training.checkpoints.journal import Journal
+    from regard.training.display.display import open_display
+    from regard.training.display.standing import Standing
+    from regard.training.display.trackers import open_tracker
 
     model, console = run.model, Console(stderr=True)
     say(f"{model.n_parameters:,} parameters, {model.compute_dtype}, {run.world.device.type}")

@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar
 
+from regard.config import registries
 from regard.config.checking import refuse_problems, shown
 
-TaskName = Literal["translate", "generate", "classify", "summarise", "converse", "answer"]
-TASKS: tuple[str, ...] = get_args(TaskName)
+TaskName = Annotated[str, registries.tasks]
 TEMPLATES: dict[str, tuple[str, str]] = {
     "summarise": ("{document}", "{summary}"),
     "converse": ("{turns}", "{turns}"),

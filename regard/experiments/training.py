@@ -19,10 +19,10 @@ from regard.experiments.tasks import BOS, EOS, Pair, Task
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
 from regard.packing import pack
-from regard.train.distributed.world import World
-from regard.train.optimizers.optimizer import Optimizer
-from regard.train.schedule import learning_rate
-from regard.train.step import Score, evaluate, train_step
+from regard.training.distributed.world import World
+from regard.training.optimizers.optimizer import Optimizer
+from regard.training.schedule import learning_rate
+from regard.training.step import Score, evaluate, train_step
 
 log = logging.getLogger("regard.experiments")
 """Tells how far an experiment is; the command line shows it on a terminal."""

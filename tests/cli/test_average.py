@@ -5,10 +5,10 @@ import pytest
 from regard.bundle import load_bundle
 from regard.cli import main
 from regard.errors import BundleError
-from regard.train.checkpoints.averaging import average_models, mean_of
-from regard.train.checkpoints.checkpoint import checkpoints
-from regard.train.loop import Run
-from tests.train.copying import config, data
+from regard.training.checkpoints.averaging import average_models, mean_of
+from regard.training.checkpoints.checkpoint import checkpoints
+from regard.training.loop import Run
+from tests.training.copying import config, data
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_who_stops_it_early_is_told_how_to_go_on(train, files, monkeypatch):  # 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("regard.train.preparation.learn_subwords", stop)
+    monkeypatch.setattr("regard.training.preparation.learn_subwords", stop)
     answer = train("train.zh", "train.en")
     assert (answer.status, "stopped; the same command takes it up again" in answer.err) == (130, True)
 

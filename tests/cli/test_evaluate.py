@@ -9,8 +9,8 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from regard.cli import main
-from regard.evaluate.running import translations
-from tests.evaluate.translators import REFERENCES, SOURCES, subword_model, translator
+from regard.scores.running import translations
+from tests.scores.translators import REFERENCES, SOURCES, subword_model, translator
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from transformers import BertForSequenceClassification
 
 import regard
 from regard.cli import main
-from regard.train.tables import prepared_tables
+from regard.training.tables import prepared_tables
 from tests.cli.conftest import Answer
 from tests.exchange.foreign import ENGLISH, GERMAN, bert, marian, sentences
 

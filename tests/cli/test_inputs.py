@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from regard.train.checkpoints.lock import locked
+from regard.training.checkpoints.lock import locked
 
 pytestmark = pytest.mark.slow
 

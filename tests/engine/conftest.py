@@ -8,11 +8,11 @@ from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
 from regard.engine.engines.fallback import Engines
 from regard.engine.model import Model
 from regard.model.build import build
-from regard.train.loop import Run
+from regard.training.loop import Run
 from tests.engine.echo import Echo
 from tests.engine.talking import DECODING, PAIRS, learned, trained
 from tests.model.small import stirred
-from tests.train.copying import BOS, EOS, config, data
+from tests.training.copying import BOS, EOS, config, data
 
 
 @pytest.fixture(scope="session", autouse=True)

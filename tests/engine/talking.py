@@ -10,9 +10,9 @@ from regard.config import DecodingConfig, TaskConfig
 from regard.data.numerals import sample
 from regard.data.store.writing import write_store
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from regard.train.lesson import PairsData
-from regard.train.loop import Run
-from tests.train.copying import config
+from regard.training.lesson import PairsData
+from regard.training.loop import Run
+from tests.training.copying import config
 
 PAIRS = {
     split: [(pair.chinese, pair.english) for pair in sample(split, 300, 1)] for split in ("train", "valid")

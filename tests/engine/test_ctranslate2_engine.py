@@ -26,7 +26,7 @@ from tests.exchange.folders import (
     torch_log_probs,
     torch_scores,
 )
-from tests.train.copying import VOCABULARY
+from tests.training.copying import VOCABULARY
 
 GREEDY = Search(beam_size=1, length_penalty=0.0, extra_length=7)
 BEAM = Search(beam_size=4, n_best=4, extra_length=7)

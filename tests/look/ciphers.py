@@ -10,9 +10,9 @@ from regard.bundle import save_bundle
 from regard.config import RunConfig
 from regard.data.store.writing import write_store
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from regard.train.lesson import PairsData
-from regard.train.loop import Run
-from tests.train.copying import config
+from regard.training.lesson import PairsData
+from regard.training.loop import Run
+from tests.training.copying import config
 
 INPUTS = [a + b for a in ("ka", "to", "mi") for b in ("sen", "dal", "vik", "pom")]
 OUTPUTS = [f"{word[::-1]}e" for word in INPUTS[5:] + INPUTS[:5]]

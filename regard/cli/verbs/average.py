@@ -21,7 +21,7 @@ def average(
     The mean is written as a model folder.
     """
     from regard.engine.loading import model_folder
-    from regard.train.checkpoints.averaging import average_models
+    from regard.training.checkpoints.averaging import average_models
 
     model = average_models([model_folder(place) for place in places], out)
     typer.echo(f"the mean of {len(places)} model{'s' * (len(places) != 1)} is in {model}")

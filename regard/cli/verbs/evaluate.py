@@ -78,8 +78,8 @@ def evaluate(
     language = language or next((task.target for task in tasks.values() if task.target), None)
     sources, references, *given = _columns([source, reference, *outputs])
 
-    from regard.evaluate.comparison import compare
-    from regard.evaluate.running import translations
+    from regard.scores.comparison import compare
+    from regard.scores.running import translations
 
     systems: dict[str, list[str]] = {}
     for model in models:
@@ -118,7 +118,7 @@ def _columns(files: list[Path]) -> list[list[str]]:
 
 def _notes(language: str | None, tasks: dict[Path, TaskConfig]) -> list[str]:
     """What a reader of the scores should know."""
-    from regard.evaluate.translation import tokenizer_of
+    from regard.scores.translation import tokenizer_of
 
     found = []
     if language is None:

@@ -124,7 +124,7 @@ def train(
     if name != "classify":
         _refuse(name, {"--pretrain": pretrain})
     if log_to:
-        from regard.train.display.trackers import check_trackers
+        from regard.training.display.trackers import check_trackers
 
         check_trackers(log_to)
     if name == "translate":

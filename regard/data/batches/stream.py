@@ -6,7 +6,7 @@ memory is read in pieces that a disk likes, and no list has an entry for each ex
 one window is shuffled as a whole. Batches of free size, those for CPUs, have examples of like length.
 
 Which batches come, and in which order, depends on store, seed and budget alone, never on the number of
-processes: each of several reads the same stream and takes its share of every batch (`train/sharing.py`).
+processes: each of several reads the same stream and takes its share of every batch (`training/parts.py`).
 """
 
 from __future__ import annotations

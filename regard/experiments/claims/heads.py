@@ -15,7 +15,7 @@ from regard.experiments.tasks import Pair, reversing
 from regard.experiments.training import plan, score, small_model, train
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
-from regard.train.step import Score
+from regard.training.step import Score
 
 CLAIM = Both(
     "At equal cost many heads learn more than one. Few of them matter once they are trained: most can be "

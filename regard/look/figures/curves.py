@@ -25,7 +25,7 @@ def curves_svg(events: Iterable[dict[str, Any]], title: str = "training", unit: 
     """Draw a run from its events, the lines of its journal.
 
     Args:
-        events: plain dicts, as `regard.train.checkpoints.journal` keeps them; unknown ones are passed over.
+        events: dictionaries as `regard.training.checkpoints.journal` keeps them; unknown ones are ignored.
         title: the run's name.
         unit: what the loss is a mean over.
     """

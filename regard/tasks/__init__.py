@@ -1,0 +1,1 @@
+"""Tasks: what a model is trained for, each as one object. `task.py` has the interface."""

@@ -1,0 +1,97 @@
+"""Averages of weights: along the way, and over the last checkpoints (6.1).
+
+Both smooth out the noise of the last steps, which a learning rate above nothing leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.bundle import Bundle, load_bundle, save_bundle
+from regard.bundle.labels import read_labels
+from regard.bundle.weights import fill, weight_problems
+from regard.errors import BundleError
+from regard.training.checkpoints.checkpoint import STATE, read_weights
+from regard.training.distributed.sharding import put
+
+
+class MovingAverage:
+    """An exponential moving average of a model's weights.
+
+    Early on it forgets faster than `decay` says, or it would remember the random start for long.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Take the weights after a step in."""
+        decay = min(self.decay, step / (step + 9))
+        torch._foreach_lerp_(list(self.weights.values()), [w.detach() for w in model.parameters()], 1 - decay)
+
+
+def mean_of(places: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several checkpoints or model folders of one model."""
+    total: dict[str, Tensor] = {}
+    for place in places:
+        weights = read_weights(place)
+        total = {name: total.get(name, 0) + weight.double() for name, weight in weights.items()}
+    return {name: (weight / len(places)).float() for name, weight in total.items()}
+
+
+def average_models(places: Sequence[Path], out: Path) -> Path:
+    """Write the mean of several checkpoints or model folders of one model as a model folder.
+
+    What is not weights comes from the first: a checkpoint's run keeps a model folder beside its checkpoints.
+
+    Raises:
+        BundleError: they are not of one model, cannot be read, or `out` is taken. Nothing is written then.
+    """
+    first = load_bundle(_model_folder(places[0]))
+    for place in places:
+        if problems := weight_problems(first.model, read_weights(place)):
+            raise BundleError([f"is not of one model with {places[0]}", *problems], str(place))
+    model = fill(first.model, mean_of(places), "cpu")
+    return save_bundle(
+        out,
+        model,
+        subwords=first.subwords,
+        labels=_labels(first),
+        metrics={"averaged": [str(place) for place in places]},
+        decoding=first.decoding,
+        task=first.task,
+    )
+
+
+def _labels(model: Bundle) -> Sequence[str]:
+    n_labels = model.config.n_labels
+    return read_labels(model.folder, n_labels) if n_labels else ()
+
+
+def _model_folder(place: Path) -> Path:
+    """The model folder that a place is, or that lies beside it in its run."""
+    if (place / STATE).is_file():
+        run = place.resolve().parent.parent
+        return run / "best" if (run / "best").is_dir() else run / "last"
+    return place
+
+
+@contextmanager
+def with_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> Iterator[None]:
+    """The model has other weights, and its own back afterwards."""
+    own = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    try:
+        for name, weight in model.named_parameters():
+            put(weight, weights[name])
+        yield
+    finally:
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                weight.copy_(own[name])

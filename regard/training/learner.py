@@ -1,0 +1,162 @@
+"""What learns: a model, its objective, its optimizer, and the moving average of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from regard.bundle.weights import fill, undrawn
+from regard.config import ModelConfig, TrainingConfig
+from regard.data.batches.examples import Batch
+from regard.errors import ConfigError
+from regard.model.build import build
+from regard.training.checkpoints.averaging import MovingAverage, with_weights
+from regard.training.checkpoints.checkpoint import (
+    generators,
+    on_host,
+    read_checkpoint,
+    set_generators,
+    whole_weights,
+)
+from regard.training.distributed.sharding import like, shard
+from regard.training.distributed.sharing import Turn
+from regard.training.distributed.world import World
+from regard.training.guessing import GuessingObjective
+from regard.training.lesson import Lesson
+from regard.training.objective import Objective
+from regard.training.optimizers.optimizer import Optimizer
+from regard.training.starting import Start
+from regard.training.step import Outcome, evaluate, train_step
+
+if TYPE_CHECKING:
+    from regard.bundle.weights import Model
+
+AVERAGE = "average."
+"""What the moving average's weights are called in a checkpoint, before their names."""
+
+
+class Learner:
+    """A model that learns, on this process's device, in step with those of the other processes."""
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        lesson: Lesson,
+        training: TrainingConfig,
+        world: World,
+        *,
+        sharded: bool,
+        start: Start | None = None,
+    ) -> None:
+        self.training, self.world, self.sharded = training, world, sharded
+        torch.manual_seed(training.seed)
+        self.model: Model = build(model).to(world.device)
+        if start is not None:
+            start.give(self.model, lesson.labels)
+        self.model.compute_dtype = getattr(torch, choose_precision(training, world))
+        on_gpu = world.device.type == "cuda"
+        compiled = training.compile and on_gpu and not sharded and lesson.compiles
+        self.objective = lesson.objective(self.model, training, compiled=compiled).train()
+        self.compiled = compiled
+        """Whether steps want batches of fixed size."""
+        self.lesson = lesson
+        if sharded:
+            shard(self.objective, self.model, world)
+        self.optimizer = Optimizer(self.model, training)
+        # Departure 13, where there is a decay.
+        self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
+        set_generators({}, world, training.seed)
+
+    def restore(self, checkpoint: Path) -> dict[str, Any]:
+        """Go on from a checkpoint; gives back the state of the run that is kept with it."""
+        moments, state = read_checkpoint(checkpoint, self.model)
+        if self.average is not None:
+            for name, weight in self.average.weights.items():
+                weight.copy_(like(moments.pop(AVERAGE + name), weight))
+        set_generators(moments, self.world, self.training.seed)
+        self.optimizer.restore(self.model, moments)
+        self.model.compute_dtype = getattr(torch, state["precision"])
+        return state
+
+    def moments(self) -> dict[str, Tensor]:
+        """All that `restore` wants beside the weights, whole; every process must ask."""
+        average = {} if self.average is None else self.average.weights
+        named = {AVERAGE + name: weight for name, weight in average.items()}
+        return {**on_host({**self.optimizer.moments(self.model), **named}), **generators(self.world)}
+
+    @property
+    def precision(self) -> str:
+        """What activations are computed in, by name."""
+        return str(self.model.compute_dtype).removeprefix("torch.")
+
+    def step(self, turn: Turn, rate: float, number: int, *, asked: bool, seconds: float) -> Outcome:
+        """Take one step; see `train_step`."""
+        outcome = train_step(
+            self.objective,
+            self.optimizer,
+            turn.batches,
+            turn.n_targets,
+            rate,
+            self.training,
+            self.world,
+            asked=asked,
+            seconds=seconds,
+        )
+        if self.average is not None:
+            self.average.update(self.model, number)
+        return outcome
+
+    def compile_only_if(self, fixed: bool) -> None:
+        """A run that began with batches of free size goes on with them, and they are not compiled for."""
+        if isinstance(self.objective, Objective | GuessingObjective):
+            self.objective.compiled = self.objective.compiled and fixed
+
+    def forget_gradients(self) -> None:
+        """After a step that did not come to its end."""
+        self.optimizer.zero_grad()
+        if self.world.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def published(self) -> AbstractContextManager[None]:
+        """The model as it is validated and saved: with the moving average for weights, if there is one."""
+        return nullcontext() if self.average is None else with_weights(self.model, self.average.weights)
+
+    def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
+        """Loss and accuracy on held-out batches. All processes do the same; the first one's word counts."""
+        score = self.world.gather(evaluate(self.objective, batches, self.world.device))[0]
+        facts = self.lesson.facts(score)
+        return {"valid_loss": score.loss, "valid_accuracy": score.accuracy, **facts}
+
+    def copy(self) -> Model | None:
+        """The model with whole weights, on the first process; every process must ask."""
+        weights = whole_weights(self.model)
+        if not self.world.is_main:
+            return None
+        return fill(undrawn(self.model.config), weights, "cpu")
+
+
+def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:
+    """Raise where weights cannot be shared: by a process alone, or for an optimizer that wants them whole."""
+    if sharded and training.optimizer == "muon":
+        clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
+        raise ConfigError(clash)
+    if sharded and not dist.is_initialized():
+        raise ConfigError(
+            "--shard shares weights among processes, and this one is alone: start it by torchrun"
+        )
+
+
+def choose_precision(config: TrainingConfig, world: World) -> str:
+    """What activations are computed in."""
+    if config.precision != "auto":
+        return config.precision
+    fast = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    if world.device.type == "cuda":
+        fast = torch.cuda.is_bf16_supported
+    return "bfloat16" if fast() else "float32"
