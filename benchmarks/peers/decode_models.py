@@ -54,7 +54,7 @@ def trained(folder: Path, text: Path, cache: Path) -> Task:
 def _that_end(folder: Path, sources: list[list[int]]) -> list[list[int]]:
     """What is answered without a loop, and before its limit: elsewhere contenders differ by their rules."""
     from regard.bundle import load_bundle
-    from regard.decode.repetition import loops
+    from regard.decode.hypothesis import loops
     from regard.engine.engines.protocol import Request, Search
     from regard.engine.engines.torch_engine import TorchEngine
 

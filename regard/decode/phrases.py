@@ -16,9 +16,9 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
-from regard.decode.beams import Beams, Candidates
-from regard.decode.terms import NEVER, Terms
-from regard.decode.top import top
+from regard.decode.beam import Beams, Candidates
+from regard.decode.constraints import NEVER, Constraints
+from regard.decode.step import top
 from regard.errors import RequestError
 
 Spellings = tuple[tuple[int, ...], ...]
@@ -101,19 +101,19 @@ class Phrases:
 class PhraseGuide:
     """Leads a beam search through the phrases of its sources."""
 
-    def __init__(self, phrases: Sequence[Phrases], terms: Terms) -> None:
-        self._phrases, self._terms = phrases, terms
-        self._prefixes = terms.prefixes or ((),) * terms.n_sources
+    def __init__(self, phrases: Sequence[Phrases], constraints: Constraints) -> None:
+        self._phrases, self._constraints = phrases, constraints
+        self._prefixes = constraints.prefixes or ((),) * constraints.n_sources
         self._known: dict[tuple[int, tuple[int, ...]], Progress] = {}
-        for source in range(terms.n_sources):
+        for source in range(constraints.n_sources):
             self._check(source)
 
     def _check(self, source: int) -> None:
         phrases, prefix = self._phrases[source], self._prefixes[source]
-        if any(self._terms.eos in spelling for ways in phrases.phrases for spelling in ways):
-            raise RequestError(f"a phrase contains {self._terms.eos}, the token that ends an output")
+        if any(self._constraints.eos in spelling for ways in phrases.phrases for spelling in ways):
+            raise RequestError(f"a phrase contains {self._constraints.eos}, the token that ends an output")
         needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, Progress())) + 1
-        if needed > (limit := self._terms.limits[source]):
+        if needed > (limit := self._constraints.limits[source]):
             problem = f"phrases and prefix make an output of at least {needed} tokens, its end counted"
             raise RequestError(
                 f"{problem}, and its limit is {limit}: leave some out, or raise `extra_length`"
@@ -145,8 +145,8 @@ class PhraseGuide:
             phrases = self._phrases[source]
             if not phrases.missing(so_far) or t < len(self._prefixes[source]):
                 continue
-            allowed_RV[row, self._terms.eos] = NEVER
-            room = self._terms.limits[source] - 1 - (t + 1)  # one place is for the token that ends it
+            allowed_RV[row, self._constraints.eos] = NEVER
+            room = self._constraints.limits[source] - 1 - (t + 1)  # one place is for the token that ends it
             if phrases.missing(Progress(so_far.has)) <= room:
                 continue  # not even a token that leads nowhere does harm
             leading = [

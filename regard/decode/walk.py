@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.step import S, Step
-from regard.decode.terms import Terms
+from regard.decode.step import S, Step, top
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """`choose(log_probs_RV, sources_R, t)`: a token for each row, which decodes that source, at its step t."""
@@ -24,29 +24,29 @@ LEAVING = 0.25
 class Walk:
     """Outputs of some sources as they grow. Each `for` step is one more token in every row that goes on."""
 
-    def __init__(self, step: Step[S], state: S, terms: Terms, choose: Choose) -> None:
-        self._terms = terms
-        shape = (terms.n_sources, max(terms.limits))
-        self.ids_BT = torch.zeros(shape, dtype=torch.int64, device=terms.device)
-        self.token_log_probs_BT = torch.zeros(shape, device=terms.device)
-        self.lengths_B = terms.limits_B.clone()
+    def __init__(self, step: Step[S], state: S, constraints: Constraints, choose: Choose) -> None:
+        self._constraints = constraints
+        shape = (constraints.n_sources, max(constraints.limits))
+        self.ids_BT = torch.zeros(shape, dtype=torch.int64, device=constraints.device)
+        self.token_log_probs_BT = torch.zeros(shape, device=constraints.device)
+        self.lengths_B = constraints.limits_B.clone()
         self._steps = self._run(step, state, choose)
 
     def __iter__(self) -> Iterator[int]:
         return self._steps
 
     def _run(self, step: Step[S], state: S, choose: Choose) -> Iterator[int]:
-        terms = self._terms
-        sources_R = torch.arange(terms.n_sources, device=terms.device)
-        last_R = torch.full_like(sources_R, terms.bos)
+        constraints = self._constraints
+        sources_R = torch.arange(constraints.n_sources, device=constraints.device)
+        last_R = torch.full_like(sources_R, constraints.bos)
         going_R = torch.ones_like(sources_R, dtype=torch.bool)
         for t in range(self.ids_BT.shape[1]):
             log_probs_RV, state = step(last_R, state)
-            if terms.bind_at(t):
-                log_probs_RV = terms.apply(log_probs_RV, self.ids_BT[sources_R, :t], sources_R)
+            if constraints.bind_at(t):
+                log_probs_RV = constraints.apply(log_probs_RV, self.ids_BT[sources_R, :t], sources_R)
             last_R = choose(log_probs_RV, sources_R, t)
             self._write(t, last_R, log_probs_RV, sources_R, going_R)
-            going_R = going_R & (last_R != terms.eos) & (terms.limits_B[sources_R] > t + 1)
+            going_R = going_R & (last_R != constraints.eos) & (constraints.limits_B[sources_R] > t + 1)
             yield t
             staying = going_R.nonzero()[:, 0]  # the one time a step that the host waits for the device
             if len(staying) == 0:
@@ -60,7 +60,7 @@ class Walk:
         chosen_R = log_probs_RV.gather(1, ids_R[:, None])[:, 0].to(self.token_log_probs_BT.dtype)
         self.ids_BT[sources_R, t] = ids_R
         self.token_log_probs_BT[sources_R, t] = chosen_R
-        ends_R = going_R & (ids_R == self._terms.eos)
+        ends_R = going_R & (ids_R == self._constraints.eos)
         self.lengths_B[sources_R] = self.lengths_B[sources_R].where(~ends_R, t + 1)
 
     def hypotheses(self, alpha: float) -> list[Hypothesis]:
@@ -68,26 +68,31 @@ class Walk:
         found = zip(
             self.ids_BT.tolist(), self.token_log_probs_BT.tolist(), self.lengths_B.tolist(), strict=True
         )
-        eos = self._terms.eos
+        eos = self._constraints.eos
         return [
             Hypothesis.of_tokens(ids[:length], log_probs[:length], eos=eos, alpha=alpha)
             for ids, log_probs, length in found
         ]
 
 
-def walk(step: Step[S], state: S, terms: Terms, choose: Choose, alpha: float) -> list[Hypothesis]:
+def walk(step: Step[S], state: S, constraints: Constraints, choose: Choose, alpha: float) -> list[Hypothesis]:
     """One hypothesis for each source, in order."""
-    taken = Walk(step, state, terms, choose)
+    taken = Walk(step, state, constraints, choose)
     for _ in taken:
         pass
     return taken.hypotheses(alpha)
 
 
-def stream(step: Step[S], state: S, terms: Terms, choose: Choose) -> Iterator[int]:
+def stream(step: Step[S], state: S, constraints: Constraints, choose: Choose) -> Iterator[int]:
     """Tokens of the only source's output as they are found, without the one that ends it."""
-    assert terms.n_sources == 1, "one output at a time can be streamed"
-    taken = Walk(step, state, terms, choose)
+    assert constraints.n_sources == 1, "one output at a time can be streamed"
+    taken = Walk(step, state, constraints, choose)
     for t in taken:
         token = int(taken.ids_BT[0, t])
-        if token != terms.eos:
+        if token != constraints.eos:
             yield token
+
+
+def likeliest(log_probs_RV: Tensor, _sources_R: Tensor, _t: int) -> Tensor:
+    """The likeliest token of each row."""
+    return top(log_probs_RV, 1)[1][:, 0]

@@ -9,9 +9,8 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from regard.decode.greedy import likeliest
 from regard.decode.sampling import Sampling, drawing
-from regard.decode.walk import Choose
+from regard.decode.walk import Choose, likeliest
 from regard.engine.document.characters import characters
 from regard.engine.generation import Continuation, Finish, Generation, Stopping, unseen_characters
 from regard.errors import ConfigError, RequestError

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig, TrainingConfig
 from regard.data.batches.examples import PairsBatch
-from regard.decode.greedy import likeliest
-from regard.decode.terms import Terms
-from regard.decode.walk import walk
+from regard.decode.constraints import Constraints
+from regard.decode.walk import likeliest, walk
 from regard.experiments.tasks import BOS, EOS, Pair, Task
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
@@ -116,6 +115,6 @@ def exact(model: Any, pairs: Sequence[Pair]) -> float:
     inputs = pack([[*source, EOS] for source, _ in pairs])
     limits = tuple(len(target) + 2 for _, target in pairs)
     state = model.start(model.encode(inputs), capacity=max(limits))
-    found = walk(model.step, state, Terms(bos=BOS, eos=EOS, limits=limits), likeliest, alpha=0.0)
+    found = walk(model.step, state, Constraints(bos=BOS, eos=EOS, limits=limits), likeliest, alpha=0.0)
     right = [list(each.ids) == target for each, (_, target) in zip(found, pairs, strict=True)]
     return sum(right) / len(right)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from regard.decode.terms import Terms
+from regard.decode.constraints import Constraints
 
 BOS, EOS = 1, 0
 Rig = Callable[[int, tuple[int, ...]], list[float]]
@@ -70,5 +70,5 @@ def log(p: float) -> float:
     return math.log(p) if p else -math.inf
 
 
-def terms(*limits: int, **others) -> Terms:
-    return Terms(bos=BOS, eos=EOS, limits=limits, **others)
+def constraints(*limits: int, **others) -> Constraints:
+    return Constraints(bos=BOS, eos=EOS, limits=limits, **others)

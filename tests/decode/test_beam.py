@@ -7,20 +7,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.decode.beam import beam_search, expand, retire, select
-from regard.decode.beams import Beams, Candidates, Ended
-from regard.decode.greedy import likeliest
-from regard.decode.terms import NEVER
-from regard.decode.walk import walk
+from regard.decode.beam import Beams, Candidates, Ended, beam_search, expand, retire, select
+from regard.decode.constraints import NEVER
+from regard.decode.walk import likeliest, walk
 from tests.decode import plain
-from tests.decode.rigged import EOS, log, random_rig, start, stepping, table_rig, terms
+from tests.decode.rigged import EOS, constraints, log, random_rig, start, stepping, table_rig
 
 seeds = st.integers(0, 2**32)
 alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 
 def search(rig, *limits, width, alpha=0.0, n_best=1, patience=None, **others):
-    state, here = start(len(limits), width), terms(*limits, **others)
+    state, here = start(len(limits), width), constraints(*limits, **others)
     settings = {"width": width, "alpha": alpha, "n_best": n_best, "patience": patience}
     return beam_search(stepping(rig), state, here, **settings)
 
@@ -77,7 +75,7 @@ def test_a_beam_as_wide_as_all_there_is_finds_the_best_of_all(seed, alpha):
 def test_a_beam_of_one_is_greedy_search(seed, limits):
     rig = random_rig(seed, n_tokens=7)
     found = search(rig, *limits, width=1, alpha=0.6)
-    greedily = walk(stepping(rig), start(len(limits)), terms(*limits), likeliest, 0.6)
+    greedily = walk(stepping(rig), start(len(limits)), constraints(*limits), likeliest, 0.6)
     assert [one.ids for (one,) in found] == [one.ids for one in greedily]
     for (one,), other in zip(found, greedily, strict=True):
         assert math.isclose(one.score, other.score, rel_tol=1e-5)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.decode.beam import beam_search
-from regard.decode.ensemble import States, ensemble
-from tests.decode.rigged import random_rig, start, stepping, terms
+from regard.decode.step import States, ensemble
+from tests.decode.rigged import constraints, random_rig, start, stepping
 
 seeds = st.integers(0, 2**32)
 
@@ -27,7 +27,7 @@ def test_one_model_twice_is_the_model(seed, limits):
     rig = random_rig(seed, n_tokens=5)
 
     def search(step, state):
-        return beam_search(step, state, terms(*limits), width=3, alpha=0.6, n_best=2)
+        return beam_search(step, state, constraints(*limits), width=3, alpha=0.6, n_best=2)
 
     alone = search(stepping(rig), start(len(limits), 3))
     state = States((start(len(limits), 3), start(len(limits), 3)))

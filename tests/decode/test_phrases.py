@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from regard.decode.beam import beam_search
 from regard.decode.phrases import PhraseGuide, Phrases, Progress
 from regard.errors import RequestError
-from tests.decode.rigged import EOS, log, random_rig, start, stepping, terms
+from tests.decode.rigged import EOS, constraints, log, random_rig, start, stepping
 
 tokens = st.integers(1, 5)
 spellings = st.lists(st.lists(tokens, min_size=1, max_size=4).map(tuple), min_size=1, max_size=2).map(tuple)
@@ -16,7 +16,7 @@ prefixes = st.lists(tokens, max_size=3).map(tuple)
 
 
 def search(rig, phrases, limits, width=4, **others):
-    here = terms(*limits, **others)
+    here = constraints(*limits, **others)
     guide = PhraseGuide([Phrases(each) for each in phrases], here)
     state = start(len(limits), width)
     return beam_search(stepping(rig), state, here, width=width, alpha=0.6, guide=guide)
@@ -105,7 +105,7 @@ def test_of_several_spellings_the_model_has_its_choice():
 
 def test_sources_without_phrases_find_what_they_would_find_anyhow():
     rig = random_rig(seed=3, n_tokens=7)
-    freely = beam_search(stepping(rig), start(2, 4), terms(7, 9), width=4, alpha=0.6)
+    freely = beam_search(stepping(rig), start(2, 4), constraints(7, 9), width=4, alpha=0.6)
     beside = search(rig, [(), (((3, 4),),)], [7, 9])
     assert beside[0] == freely[0]
 

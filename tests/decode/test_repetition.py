@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.repetition import LONGEST_ROUND, ROUNDS, TOKENS, loops
+from regard.decode.hypothesis import LONGEST_ROUND, ROUNDS, TOKENS, loops
 
 
 @given(

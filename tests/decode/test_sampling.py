@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from regard.decode.sampling import Sampling, drawing
 from regard.decode.walk import walk
 from regard.errors import ConfigError
-from tests.decode.rigged import EOS, log, random_rig, start, stepping, terms
+from tests.decode.rigged import EOS, constraints, log, random_rig, start, stepping
 
 PROBS = [0.4, 0.05, 0.25, 0.1, 0.2]
 
@@ -61,7 +61,7 @@ def test_what_has_no_probability_is_not_drawn_by_any_number(uniform, token):
 def test_whole_outputs_are_drawn_as_often_as_they_are_likely():
     n, rig = 4000, random_rig(seed=5, n_tokens=3, sharpness=1.0)
     found = walk(
-        stepping(lambda _source, ids: rig(0, ids)), start(n), terms(*[2] * n),
+        stepping(lambda _source, ids: rig(0, ids)), start(n), constraints(*[2] * n),
         drawing(Sampling(), range(n), 2, "cpu"), 0.0,
     )  # fmt: skip
     outputs = [(*one.ids, *[EOS] * one.finished) for one in found]
@@ -77,7 +77,7 @@ def test_a_draw_depends_on_its_seed_and_not_on_batch_mates(order, seed):
     def draw(sources):
         step = stepping(lambda source, ids: rig(sources[source], ids))
         choose = drawing(Sampling(top_p=0.9), [100 + source for source in sources], 11, "cpu")
-        return walk(step, start(len(sources)), terms(*[5 + source for source in sources]), choose, 0.0)
+        return walk(step, start(len(sources)), constraints(*[5 + source for source in sources]), choose, 0.0)
 
     together = draw(list(order))
     for place, source in enumerate(order):
@@ -87,7 +87,7 @@ def test_a_draw_depends_on_its_seed_and_not_on_batch_mates(order, seed):
 def test_another_seed_draws_another_output():
     rig = random_rig(seed=1, n_tokens=11)
     outputs = walk(
-        stepping(lambda _source, ids: rig(0, ids)), start(9), terms(*[9] * 9),
+        stepping(lambda _source, ids: rig(0, ids)), start(9), constraints(*[9] * 9),
         drawing(Sampling(), range(9), 9, "cpu"), 0.0,
     )  # fmt: skip
     assert len({one.ids for one in outputs}) > 5
@@ -96,7 +96,7 @@ def test_another_seed_draws_another_output():
 def test_log_probabilities_are_the_models_whatever_is_cut():
     rig = random_rig(seed=2, n_tokens=5)
     choose = drawing(Sampling(temperature=0.3, top_k=2), [1], 9, "cpu")
-    (found,) = walk(stepping(rig), start(1), terms(9), choose, 0.0)
+    (found,) = walk(stepping(rig), start(1), constraints(9), choose, 0.0)
     told = [rig(0, found.ids[:t])[token] for t, token in enumerate(found.ids)]
     assert found.token_log_probs[: len(told)] == pytest.approx(told, rel=1e-5)
 

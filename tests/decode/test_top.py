@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.top import GROUPS, top
+from regard.decode.step import GROUPS, top
 
 (GROUP,) = GROUPS["cpu"]
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.greedy import likeliest
-from regard.decode.walk import stream, walk
-from tests.decode.rigged import EOS, random_rig, start, stepping, table_rig, terms
+from regard.decode.walk import likeliest, stream, walk
+from tests.decode.rigged import EOS, constraints, random_rig, start, stepping, table_rig
 
 # After the token in front (1 starts), how likely the next ones (0 ends) are.
 TABLE = {1: [0.1, 0.0, 0.6, 0.3], 2: [0.2, 0.0, 0.3, 0.5], 3: [0.7, 0.0, 0.2, 0.1]}
@@ -17,7 +16,7 @@ limits_of_some = st.lists(st.integers(1, 11), min_size=1, max_size=7)
 
 
 def greedily(rig, *limits, **others):
-    return walk(stepping(rig), start(len(limits)), terms(*limits, **others), likeliest, 0.6)
+    return walk(stepping(rig), start(len(limits)), constraints(*limits, **others), likeliest, 0.6)
 
 
 def by_hand(rig, source, limit):
@@ -79,7 +78,7 @@ def test_an_output_begins_as_asked_for_and_goes_on_as_it_would_from_there(seed, 
 def test_streamed_tokens_are_those_of_the_output(seed, limit, prefix):
     rig, here = random_rig(seed, n_tokens=5), {"prefixes": (tuple(prefix[:limit]),)}
     (found,) = greedily(rig, limit, **here)
-    assert tuple(stream(stepping(rig), start(1), terms(limit, **here), likeliest)) == found.ids
+    assert tuple(stream(stepping(rig), start(1), constraints(limit, **here), likeliest)) == found.ids
 
 
 def test_a_stream_asks_for_no_more_than_it_has_told():
@@ -89,7 +88,7 @@ def test_a_stream_asks_for_no_more_than_it_has_told():
         asked.append(ids)
         return table_rig(TABLE)(0, ids)
 
-    tokens = stream(stepping(rig), start(1), terms(9), likeliest)
+    tokens = stream(stepping(rig), start(1), constraints(9), likeliest)
     assert next(tokens) == 2
     assert len(asked) == 1
     assert next(tokens) == 3

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from regard.decode.beam import beam_search
-from regard.decode.greedy import likeliest
-from regard.decode.terms import Terms
-from regard.decode.walk import walk
+from regard.decode.constraints import Constraints
+from regard.decode.walk import likeliest, walk
 from regard.engine.engines import captured
 from regard.engine.engines.captured import CapturedSearches, rounded_up
 from regard.packing import pack
@@ -33,11 +32,11 @@ def _small_sizes(monkeypatch):
     monkeypatch.setattr(captured, "LENGTHS", 4)
 
 
-def ordinary(model, memory, terms, width, n_best):
-    state = model.start(memory, max(terms.limits), width)
+def ordinary(model, memory, constraints, width, n_best):
+    state = model.start(memory, max(constraints.limits), width)
     if width == 1:
-        return [(one,) for one in walk(model.step, state, terms, likeliest, 0.6)]
-    return beam_search(model.step, state, terms, width=width, alpha=0.6, n_best=n_best)
+        return [(one,) for one in walk(model.step, state, constraints, likeliest, 0.6)]
+    return beam_search(model.step, state, constraints, width=width, alpha=0.6, n_best=n_best)
 
 
 @pytest.mark.usefixtures("_small_sizes")
@@ -45,12 +44,12 @@ def ordinary(model, memory, terms, width, n_best):
 def test_a_search_finds_the_same_by_both_roads(model, width, n_best):
     torch.manual_seed(5)
     inputs = pack(random_ids(LENGTHS))
-    terms = Terms(bos=BOS, eos=EOS, limits=tuple(5 + 3 * n for n in (4, 1, 8, 2, 3, 9, 1)))
+    constraints = Constraints(bos=BOS, eos=EOS, limits=tuple(5 + 3 * n for n in (4, 1, 8, 2, 3, 9, 1)))
     searches = CapturedSearches(model, EOS)
     with torch.inference_mode():
         memory = model.encode(inputs)
-        found = searches.search(memory, terms, width=width, alpha=0.6, n_best=n_best)
-        expected = ordinary(model, memory, terms, width, n_best)
+        found = searches.search(memory, constraints, width=width, alpha=0.6, n_best=n_best)
+        expected = ordinary(model, memory, constraints, width, n_best)
     assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
     for ours, theirs in zip(found, expected, strict=True):
         for one, other in zip(ours, theirs, strict=True):
@@ -65,20 +64,22 @@ def test_a_second_search_is_not_told_of_the_first(model):
     used = CapturedSearches(model, EOS)
     how = {"width": 3, "alpha": 0.6, "n_best": 2}
     with torch.inference_mode():
-        used.search(memories[0], Terms(bos=BOS, eos=EOS, limits=(12, 12, 12)), **how)
-        terms = Terms(bos=BOS, eos=EOS, limits=(9, 12))
-        assert used.search(memories[1], terms, **how) == CapturedSearches(model, EOS).search(
-            memories[1], terms, **how
+        used.search(memories[0], Constraints(bos=BOS, eos=EOS, limits=(12, 12, 12)), **how)
+        constraints = Constraints(bos=BOS, eos=EOS, limits=(9, 12))
+        assert used.search(memories[1], constraints, **how) == CapturedSearches(model, EOS).search(
+            memories[1], constraints, **how
         )
 
 
 def test_outputs_as_long_as_the_model_can_write(model):
     memory = model.encode(pack(random_ids((3,))))
     limit = model.config.max_length - 1
-    terms = Terms(bos=BOS, eos=model.config.vocab_size - 1, limits=(limit,))
+    constraints = Constraints(bos=BOS, eos=model.config.vocab_size - 1, limits=(limit,))
     with torch.inference_mode():
-        ((best,),) = CapturedSearches(model, terms.eos).search(memory, terms, width=2, alpha=0.0, n_best=1)
-        ((expected,),) = ordinary(model, memory, terms, 2, 1)
+        ((best,),) = CapturedSearches(model, constraints.eos).search(
+            memory, constraints, width=2, alpha=0.0, n_best=1
+        )
+        ((expected,),) = ordinary(model, memory, constraints, 2, 1)
     assert best.ids == expected.ids
 
 

@@ -9,8 +9,7 @@ from itertools import product
 
 import pytest
 
-from regard.decode.hypothesis import Hypothesis
-from regard.decode.repetition import loops
+from regard.decode.hypothesis import Hypothesis, loops
 from regard.engine.engines import ctranslate2_engine
 from regard.engine.engines.ctranslate2_engine import CTranslate2Engine, batches
 from regard.engine.engines.protocol import Request, Search

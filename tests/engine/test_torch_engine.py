@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.decode.repetition import loops
+from regard.decode.hypothesis import loops
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import ConfigError, RequestError

@@ -10,9 +10,8 @@ import torch
 
 from regard.bundle import load_bundle, save_bundle
 from regard.config import ModelConfig
-from regard.decode.greedy import likeliest
-from regard.decode.terms import Terms
-from regard.decode.walk import walk
+from regard.decode.constraints import Constraints
+from regard.decode.walk import likeliest, walk
 from regard.model.build import build
 from regard.packing import pack
 from tests.model.small import stirred
@@ -42,7 +41,7 @@ def torch_greedy(folder: Path, sources: list[tuple[int, ...]], limits: list[int]
     model: Any = load_bundle(folder).model
     memory = model.encode(pack([[*ids, EOS] for ids in sources]))
     cache = model.start(memory, capacity=max(limits) + 1)
-    return walk(model.step, cache, Terms(bos=BOS, eos=EOS, limits=tuple(limits)), likeliest, 0.0)
+    return walk(model.step, cache, Constraints(bos=BOS, eos=EOS, limits=tuple(limits)), likeliest, 0.0)
 
 
 @torch.no_grad()

@@ -9,15 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.decode.beam import beam_search
-from regard.decode.greedy import likeliest
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.walk import walk
+from regard.decode.walk import likeliest, walk
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
 from regard.look.search.recording import BeamRecording
 from regard.look.search.tree import BeamTree
-from tests.decode.rigged import EOS, random_rig, start, stepping, table_rig, terms
+from tests.decode.rigged import EOS, constraints, random_rig, start, stepping, table_rig
 from tests.look.traced import SOURCE, model_of, subwords
 
 seeds = st.integers(0, 2**32)
@@ -30,7 +29,7 @@ def recorded(rig, limit, *, width, alpha=0.0, n_best=1, patience=None, **others)
     (found,) = beam_search(
         stepping(rig),
         start(1, width),
-        terms(limit, **others),
+        constraints(limit, **others),
         width=width,
         alpha=alpha,
         n_best=n_best,
@@ -126,7 +125,7 @@ def test_every_reason_is_true(seed, limit, width, alpha):
 def test_a_beam_of_one_is_the_greedy_path(seed, limit):
     rig = random_rig(seed, n_tokens=5)
     _, tree = recorded(rig, limit, width=1)
-    (greedy,) = walk(stepping(rig), start(1), terms(limit), likeliest, 0.0)
+    (greedy,) = walk(stepping(rig), start(1), constraints(limit), likeliest, 0.0)
     ids = tree.ids(tree.winner.id)
     assert (ids[:-1] if greedy.finished else ids) == greedy.ids
     assert [node.id for node in tree.path(tree.winner.id)] == [n.id for n in tree.nodes if n.rank == 0]

@@ -17,10 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.decode.beam import expand, retire, select
-from regard.decode.beams import Beams, Ended, History
+from regard.decode.beam import Beams, Ended, History, expand, retire, select
+from regard.decode.constraints import NEVER, Constraints
 from regard.decode.hypothesis import Hypothesis, length_penalty
-from regard.decode.terms import NEVER, Terms
 from regard.host import free_gpu_memory
 from regard.model.transformer import Memory, Transformer
 
@@ -76,7 +75,9 @@ class CapturedStep:
         """Memory that it takes for itself."""
         return sum(x.nbytes for x in self.by_source)
 
-    def begin(self, model_memory: Sequence[Tensor], exists_BS: Tensor, terms: Terms, alpha: float) -> None:
+    def begin(
+        self, model_memory: Sequence[Tensor], exists_BS: Tensor, constraints: Constraints, alpha: float
+    ) -> None:
         """Before the first token of any output. Places without a source are settled."""
         B, S = exists_BS.shape
         for mine, given in zip(self.slots.of_memory, model_memory, strict=True):
@@ -88,15 +89,15 @@ class CapturedStep:
         self.slots.place_1.zero_()
         self._parents_BW.zero_()
         self.beams.scores_BW.fill_(NEVER)[:, 0] = 0.0
-        self.beams.last_BW.fill_(terms.bos)
+        self.beams.last_BW.fill_(constraints.bos)
         self.beams.sources_B.zero_()[:B] = torch.arange(B, device=exists_BS.device)
         self.ended.scores_BN.fill_(NEVER)
         self.ended.lengths_BN.zero_()
         self.ended.counts_B.zero_()
-        self.limits_B.zero_()[:B] = terms.limits_B
+        self.limits_B.zero_()[:B] = constraints.limits_B
         self.settled_B.fill_(True)[:B] = False
         self.alpha.fill_(alpha)
-        penalties = [length_penalty(limit, alpha) for limit in terms.limits]
+        penalties = [length_penalty(limit, alpha) for limit in constraints.limits]
         self.greatest_penalty_B.fill_(1.0)[:B] = torch.tensor(penalties, device=exists_BS.device)
 
     def take_over(self, other: CapturedStep, places_B: Tensor) -> None:
@@ -162,7 +163,7 @@ class CapturedSearches:
         self._most_bytes = MEMORY_SHARE * free_gpu_memory(device) if on_gpu else float("inf")
 
     def search(
-        self, memory: Memory, terms: Terms, *, width: int, alpha: float, n_best: int
+        self, memory: Memory, constraints: Constraints, *, width: int, alpha: float, n_best: int
     ) -> list[tuple[Hypothesis, ...]]:
         """At most `n_best` hypotheses of each source, the best first; a width of 1 is greedy search."""
         lengths = memory.boundaries.known_lengths
@@ -171,9 +172,9 @@ class CapturedSearches:
         (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
         remembered = self._model.decoder.remember(memory_BSD)
         of_memory = [x for layer in remembered for x in (layer.k_BHMK, layer.v_BHMU)]
-        step.begin(of_memory, memory.boundaries.exists_BL, terms, alpha)
+        step.begin(of_memory, memory.boundaries.exists_BL, constraints, alpha)
         found: dict[int, tuple[Hypothesis, ...]] = {}
-        for t in range(0, max(terms.limits), STEPS):
+        for t in range(0, max(constraints.limits), STEPS):
             step = self._with_room(step, t + STEPS)
             for _ in range(min(STEPS, step.shape[2] - t)):
                 step.run()

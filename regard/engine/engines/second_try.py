@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from regard.decode.hypothesis import Hypothesis
-from regard.decode.repetition import loops
+from regard.decode.hypothesis import Hypothesis, loops
 from regard.engine.engines.protocol import Request
 
 NO_REPEAT = 4

@@ -13,14 +13,12 @@ import torch
 from torch import Tensor
 
 from regard.decode.beam import Observer, beam_search
-from regard.decode.ensemble import States, ensemble, log_mean_exp
-from regard.decode.greedy import likeliest
+from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.phrases import PhraseGuide, Phrases
 from regard.decode.sampling import Sampling, drawing
-from regard.decode.step import Step
-from regard.decode.terms import Terms
-from regard.decode.walk import Choose, stream, walk
+from regard.decode.step import States, Step, ensemble, log_mean_exp
+from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
 from regard.engine.engines.protocol import NOTHING, Request, Search
 from regard.engine.engines.readiness import ready_to_run
@@ -156,15 +154,16 @@ class TorchEngine:
             raise RequestError("phrases are searched for, and cannot be streamed: decode the request instead")
         if not request.ids:
             return
-        terms = self._terms([request], search, no_repeat=0)
-        yield from stream(*self._start([request], terms, beams=1), terms, self._choose([request], search))
+        constraints = self._constraints([request], search, no_repeat=0)
+        step, state = self._start([request], constraints, beams=1)
+        yield from stream(step, state, constraints, self._choose([request], search))
 
     def _check(self, request: Request, search: Search) -> None:
         """Refuse what cannot be searched for, before anything else is."""
         self._check_readable(request.ids, request.prefix, *(way for ways in request.phrases for way in ways))
-        terms = self._terms([request], search, no_repeat=0)
+        constraints = self._constraints([request], search, no_repeat=0)
         if request.phrases:
-            PhraseGuide([Phrases(request.phrases)], terms)
+            PhraseGuide([Phrases(request.phrases)], constraints)
 
     def _check_readable(self, *sequences: Sequence[int]) -> None:
         """Refuse tokens that the models have no embedding or no position for."""
@@ -234,30 +233,31 @@ class TorchEngine:
         alpha, n = search.length_penalty, search.n_best
         watched = observer is not None or is_recording()
         if self._captured is not None and not (watched or no_repeat or _is_led(requests, search)):
-            memory, terms = self.models[0].encode(self._inputs(requests)), self._terms(requests, search, 0)
-            return self._captured.search(memory, terms, width=width, alpha=alpha, n_best=n)
+            memory = self.models[0].encode(self._inputs(requests))
+            constraints = self._constraints(requests, search, 0)
+            return self._captured.search(memory, constraints, width=width, alpha=alpha, n_best=n)
         if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
-            terms = self._terms(rows, search, no_repeat)
-            step, state = self._start(rows, terms, beams=1)
-            found = walk(step, state, terms, self._choose(rows, search), alpha)
+            constraints = self._constraints(rows, search, no_repeat)
+            step, state = self._start(rows, constraints, beams=1)
+            found = walk(step, state, constraints, self._choose(rows, search), alpha)
             groups = (found[i : i + n] for i in range(0, len(found), n))
             return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
-        terms = self._terms(requests, search, no_repeat)
+        constraints = self._constraints(requests, search, no_repeat)
         guide = None
         if any(request.phrases for request in requests):
-            guide = PhraseGuide([Phrases(request.phrases) for request in requests], terms)
-        step, state = self._start(requests, terms, beams=width)
+            guide = PhraseGuide([Phrases(request.phrases) for request in requests], constraints)
+        step, state = self._start(requests, constraints, beams=width)
         return beam_search(
-            step, state, terms, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
+            step, state, constraints, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
         )
 
-    def _terms(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Terms:
+    def _constraints(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Constraints:
         # One place is for the token that starts an output; and a prefix always has room.
         longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
         limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
         prefixes = tuple(request.prefix for request in requests)
-        return Terms(
+        return Constraints(
             bos=self._bos,
             eos=self._eos,
             limits=tuple(limits),
@@ -267,9 +267,11 @@ class TorchEngine:
             device=self._device,
         )
 
-    def _start(self, requests: Sequence[Request], terms: Terms, beams: int) -> tuple[Step[Any], Any]:
+    def _start(
+        self, requests: Sequence[Request], constraints: Constraints, beams: int
+    ) -> tuple[Step[Any], Any]:
         """The step of all models, and their state before the first."""
-        inputs, capacity = self._inputs(requests), max(terms.limits)
+        inputs, capacity = self._inputs(requests), max(constraints.limits)
         states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
             return self.models[0].step, states[0]

@@ -11,8 +11,8 @@ from regard.look.search import words as beam_words
 from regard.look.search.tree import BeamTree, Fate, Node, Reason
 
 if TYPE_CHECKING:  # tensors come in, and numbers are kept: no torch is needed here
-    from regard.decode.beams import Candidates
-    from regard.decode.terms import Terms
+    from regard.decode.beam import Candidates
+    from regard.decode.constraints import Constraints
 
 NEVER = float("-inf")
 """The log-probability of what is no candidate at all."""
@@ -42,10 +42,10 @@ class BeamRecording:
         self._shown = shown
         self._weighed: list[_Weighed] = []
 
-    def begin(self, terms: Terms, width: int, alpha: float, n_best: int) -> None:
+    def begin(self, constraints: Constraints, width: int, alpha: float, n_best: int) -> None:
         """A search starts; what was heard of another before is over."""
-        assert terms.n_sources == 1, "the tree of one source is recorded at a time"
-        self._eos, self._limit = terms.eos, terms.limits[0]
+        assert constraints.n_sources == 1, "the tree of one source is recorded at a time"
+        self._eos, self._limit = constraints.eos, constraints.limits[0]
         self._width, self._alpha, self._n_best = width, alpha, n_best
         self._weighed, self._steps = [], 0
         self._rows: list[int | None] = [None] * width  # the node that each row of the search is

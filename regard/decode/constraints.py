@@ -1,4 +1,4 @@
-"""The terms of a search: how outputs begin and end, and what they may not contain.
+"""The constraints of a search: how outputs begin and end, and what they may not contain.
 
 Letters: `B` sources, `R` rows being decoded, `T` tokens of an output, `V` vocabulary.
 """
@@ -18,7 +18,7 @@ NEVER = float("-inf")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Terms:
+class Constraints:
     """What holds for the outputs of some sources, whoever searches."""
 
     bos: int

@@ -5,11 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.greedy import likeliest
-from regard.decode.terms import NEVER, without_repeats
-from regard.decode.walk import walk
+from regard.decode.constraints import NEVER, without_repeats
+from regard.decode.walk import likeliest, walk
 from regard.errors import RequestError
-from tests.decode.rigged import EOS, random_rig, start, stepping, terms
+from tests.decode.rigged import EOS, constraints, random_rig, start, stepping
 
 
 @pytest.mark.parametrize(
@@ -31,14 +30,14 @@ def test_tokens_that_would_repeat_what_is_there_are_forbidden(so_far, n, forbidd
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_nothing_comes_twice_in_outputs_that_may_not_repeat(seed, n):
     rig = random_rig(seed, n_tokens=4, sharpness=4.0)
-    found = walk(stepping(rig), start(3), terms(23, 7, 31, no_repeat=n), likeliest, 0.0)
+    found = walk(stepping(rig), start(3), constraints(23, 7, 31, no_repeat=n), likeliest, 0.0)
     for one in found:
         runs = [one.ids[i : i + n] for i in range(len(one.ids) - n + 1)]
         assert len(runs) == len(set(runs))
 
 
 def test_without_the_rule_things_come_twice():
-    found = walk(stepping(lambda *_: [-9.0, -1.0, -2.0]), start(1), terms(7), likeliest, 0.0)
+    found = walk(stepping(lambda *_: [-9.0, -1.0, -2.0]), start(1), constraints(7), likeliest, 0.0)
     assert found[0].ids == (1,) * 7
 
 
@@ -56,4 +55,4 @@ def test_without_the_rule_things_come_twice():
 )
 def test_terms_that_cannot_be_met_are_refused(limits, others, complaint):
     with pytest.raises(RequestError, match=complaint):
-        terms(*limits, **others)
+        constraints(*limits, **others)
