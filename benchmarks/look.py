@@ -38,7 +38,7 @@ def prepared() -> Path:
     from regard.config import ModelConfig
     from regard.data.numerals import sample
     from regard.model.transformer import Transformer
-    from regard.text.vocabularies.learning import learn_subwords
+    from regard.text.vocabularies.subwords import learn_subwords
 
     lines = [text for pair in sample("train", 2000, 1) for text in pair[:2]]
     torch.manual_seed(1)

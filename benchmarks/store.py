@@ -25,12 +25,16 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from regard.data.batches.batches import Budget, plan_batches  # noqa: E402
+from regard.data.batches import Budget, plan_batches  # noqa: E402
 from regard.data.batches.examples import PAIRS_EXTRA, make_pairs_batch  # noqa: E402
 from regard.data.batches.stream import BatchStream  # noqa: E402
-from regard.data.store.encoding import content_key, each_side, encode_in_threads  # noqa: E402
-from regard.data.store.store import Store  # noqa: E402
-from regard.data.store.writing import write_store  # noqa: E402
+from regard.data.store import Store  # noqa: E402
+from regard.data.store.writing import (  # noqa: E402
+    content_key,
+    each_side,
+    encode_in_threads,
+    write_store,
+)
 
 VOCABULARY = 32_000
 BOS, EOS = 1, 2

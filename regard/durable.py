@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TextIO
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a text beside its place, and rename it into it."""
-    with writing_whole(path) as file:
+    with open_atomically(path) as file:
         file.write(text)
 
 
 @contextmanager
-def writing_whole(path: Path) -> Iterator[TextIO]:
+def open_atomically(path: Path) -> Iterator[TextIO]:
     """Write a text bit by bit beside its place; when the block has ended well, it is renamed into it."""
     partial = path.with_name(f".{path.name}.partial")
     try:

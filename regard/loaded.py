@@ -33,7 +33,7 @@ from regard.look.alignment.heads import (
 )
 from regard.look.trace.contents import INFLUENCE
 from regard.look.trace.tokens import token_ids
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:  # torch is not imported before somebody looks
     import numpy as np

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from regard.data.reading.labelled import labelled
+from regard.data.reading.labelled import labelled_corpus
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)
 FEATURES = (
@@ -39,7 +39,7 @@ def main() -> None:
 def read(folder: Path, name: str) -> tuple[list[str], list[str]]:
     """Labels and texts of one set."""
     found = [path for path in (folder / f"{name}.tsv", folder / f"{name}.tsv.xz") if path.exists()]
-    labels, texts = zip(*labelled(found[0]).rows(), strict=True)
+    labels, texts = zip(*labelled_corpus(found[0]).rows(), strict=True)
     return list(labels), list(texts)
 
 

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from math import log2
 
 from regard.cli.corpora import columns_of
-from regard.data.reading.documents import documents
+from regard.data.reading.documents import open_documents
 
 ORDER, CODE_POINTS = 5, 21
 START = "\x02"
@@ -77,7 +77,8 @@ def main() -> None:
     parser.add_argument("--columns")
     asked = parser.parse_args()
     train, valid = (
-        list(documents(path, columns=columns_of(asked.columns)).read()) for path in (asked.train, asked.valid)
+        list(open_documents(path, columns=columns_of(asked.columns)).read())
+        for path in (asked.train, asked.valid)
     )
     n_bytes = len("".join(valid).encode())
     model = KneserNey(train)

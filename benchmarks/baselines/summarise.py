@@ -5,7 +5,7 @@ python -m benchmarks.baselines.summarise FILE.jsonl … [--input text] [--output
 
 import argparse
 
-from regard.data.reading.templates import pairs_of
+from regard.data.reading.templates import read_pairs
 from regard.engine.document.sentences import sentences
 from regard.scores.summaries import score_summaries
 
@@ -20,7 +20,7 @@ def main() -> None:
     asked = parser.parse_args()
     templates = f"{{{asked.input}}}", f"{{{asked.output}}}"
     for file in asked.files:
-        documents, references = zip(*pairs_of(file, templates), strict=True)
+        documents, references = zip(*read_pairs(file, templates), strict=True)
         for n in LEADS:
             outputs = [" ".join(sentences(document)[:n]) for document in documents]
             print(f"{file}: lead-{n}: {score_summaries(outputs, references)}")

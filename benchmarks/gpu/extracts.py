@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from regard.data.reading.templates import pairs_of
+from regard.data.reading.templates import read_pairs
 from regard.engine.document.sentences import sentences
 from regard.scores.summaries import score_summaries
 from regard.text.files.lines import read_lines
@@ -33,7 +33,7 @@ def copies(lines: Sequence[str], count: int, seed: int) -> Iterator[Pair]:
 def extracts(path: Path, crops: int, seed: int) -> Iterator[Pair]:
     """Documents, and parts of them, with the sentence nearest to the summary; each whole one first."""
     draw = random.Random(seed)
-    for document, summary in pairs_of(path, ("{text}", "{summary}")):
+    for document, summary in read_pairs(path, ("{text}", "{summary}")):
         parts = sentences(document)
         worth = [score_summaries([part], [summary]).rouge_l for part in parts]
         order = range(len(parts))
@@ -56,7 +56,7 @@ def sentences_of(*paths: Path, longest: int = 300) -> list[str]:
     found: dict[str, None] = {}
     for path in paths:
         if ".jsonl" in path.name:
-            texts: Iterable[str] = (document for document, _ in pairs_of(path, ("{text}", "{text}")))
+            texts: Iterable[str] = (document for document, _ in read_pairs(path, ("{text}", "{text}")))
         else:
             texts = (line for block in read_lines(path) for line in block.columns[0])
         found.update((part, None) for text in texts for part in sentences(text) if len(part) <= longest)

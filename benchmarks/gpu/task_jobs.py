@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
 from regard.config import RunConfig, read_config
-from regard.data.reading.documents import documents
-from regard.data.reading.labelled import labelled, unlabelled
+from regard.data.reading.documents import open_documents
+from regard.data.reading.labelled import labelled_corpus, unlabelled_corpus
 from regard.scores.classification import ClassificationScore
 from regard.scores.tasks import score_on, score_together
 from regard.training.checkpoints.folder import claim
@@ -78,10 +78,10 @@ def prepare_pretrain(
     texts = [folder / "train.tsv.xz" for folder in folders]
     texts += [data / f"text.{each}.xz" for each in language.split("-")] if more else []
     source = TableSource(
-        train=labelled(*(folder / "train.tsv.xz" for folder in folders)),
-        valid=labelled(*(folder / "valid.tsv.xz" for folder in folders)),
-        test=labelled(*(folder / "test.tsv.xz" for folder in folders)),
-        plain=unlabelled(*texts),
+        train=labelled_corpus(*(folder / "train.tsv.xz" for folder in folders)),
+        valid=labelled_corpus(*(folder / "valid.tsv.xz" for folder in folders)),
+        test=labelled_corpus(*(folder / "test.tsv.xz" for folder in folders)),
+        plain=unlabelled_corpus(*texts),
         subwords=_learned(data, f"{language}{'-more' * more}") if begun is None else begun.subwords,
         max_tokens=config.model.max_length,
     )
@@ -99,9 +99,9 @@ def classify(
     config = _shaped(_config("classifier", *PLAIN, "training.patience=0", *settings), begun)
     folder = data / "classification" / name
     source = TableSource(
-        train=labelled(folder / "train.tsv.xz"),
-        valid=labelled(folder / "valid.tsv.xz"),
-        test=labelled(folder / "test.tsv.xz"),
+        train=labelled_corpus(folder / "train.tsv.xz"),
+        valid=labelled_corpus(folder / "valid.tsv.xz"),
+        test=labelled_corpus(folder / "test.tsv.xz"),
         subwords=None if begun is None else begun.subwords,
         max_tokens=config.model.max_length,
     )
@@ -141,7 +141,7 @@ def generate(
     config = _config("generator", *PLAIN, *settings)
     ending = "tsv.xz" if columns else "txt.xz"
     train, valid = (
-        documents(data / "generation" / name / f"{part}.{ending}", columns=columns)
+        open_documents(data / "generation" / name / f"{part}.{ending}", columns=columns)
         for part in ("train", "valid")
     )
     source = TextSource(

@@ -262,13 +262,15 @@ def prepare(data: Path, runs: Path) -> None:
 def learn_vocabularies(data: Path) -> None:
     """The subwords of all that is trained first, from its texts."""
     from benchmarks.gpu.task_jobs import SETS, to_copy
-    from regard.data.reading.labelled import unlabelled
+    from regard.data.reading.labelled import unlabelled_corpus
     from regard.text.vocabularies.subwords import learn_subwords
 
     (data / "subwords").mkdir(exist_ok=True)
     for language in ("zh", "en"):
         paths = [data / "classification" / name / "train.tsv.xz" for name in SETS[language]]
-        model = learn_subwords(row[0] for row in unlabelled(*paths, data / f"text.{language}.xz").rows())
+        model = learn_subwords(
+            row[0] for row in unlabelled_corpus(*paths, data / f"text.{language}.xz").rows()
+        )
         (data / "subwords" / f"{language}-more.model").write_bytes(model)
     (data / "subwords" / "copies.model").write_bytes(learn_subwords(to_copy(data), 4000))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.store.store import Example, Store, open_store
+from regard.data.store import Example, Store, open_store
 from regard.data.store.writing import write_store
 from regard.training.preparation import SIDES
 

@@ -26,7 +26,15 @@ from regard.bundle.manifest import (
     manifest_of,
     read_manifest,
 )
-from regard.bundle.weights import counted, fill, hash_of, tensors_in, to_bytes, undrawn, weight_problems
+from regard.bundle.weights import (
+    count_parameters,
+    empty_model,
+    hash_of,
+    load_tensors,
+    read_tensors,
+    to_bytes,
+    weight_problems,
+)
 from regard.bundle.writing import write_folder
 from regard.config import DecodingConfig, ModelConfig, RunConfig, TaskConfig, read_config
 from regard.config.checking import Section, types_of
@@ -105,7 +113,7 @@ def save_bundle(
     """
     folder = Path(folder).resolve()
     weights = dict(model.named_parameters())
-    if problems := weight_problems(undrawn(model.config), weights):
+    if problems := weight_problems(empty_model(model.config), weights):
         # A model in a wrapper (compiled, distributed) has other names; one whose sharing broke has more.
         raise BundleError([f"cannot be saved: {problem}" for problem in problems], str(folder))
     dtype = ", ".join(sorted({str(each.dtype).removeprefix("torch.") for each in weights.values()}))
@@ -156,9 +164,9 @@ def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundl
     contents = dict(intact_files(folder, manifest, problems))
     config = _read_config(folder, problems) if CONFIG in contents else None
     metrics = _read_metrics(contents.get(METRICS), problems)
-    tensors = tensors_in(contents.pop(WEIGHTS), problems) if WEIGHTS in contents else None
+    tensors = read_tensors(contents.pop(WEIGHTS), problems) if WEIGHTS in contents else None
     if config is not None and tensors is not None:
-        model = undrawn(config.model)
+        model = empty_model(config.model)
         problems += weight_problems(model, tensors)
         if not problems:
             return Bundle(
@@ -167,7 +175,7 @@ def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundl
                 decoding=config.decoding,
                 task=config.task,
                 metrics=metrics,
-                model=fill(model, tensors, device),
+                model=load_tensors(model, tensors, device),
                 subwords=contents.get(SUBWORDS),
             )
     raise BundleError(problems, _where(folder, manifest))
@@ -188,7 +196,7 @@ def describe_bundle(folder: Path | str) -> Description:
         config = _read_config(folder, problems)
         measured = content_of(folder, METRICS, problems) if METRICS in manifest.files else None
         metrics = _read_metrics(measured, problems)
-        n_parameters, dtype = counted(folder / WEIGHTS, problems)
+        n_parameters, dtype = count_parameters(folder / WEIGHTS, problems)
         if config is not None and not problems:
             return Description(
                 folder=folder,

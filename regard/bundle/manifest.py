@@ -35,7 +35,7 @@ FOREIGN = {
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SavedFile:
     """Size and hash of one file, as it was saved."""
 
     size: int
@@ -49,7 +49,7 @@ class Manifest:
     format: int
     regard: str
     weights_hash: str
-    files: dict[str, File]
+    files: dict[str, SavedFile]
 
 
 def manifest_of(files: Mapping[str, bytes], weights_hash: str) -> bytes:
@@ -90,10 +90,10 @@ def _parse(table: Any, folder: Path) -> Manifest:
     raise BundleError(f"{MANIFEST} is not that of a model folder, or damaged", str(folder))
 
 
-def _parse_file(entry: Any) -> File | None:
+def _parse_file(entry: Any) -> SavedFile | None:
     match entry:
         case {"size": int(size), "sha256": str(digest)}:
-            return File(size, digest)
+            return SavedFile(size, digest)
     return None
 
 

@@ -60,7 +60,7 @@ def to_bytes(model: nn.Module) -> bytes:
     return save(tensors, metadata={"regard_format": str(FORMAT)})
 
 
-def counted(file: Path, problems: list[str]) -> tuple[int, str]:
+def count_parameters(file: Path, problems: list[str]) -> tuple[int, str]:
     """The number of parameters in a safetensors file and their dtype, from its header, without torch."""
     try:
         with safetensors.safe_open(file, framework="numpy") as opened:
@@ -73,7 +73,7 @@ def counted(file: Path, problems: list[str]) -> tuple[int, str]:
     return sum(prod(each.get_shape()) for each in slices), ", ".join(sorted(dtypes))
 
 
-def tensors_in(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
+def read_tensors(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
     """The weights in a safetensors file, by name; None, and why, where it is something else.
 
     What was saved in 8 bits comes back as float32.
@@ -93,7 +93,7 @@ def tensors_in(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
     return None
 
 
-def fill(model: Model, tensors: dict[str, Tensor], device: torch.device | str) -> Model:
+def load_tensors(model: Model, tensors: dict[str, Tensor], device: torch.device | str) -> Model:
     """Give a model these weights, which must fit; the dictionary is emptied as they move."""
     for name, parameter in model.named_parameters():
         # Copied, so that the memory is torch's own, aligned as its kernels like it.
@@ -120,7 +120,7 @@ def weight_problems(model: nn.Module, tensors: Mapping[str, Tensor]) -> list[str
     return [*missing, *unexpected, *shapes, *dtypes]
 
 
-def undrawn(config: ModelConfig) -> Model:
+def empty_model(config: ModelConfig) -> Model:
     """A model whose weights have no values yet; drawing some would take longer than reading them.
 
     torch's "meta" device would do too, but its first use imports parts of torch that take a second.

@@ -16,12 +16,12 @@ from typer.core import TyperCommand
 
 from regard.cli.training import say
 from regard.errors import ConfigError
-from regard.text.files.opening import STDIN, name_of, path_problem
-from regard.text.files.tables import Column, kind_of
+from regard.text.files import STDIN, display_name, path_problem
+from regard.text.files.tables import Column, table_kind
 from regard.text.languages import known_code, language_in, language_of
 
 if TYPE_CHECKING:
-    from regard.data.reading.corpus import Corpus
+    from regard.data.reading import Corpus
 
 SETS, MANY = ("--valid", "--test"), "--pretrain"
 _COLUMNS = "--columns SRC,TGT, as in --columns zh,en by name or --columns 1,2 by number"
@@ -70,7 +70,7 @@ def each_named(words: list[str]) -> list[str]:
         if not equals:
             file = waiting.popleft()
             done.append(file)
-        if kind_of(file) is None and waiting and not waiting[0].startswith("-"):
+        if table_kind(file) is None and waiting and not waiting[0].startswith("-"):
             done += [option, waiting.popleft()]
     return [*done, *waiting]
 
@@ -105,12 +105,12 @@ class NamedSets:
         Raises:
             CorpusError: a file is not there, or given twice.
         """
-        from regard.data.reading.corpus import parallel, refuse_shared_files, table
+        from regard.data.reading import parallel_corpus, refuse_shared_files, table_corpus
 
         train = () if self.from_stdin else self.train
         sets = {"training": train, "validation": self.valid, "the test": self.test}
         made = {
-            name: table(*files, columns=self.columns) if len(files) == 1 else parallel(*files)
+            name: table_corpus(*files, columns=self.columns) if len(files) == 1 else parallel_corpus(*files)
             for name, files in sets.items()
             if files
         }
@@ -148,8 +148,8 @@ def _training_problems(files: tuple[Path, ...], columns: bool) -> list[str]:
         return [
             f"standard input gives both sides, as a table; leave out the file beside it, and say {_COLUMNS}"
         ]
-    if len(files) == 1 and not columns and (str(files[0]) == STDIN or kind_of(files[0])):
-        return [f"{name_of(files[0])}: which of its columns? Say {_COLUMNS}"]
+    if len(files) == 1 and not columns and (str(files[0]) == STDIN or table_kind(files[0])):
+        return [f"{display_name(files[0])}: which of its columns? Say {_COLUMNS}"]
     if len(files) == 2 or (len(files) == 1 and columns):
         return []
     return ["give two files, SRC and TGT, a table with --columns SRC,TGT, or --builtin numerals"]
@@ -158,7 +158,7 @@ def _training_problems(files: tuple[Path, ...], columns: bool) -> list[str]:
 def _set_problems(option: str, files: tuple[Path, ...], columns: bool) -> list[str]:
     if STDIN in map(str, files):
         return [f"{option} takes files; standard input is for what is trained on"]
-    if len(files) > 2 or (len(files) == 1 and not kind_of(files[0])):
+    if len(files) > 2 or (len(files) == 1 and not table_kind(files[0])):
         return [f"{option} takes two files, SRC and TGT, or a table whose name ends in .tsv or .jsonl"]
     if len(files) == 1 and not columns:
         return [f"{files[0]}: which of its columns? Say {_COLUMNS}"]

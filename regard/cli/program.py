@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.corpora import SetsCommand
 from regard.cli.shared.examples import examples_help
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 from regard.cli.shared.model_first import ModelFirstCommand
 from regard.cli.shared.options import settings_help
 from regard.cli.verbs.average import average
@@ -44,8 +44,8 @@ app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pr
 
 
 def _add(verb: str, function: Callable[..., None], *, settings: bool = False, **others: Any) -> None:
-    told = [examples_help(verb), *([settings_help()] if settings else ())]
-    app.command(verb, epilog="\n\n".join(told), **others)(function)
+    epilog = [examples_help(verb), *([settings_help()] if settings else ())]
+    app.command(verb, epilog="\n\n".join(epilog), **others)(function)
 
 
 # In the order in which somebody meets them, which is that of the list in the help.
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             traceback.print_exc()
         else:
-            print(f"regard: error[{error.code}]: {told(error)}", file=sys.stderr)
+            print(f"regard: error[{error.code}]: {with_flags(error)}", file=sys.stderr)
         sys.exit(MISTAKE)
     except BrokenPipeError:
         # Python flushes once more at exit: let that go nowhere.

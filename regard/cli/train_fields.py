@@ -22,8 +22,8 @@ SHOWN = 80
 
 def train_fields(asked: Asked) -> None:
     """Train a model that writes one field from others, and score it."""
-    from regard.data.reading.corpus import plain, refuse_shared_files
-    from regard.text.files.opening import path_problem
+    from regard.data.reading import refuse_shared_files, text_corpus
+    from regard.text.files import path_problem
 
     name = asked.config.task.name
     if not asked.files:
@@ -35,7 +35,7 @@ def train_fields(asked: Asked) -> None:
         raise ConfigError(problems)
     # What is no file can be read but once, and that comes later.
     files = {name: [file for file in files if file.is_file()] for name, files in asked.sets.items()}
-    refuse_shared_files({name: plain(*each) for name, each in files.items() if each})
+    refuse_shared_files({name: text_corpus(*each) for name, each in files.items() if each})
     start = asked.start()
     config = taught_like(asked, shaped_like(asked, start), start)
     run = asked.run

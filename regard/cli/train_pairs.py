@@ -18,7 +18,7 @@ from regard.config import RunConfig
 from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.data.reading.corpus import Corpus, Row
+    from regard.data.reading import Corpus, Row
     from regard.look.alignment.heads import AligningHeads
     from regard.training.preparation import PairsSource
     from regard.training.starting import Start
@@ -84,8 +84,7 @@ def _source(
     start: Start | None,
 ) -> PairsSource:
     """The pairs to train on: from files, from standard input, which is kept in the folder, or built in."""
-    from regard.data.reading.corpus import table
-    from regard.data.reading.spool import spooled
+    from regard.data.reading import keep_stdin, table_corpus
     from regard.training.builtin import numerals
     from regard.training.checkpoints.folder import DATA, has_begun
     from regard.training.preparation import PairsSource
@@ -103,8 +102,8 @@ def _source(
     if sets is None:
         return numerals(texts, **asked)
     if sets.from_stdin:
-        kept = spooled(texts / "stdin.gz", fixed=has_begun(run))
-        corpora = {"training": table(kept, columns=sets.columns), **corpora}
+        kept = keep_stdin(texts / "stdin.gz", fixed=has_begun(run))
+        corpora = {"training": table_corpus(kept, columns=sets.columns), **corpora}
     return PairsSource(
         train=corpora["training"],
         valid=corpora.get("validation"),

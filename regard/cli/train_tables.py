@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
     """Train a classifier, and score it."""
-    from regard.data.reading.corpus import refuse_shared_files
-    from regard.data.reading.labelled import labelled, unlabelled
+    from regard.data.reading import refuse_shared_files
+    from regard.data.reading.labelled import labelled_corpus, unlabelled_corpus
     from regard.training.tables import TableSource
 
     if not asked.files:
@@ -31,7 +31,7 @@ def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
         raise ConfigError(f"--columns {asked.columns} are not two columns: the label's, and the text's")
     start = asked.start()
     config = shaped_like(asked, start)
-    made = {name: labelled(*files, columns=columns) for name, files in asked.sets.items()}
+    made = {name: labelled_corpus(*files, columns=columns) for name, files in asked.sets.items()}
     refuse_shared_files(made)
     run = asked.run
     source = TableSource(
@@ -39,7 +39,7 @@ def train_tables(asked: Asked, pretrain: tuple[Path, ...]) -> None:
         valid=made.get("validation"),
         test=made.get("the test"),
         separator=config.task.label_separator,
-        plain=unlabelled(*pretrain, columns=columns) if pretrain else None,
+        plain=unlabelled_corpus(*pretrain, columns=columns) if pretrain else None,
         **asked.wanted(config, start),
     )
     with joined(run, config, asked.device) as world:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def train_texts(asked: Asked) -> None:
     """Train a generator, and measure it."""
-    from regard.data.reading.corpus import refuse_shared_files
-    from regard.data.reading.documents import documents
+    from regard.data.reading import refuse_shared_files
+    from regard.data.reading.documents import open_documents
     from regard.training.texts import TextSource
 
     if not asked.files:
@@ -29,7 +29,7 @@ def train_texts(asked: Asked) -> None:
     start = asked.start()
     config = shaped_like(asked, start)
     columns = columns_of(asked.columns)
-    made = {name: documents(*files, columns=columns) for name, files in asked.sets.items()}
+    made = {name: open_documents(*files, columns=columns) for name, files in asked.sets.items()}
     refuse_shared_files({name: each.corpus for name, each in made.items()})
     run = asked.run
     source = TextSource(

@@ -16,7 +16,7 @@ from regard.engine.loading import load_onto, subword_model
 from regard.errors import RequestError, TooLongError
 from regard.model.classifier import Classifier
 from regard.packing import pack
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 BATCH_TOKENS = 8192

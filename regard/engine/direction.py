@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from regard.config import TaskConfig
 from regard.errors import RequestError
+from regard.text.detection import is_in, language_among, words_by_script
 from regard.text.languages import known_code
-from regard.text.scripts import is_in, language_among, words_by_script
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 UNSPACED = ("zh", "yue", "ja")

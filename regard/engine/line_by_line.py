@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from regard.engine.result import Result
 from regard.engine.translator import Translator
 from regard.errors import RequestError
-from regard.text.files.numbered import Line
+from regard.text.files.lines import InputLine
 
 
 class Written(NamedTuple):
@@ -42,7 +42,7 @@ class LineByLine:
         self._translator, self._strictly = translator, strictly
         self._scores, self._as_json = scores, as_json
 
-    def __call__(self, lines: Sequence[Line]) -> list[Written]:
+    def __call__(self, lines: Sequence[InputLine]) -> list[Written]:
         """What becomes of each line.
 
         Raises:
@@ -52,7 +52,7 @@ class LineByLine:
         results = iter(self._translator([line.text for line in told if line.problem is None]))
         return [self._spoilt(line) if line.problem else self._written(line, next(results)) for line in told]
 
-    def _told(self, line: Line) -> Line:
+    def _told(self, line: InputLine) -> InputLine:
         """A line as it came; one that does not tell which way to translate it cannot be read."""
         if line.problem is not None:
             return line
@@ -64,12 +64,12 @@ class LineByLine:
             return line._replace(text="", problem=f"{line.where}{error}")
         return line
 
-    def _spoilt(self, line: Line) -> Written:
+    def _spoilt(self, line: InputLine) -> Written:
         problem = line.problem or ""
         text = json.dumps({"text": "", "error": problem}, ensure_ascii=False) if self._as_json else ""
         return Written(text, notes=(problem,), spoilt=True)
 
-    def _written(self, line: Line, result: Result) -> Written:
+    def _written(self, line: InputLine, result: Result) -> Written:
         text = json.dumps(_table(result), ensure_ascii=False) if self._as_json else self._columns(result)
         problems = _problems(result)
         if result.engine and not result.text.strip():

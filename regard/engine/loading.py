@@ -17,7 +17,7 @@ from regard.engine.model import Model
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
 from regard.exchange.ctranslate2.weights_file import Quantisation
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]

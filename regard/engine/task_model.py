@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
-from regard.data.reading.templates import read_of, read_of_text
+from regard.data.reading.templates import model_input, model_input_of_text
 from regard.engine.classification import Classification, Labelling
 from regard.engine.generation import Continuation, Generation
 from regard.engine.loading import load_onto, of_another_task
@@ -50,7 +50,9 @@ class TaskModel(Model):
             RequestError: an object lacks a field.
         """
         template = self.task.templates[0]
-        return read_of_text(template, text) if template and isinstance(self.subwords, Subwords) else text
+        return (
+            model_input_of_text(template, text) if template and isinstance(self.subwords, Subwords) else text
+        )
 
     def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
         """What the model writes for named fields, such as a question and its context; or for a whole text.
@@ -62,7 +64,7 @@ class TaskModel(Model):
         Raises:
             RequestError: a field is missing, or the whole is too long for the model.
         """
-        read = row if isinstance(row, str) else read_of(self.task.templates[0], row)
+        read = row if isinstance(row, str) else model_input(self.task.templates[0], row)
         return self.translate(read, **options)
 
     @overload

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from regard.data.numerals import Pair as Numeral
-from regard.data.numerals import Split, pairs
+from regard.data.numerals import SplitName, pairs
 
 BOS, EOS = 0, 1
 """The token that starts an output, and the one that ends it; symbols follow."""
@@ -74,7 +74,7 @@ def numerals(largest: int = 9_999) -> Task:
     return Task("numerals", 2 + len(known), draw, lambda n: encoded(_some("test", n, 1, largest)))
 
 
-def _some(split: Split, n: int, seed: int, largest: int) -> list[Numeral]:
+def _some(split: SplitName, n: int, seed: int, largest: int) -> list[Numeral]:
     stream = pairs(seed, split, largest=largest)
     return [next(stream) for _ in range(n)]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.durable import writing_whole
+from regard.durable import open_atomically
 from regard.engine.line_by_line import Written
 from regard.errors import CorpusError
 from regard.scale.cluster import AUTO, joined, ray_or_refuse
@@ -21,7 +21,7 @@ from regard.scale.ledger import Ledger
 from regard.scale.order import Order
 from regard.scale.shards import SHARD_LINES, Shard, Ticket, cut, lines_of
 from regard.scale.shipping import packed
-from regard.text.files.numbered import Line
+from regard.text.files.lines import InputLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def translate(
     models = [Path(model)] if isinstance(model, Path | str) else [Path(each) for each in model]
     run = CorpusRun(models, order or Order(), address=address, workers=workers, shards=shards)
     n_lines = n_spoilt = 0
-    with writing_whole(out) as file:
+    with open_atomically(out) as file:
         for block in run.written(lines_of(named), shard_lines):
             file.writelines(f"{each.text}\n" for each in block)
             n_lines, n_spoilt = n_lines + len(block), n_spoilt + sum(each.spoilt for each in block)
@@ -105,7 +105,7 @@ class CorpusRun:
         return self._ledger.folder
 
     def written(
-        self, blocks: Iterable[list[Line]], shard_lines: int = SHARD_LINES
+        self, blocks: Iterable[list[InputLine]], shard_lines: int = SHARD_LINES
     ) -> Iterator[list[Written]]:
         """What becomes of each line, in the order of the lines, as soon as all before it are done.
 

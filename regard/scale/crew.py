@@ -18,7 +18,7 @@ from regard.errors import ConfigError, RegardError
 from regard.scale.order import Order
 from regard.scale.shards import Shard, Ticket
 from regard.scale.shipping import Parcel, unpacked
-from regard.text.files.numbered import Line
+from regard.text.files.lines import InputLine
 from regard.version import __version__
 
 TRIES = 3
@@ -36,7 +36,7 @@ class Worker:
         """Say which version this is."""
         return __version__
 
-    def write(self, lines: Sequence[Line]) -> list[Written]:
+    def write(self, lines: Sequence[InputLine]) -> list[Written]:
         """What becomes of each line."""
         if self._writer is None:
             self._writer = self._order.writer([unpacked(parcel) for parcel in self._parcels])

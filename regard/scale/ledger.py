@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.durable import sync_folder, write_whole
+from regard.durable import sync_folder, write_atomically
 from regard.engine.line_by_line import Written
 from regard.errors import ConfigError, CorpusError
 from regard.scale.shards import Ticket
@@ -41,7 +41,7 @@ class Ledger:
             if there:
                 self._refuse_other_runs(about)
             else:
-                write_whole(folder / MANIFEST, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+                write_atomically(folder / MANIFEST, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise ConfigError(f"{folder} cannot be used for shards: {error.strerror or error}") from error
 
@@ -52,7 +52,7 @@ class Ledger:
         """Write down what became of a shard's lines."""
         assert len(written) == ticket.n_lines, f"{ticket.where}: {len(written)} lines came back"
         lines = (json.dumps(each, ensure_ascii=False) for each in written)
-        write_whole(self._place(ticket), "".join(line + "\n" for line in lines))
+        write_atomically(self._place(ticket), "".join(line + "\n" for line in lines))
         sync_folder(self.folder)
 
     def read(self, ticket: Ticket) -> list[Written]:

@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.text.files.numbered import Line, numbered
-from regard.text.files.opening import name_of, opened
+from regard.text.files import display_name, open_unpacked
+from regard.text.files.lines import InputLine, numbered_lines
 
 SHARD_LINES = 2048
 """Lines of a shard: enough to sort by length, and no more than a minute's work, which a worker may lose."""
@@ -35,7 +35,7 @@ class Shard:
     """Consecutive lines of a corpus."""
 
     number: int
-    lines: tuple[Line, ...]
+    lines: tuple[InputLine, ...]
 
     @cached_property
     def ticket(self) -> Ticket:
@@ -47,20 +47,20 @@ class Shard:
         return Ticket(f"{self.number:08}-{digest[:32]}", len(self.lines), where)
 
 
-def lines_of(files: Iterable[Path | str]) -> Iterator[list[Line]]:
+def lines_of(files: Iterable[Path | str]) -> Iterator[list[InputLine]]:
     """The lines of files, one after another, unpacked where they are packed; `-` is standard input.
 
     Raises:
         CorpusError: a file cannot be read.
     """
     for path in files:
-        with opened(path) as stream:
-            yield from numbered(iter(lambda: stream.read(_CHUNK), b""), name_of(path))
+        with open_unpacked(path) as stream:
+            yield from numbered_lines(iter(lambda: stream.read(_CHUNK), b""), display_name(path))
 
 
-def cut(blocks: Iterable[list[Line]], most_lines: int = SHARD_LINES) -> Iterator[Shard]:
+def cut(blocks: Iterable[list[InputLine]], most_lines: int = SHARD_LINES) -> Iterator[Shard]:
     """Shards of lines, in their order; where they are cut depends on the lines alone."""
-    number, held, characters = 1, list[Line](), 0
+    number, held, characters = 1, list[InputLine](), 0
     for line in (line for block in blocks for line in block):
         held.append(line)
         characters += len(line.text)

@@ -14,9 +14,9 @@ from regard.bundle import Description, describe_bundle
 from regard.bundle.labels import read_labels
 from regard.config.task import TEMPLATES
 from regard.data.batches.examples import windows
-from regard.data.reading.documents import documents, encode_document
-from regard.data.reading.labelled import labelled, labels_in
-from regard.data.reading.templates import examples_of, flat
+from regard.data.reading.documents import encode_document, open_documents
+from regard.data.reading.labelled import labelled_corpus, split_labels
+from regard.data.reading.templates import read_examples, single_line
 from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
 from regard.engine.classifier_ensemble import ClassifierEnsemble
@@ -32,10 +32,10 @@ from regard.scores.perplexity import Perplexity
 from regard.scores.summaries import SummaryScore, score_summaries
 from regard.scores.tagging import TagScore, rows_of, score_tags
 from regard.scores.testing import translate
-from regard.text.files.opening import name_of
+from regard.text.files import display_name
 from regard.text.files.tables import Column
 from regard.text.normalisation import composed
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 TaskScore: TypeAlias = ClassificationScore | TagScore | Perplexity | SummaryScore | AnswerScore
@@ -69,16 +69,16 @@ def score_on(
 
 
 def _fields(described: Description, file: Path, beam_size: int | None) -> SummaryScore | AnswerScore:
-    rows = list(examples_of(file, described.task.templates))
+    rows = list(read_examples(file, described.task.templates))
     if not rows:
-        raise CorpusError(f"{name_of(file)}: has no rows, so there is nothing to score")
+        raise CorpusError(f"{display_name(file)}: has no rows, so there is nothing to score")
     model, subwords = load_onto(described.folder, "auto").model, _vocabulary(described)
     assert isinstance(model, Transformer), "the description says so"
     decoding = described.decoding
     if beam_size is not None:
         decoding = replace(decoding, beam_size=beam_size)
     room = described.config.max_length - 1
-    inputs = [tuple(ids[:room].tolist()) for ids in subwords.encode([flat(read) for read, _ in rows])]
+    inputs = [tuple(ids[:room].tolist()) for ids in subwords.encode([single_line(read) for read, _ in rows])]
     outputs = translate(model, subwords, inputs, decoding)
     score_of = score_answers if described.task.name == "answer" else score_summaries
     return score_of(outputs, [right for _, right in rows])
@@ -106,7 +106,7 @@ def _labels(
     for own, text in _rows(file, columns, separator):
         if strange := [label for label in own if label not in numbers]:
             known = f"the model knows {', '.join(labels[:10])}"
-            raise CorpusError(f"{name_of(file)}: {text[:40]!r} is labelled {strange[0]!r}, and {known}")
+            raise CorpusError(f"{display_name(file)}: {text[:40]!r} is labelled {strange[0]!r}, and {known}")
         right.append([numbers[label] for label in own])
         texts.append(text)
     classifier = TextClassifier.of(first) if len(described) == 1 else ClassifierEnsemble.of(described)
@@ -120,19 +120,19 @@ def _labels(
 def _rows(file: Path, columns: Sequence[Column], separator: str | None) -> Iterator[tuple[list[str], str]]:
     """Labels and texts, read as in training, without the rows that lack one."""
     found = False
-    for row in labelled(file, columns=columns).rows():
+    for row in labelled_corpus(file, columns=columns).rows():
         cell, text = (cell.strip() for cell in row)
-        if cell and text and (labels := labels_in(cell, separator)):
+        if cell and text and (labels := split_labels(cell, separator)):
             found = True
             yield labels, text
     if not found:
-        raise CorpusError(f"{name_of(file)}: has no label with a text, so there is nothing to score")
+        raise CorpusError(f"{display_name(file)}: has no label with a text, so there is nothing to score")
 
 
 def _text(described: Description, file: Path, columns: Sequence[Column]) -> Perplexity:
-    texts = list(documents(file, columns=columns).read())
+    texts = list(open_documents(file, columns=columns).read())
     if not texts:
-        raise CorpusError(f"{name_of(file)}: every document is empty, so there is nothing to score")
+        raise CorpusError(f"{display_name(file)}: every document is empty, so there is nothing to score")
     model, subwords = load_onto(described.folder, "auto").model, _vocabulary(described)
     assert isinstance(model, LanguageModel), "the description says so"
     encoded = (encode_document(subwords, text) for text in texts)

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 from regard.engine.document.layout import parts
 from regard.engine.model import Model
 from regard.engine.result import Result
-from regard.serve.detection import Detected, detect
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.served import Catalogue, Served, agree
 from regard.serve.work.job import Job
-from regard.text.scripts import is_in
+from regard.text.detection import Detected, detect, is_in
 
 AUTO = "auto"
 

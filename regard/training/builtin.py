@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from regard.data.numerals import Split, sample
-from regard.data.reading.corpus import parallel
-from regard.durable import write_whole
+from regard.data.numerals import SplitName, sample
+from regard.data.reading import parallel_corpus
+from regard.durable import write_atomically
 from regard.training.preparation import PairsSource
 
-SIZES: dict[Split, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
+SIZES: dict[SplitName, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 
 
 def numerals(folder: Path, *, seed: int, **wanted: Any) -> PairsSource:
@@ -24,8 +24,8 @@ def numerals(folder: Path, *, seed: int, **wanted: Any) -> PairsSource:
             pairs = sample(split, size, seed)
             texts = [pair.chinese for pair in pairs], [pair.english for pair in pairs]
             for path, lines in zip(paths, texts, strict=True):
-                write_whole(path, "\n".join(lines) + "\n")
-        files[split] = parallel(*paths)
+                write_atomically(path, "\n".join(lines) + "\n")
+        files[split] = parallel_corpus(*paths)
     return PairsSource(
         train=files["train"],
         valid=files["valid"],

@@ -15,8 +15,8 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.store.store import Store
-from regard.durable import write_whole
+from regard.data.store import Store
+from regard.durable import write_atomically
 from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
 from regard.look.figures.heatmap import heatmap_svg
@@ -120,8 +120,10 @@ class ClassifierRun(TaskRun):
         lesson = self.prepared.lesson
         trial = LabelledTrial(self.prepared.test, self.prepared.subwords, lesson)
         score = trial.score(best)
-        write_whole(self.folder / "scores.json", json.dumps(score.as_dict(), ensure_ascii=False, indent=1))
-        write_whole(self.folder / "confusion.svg", confusion_svg(score))
+        write_atomically(
+            self.folder / "scores.json", json.dumps(score.as_dict(), ensure_ascii=False, indent=1)
+        )
+        write_atomically(self.folder / "confusion.svg", confusion_svg(score))
         return score
 
     def example(self) -> str:

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from regard.config import RunConfig
-from regard.data.reading.corpus import Corpus, made
+from regard.data.reading import Corpus, derived_corpus
 from regard.data.reading.templates import LINE, write_pairs
-from regard.durable import write_whole
+from regard.durable import write_atomically
 from regard.scores.answers import AnswerScore, score_answers
 from regard.scores.summaries import SummaryScore, score_summaries
 from regard.text.normalisation import composed
@@ -45,7 +45,7 @@ def fields_source(
         for place, file in zip(places, files, strict=True):
             write_pairs(place, file, config.task.templates)
         if places:
-            sets_made[name] = made(dict(zip(places, files, strict=True)), COLUMNS, LINE)
+            sets_made[name] = derived_corpus(dict(zip(places, files, strict=True)), COLUMNS, LINE)
     return PairsSource(
         train=sets_made["train"],
         valid=sets_made.get("valid"),
@@ -71,7 +71,7 @@ class FieldsRun(TranslatorRun):
         score_of = score_answers if self.config.task.name == "answer" else score_summaries
         score = score_of(tested.outputs, references)
         described = {"decoding": asdict(self.config.decoding), **asdict(score)}
-        write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
+        write_atomically(self.folder / "scores.json", json.dumps(described, indent=1))
         return score, list(zip(tested.sources, tested.outputs, strict=True))
 
     def _right(self) -> dict[str, list[str]]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.batches.batches import one_pass
-from regard.data.store.store import Store
-from regard.durable import write_whole
+from regard.data.batches import one_pass
+from regard.data.store import Store
+from regard.durable import write_atomically
 from regard.engine.generation import Generation
 from regard.engine.generator import Generator
 from regard.model.language_model import LanguageModel
@@ -83,7 +83,7 @@ class GeneratorRun(TaskRun):
             n_bytes=self.prepared.test_bytes,
             held_out="validation" if store is lesson.valid else "test",
         )
-        write_whole(self.folder / "scores.json", json.dumps(asdict(found) | found.measures(), indent=1))
+        write_atomically(self.folder / "scores.json", json.dumps(asdict(found) | found.measures(), indent=1))
         return found
 
     def example(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from regard.bundle.weights import fill, undrawn
+from regard.bundle.weights import empty_model, load_tensors
 from regard.config import ModelConfig, TrainingConfig
 from regard.data.batches.examples import Batch
 from regard.errors import ConfigError
@@ -138,7 +138,7 @@ class Learner:
         weights = whole_weights(self.model)
         if not self.world.is_main:
             return None
-        return fill(undrawn(self.model.config), weights, "cpu")
+        return load_tensors(empty_model(self.model.config), weights, "cpu")
 
 
 def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:

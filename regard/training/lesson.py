@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from regard.config import ModelConfig, TrainingConfig
-from regard.data.batches.batches import Budget
+from regard.data.batches import Budget
 from regard.data.batches.examples import (
     LABELLED_EXTRA,
     PAIRS_EXTRA,
@@ -25,7 +25,7 @@ from regard.data.batches.examples import (
     make_tagged_batch,
     make_text_batch,
 )
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.look.figures.run_record import Unit
 from regard.training.guessing import HIDDEN, GuessingObjective
 from regard.training.labelling import LabelObjective, TagObjective

@@ -19,9 +19,9 @@ import torch
 
 from regard.bundle import save_bundle
 from regard.config import RunConfig
-from regard.data.batches.batches import one_pass
+from regard.data.batches import one_pass
 from regard.data.batches.stream import BatchStream
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.errors import RegardError
 from regard.training.checkpoints.averaging import mean_of, with_weights
 from regard.training.checkpoints.checkpoint import (

@@ -20,22 +20,26 @@ from pathlib import Path
 
 from regard.config import DataConfig
 from regard.config.checking import counted
-from regard.data.cleaning.clean import Cleaned, clean
-from regard.data.cleaning.doubts import SAMPLED as DOUBTED
-from regard.data.cleaning.doubts import doubts
-from regard.data.cleaning.fingerprints import Fate
-from regard.data.cleaning.holding_out import Split, known_texts, rows_apart
-from regard.data.cleaning.report import report
-from regard.data.reading.corpus import Corpus, Row
-from regard.data.store.encoding import both_ways, content_key, each_side, encode_in_threads, one_way
-from regard.data.store.store import Example, Store, find_store
-from regard.data.store.writing import write_store
-from regard.durable import write_whole
+from regard.data.cleaning import Cleaned, clean
+from regard.data.cleaning.holding_out import Fate, HeldOutSizes, known_texts, rows_apart
+from regard.data.cleaning.report import SAMPLED as DOUBTED
+from regard.data.cleaning.report import make_report, pair_warnings
+from regard.data.reading import Corpus, Row
+from regard.data.store import Example, Store, find_store
+from regard.data.store.writing import (
+    both_ways,
+    content_key,
+    each_side,
+    encode_in_threads,
+    one_way,
+    write_store,
+)
+from regard.durable import write_atomically
 from regard.engine.generation import unseen_characters
 from regard.errors import CorpusError
 from regard.host import usable_cores
-from regard.text.files.tally import Tally
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.files.lines import Tally
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.subwords import learn_subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.training.checkpoints.folder import KEY
@@ -112,7 +116,7 @@ def prepare_pairs(
         folder.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
         _prepare(folder, source, key, tell, follow)
-        write_whole(file, key)
+        write_atomically(file, key)
     return prepared_pairs(folder)
 
 
@@ -183,7 +187,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
         _fitting(rows, name, subwords, room, tell, cut)
         for rows, name in ((valid, "validation"), (test, "test"))
     )
-    facts = report(
+    facts = make_report(
         cleaned,
         source.languages,
         validation=None if source.valid is None else len(valid),
@@ -203,11 +207,11 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     for name, of, pairs in (("train", key, train), ("valid", f"{key}-valid", held_out)):
         examples = _tagged(pairs, [subwords.tag_id(language) for language in tags], source)
         write_store(folder / name, examples, sides=SIDES, key=of, vocab_size=subwords.vocab_size)
-    write_whole(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
+    write_atomically(folder / "report.json", json.dumps(facts.as_dict(), ensure_ascii=False, indent=1))
     tell(facts.as_text())
     if cut is not None and cut.count:
         tell(f"{counted(cut.count, 'input was', 'inputs were')} cut after {counted(room, 'token')}")
-    write_whole(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
+    write_atomically(folder / TEST, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test))
 
 
 def _tagged(pairs: Iterable[Example], tags: list[int], source: PairsSource) -> Iterable[Example]:
@@ -226,14 +230,14 @@ def _tell_doubts(
     sets |= {"validation": valid[:DOUBTED]} if source.valid is not None else {}
     sets |= {"test": test[:DOUBTED]} if source.test is not None else {}
     for name, rows in sets.items():
-        for doubt in doubts(rows, source.languages):
+        for doubt in pair_warnings(rows, source.languages):
             tell(f"the {name} set: {doubt}")
 
 
 def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
     given = [each for each in (source.valid, source.test) if each is not None]
     data = source.data
-    split = Split(
+    split = HeldOutSizes(
         validation=data.valid_lines if source.valid is None else 0,
         test=data.test_lines if source.test is None else 0,
     )

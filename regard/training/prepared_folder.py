@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import DataConfig
-from regard.data.store.store import Example, Store, find_store
+from regard.data.store import Example, Store, find_store
 from regard.data.store.writing import write_store
-from regard.durable import write_whole
+from regard.durable import write_atomically
 from regard.errors import CorpusError
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.subwords import learn_subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.training.checkpoints.folder import KEY
@@ -84,8 +84,8 @@ class PreparedFolder:
     def finish(self, sets: Iterable[str], facts: Mapping[str, Any], key: str) -> None:
         """Say what is there, and what of."""
         told = json.dumps({**facts, "sets": list(sets)}, ensure_ascii=False, indent=1)
-        write_whole(self.path / self.facts, told)
-        write_whole(self.path / KEY, key)
+        write_atomically(self.path / self.facts, told)
+        write_atomically(self.path / KEY, key)
 
     def read(self) -> Found:
         """What was prepared, perhaps by another process.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.look.trace.probes import Probe, probe_file, probe_files, write_probes
 from regard.look.trace.tracing import look
 from regard.text.vocabularies.vocabulary import Vocabulary

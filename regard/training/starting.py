@@ -15,7 +15,7 @@ from regard.bundle.manifest import LABELS, SUBWORDS
 from regard.config import ModelConfig, TaskConfig
 from regard.engine.loading import model_folder
 from regard.errors import BundleError, ConfigError
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 
 GUESSING = "gelu-norm"
 OUTPUT = "output_probabilities."

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from regard.config.checking import counted
-from regard.data.cleaning.holding_out import Split
-from regard.data.reading.corpus import Corpus, Row
-from regard.data.reading.labelled import labels_in
-from regard.data.store.encoding import content_key
-from regard.data.store.store import Store
+from regard.data.cleaning.holding_out import HeldOutSizes
+from regard.data.reading import Corpus, Row
+from regard.data.reading.labelled import split_labels
+from regard.data.store import Store
+from regard.data.store.writing import content_key
 from regard.errors import CorpusError
-from regard.text.files.tally import Tally
+from regard.text.files.lines import Tally
 from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.training.lesson import LabelledData, PlainData, TaggedData
 from regard.training.preparation import Tell
@@ -65,9 +65,9 @@ class TableSource(Wanted):
         paths = [path for each in sets for path in each.paths]
         return content_key(paths, [*settings, columns, asdict(self.data)])
 
-    def labels_in(self, cell: str) -> list[str]:
+    def split_labels(self, cell: str) -> list[str]:
         """The labels of a row, each once."""
-        return labels_in(cell, self.separator)
+        return split_labels(cell, self.separator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def prepare_tables(folder: Path, source: TableSource, tell: Tell = lambda _: Non
     for name, texts in guessed.items():
         pieces = (piece for ids in subwords.encode(texts) for piece in _pieces(ids, room))
         place.write(name, ((piece,) for piece in pieces), ("inputs",), key, subwords)
-    counts = Counter(label for cell, _ in sets["train"] for label in source.labels_in(cell))
+    counts = Counter(label for cell, _ in sets["train"] for label in source.split_labels(cell))
     facts = {
         "labels": labels,
         "counts": [counts[label] for label in labels],
@@ -138,7 +138,7 @@ def _sets(source: TableSource, tell: Tell) -> tuple[dict[str, list[Row]], list[s
     train = _without(list(_usable(source.train, source, dropped)), sets, tell)
     asked = {"valid": source.data.valid_lines, "test": source.data.test_lines}
     wanted = [0 if name in sets else asked[name] for name in ("valid", "test")]
-    sizes = Split(validation=wanted[0], test=wanted[1], one_in=ONE_IN).sizes(len(train))
+    sizes = HeldOutSizes(validation=wanted[0], test=wanted[1], one_in=ONE_IN).sizes(len(train))
     drawn = _drawn(train, sum(sizes), source)
     for name, rows in zip(("valid", "test"), np.split(drawn, sizes[:1]), strict=True):
         if name not in sets:
@@ -159,12 +159,12 @@ def _drawn(rows: Sequence[Row], size: int, source: TableSource) -> np.ndarray:
     Raises:
         CorpusError: too many labels have one text only.
     """
-    left = Counter(label for cell, _ in rows for label in source.labels_in(cell))
+    left = Counter(label for cell, _ in rows for label in source.split_labels(cell))
     drawn: list[int] = []
     times = Counter(text for _, text in rows)
     order = np.random.default_rng(source.seed).permutation(len(rows)).tolist()
     for i in sorted(order, key=lambda i: times[rows[i][1]] > 1):
-        labels = source.labels_in(rows[i][0])
+        labels = source.split_labels(rows[i][0])
         if len(drawn) < size and all(left[label] > 1 for label in labels):
             left.subtract(labels)
             drawn.append(i)
@@ -187,7 +187,7 @@ def _usable(corpus: Corpus, source: TableSource, dropped: Tally) -> Iterator[Row
     for block in corpus.blocks():
         for i, row in enumerate(zip(*block.columns, strict=True)):
             label, text = (cell.strip() for cell in row)
-            if label and source.labels_in(label) and text and i not in block.spoilt:
+            if label and source.split_labels(label) and text and i not in block.spoilt:
                 yield label, text
             else:
                 dropped.add(block.spoilt.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i)
@@ -224,7 +224,7 @@ def _labels(sets: dict[str, list[Row]], source: TableSource, tell: Tell) -> list
         CorpusError: there is one label only, or a held-out set has one that is not trained on.
     """
     counts = {
-        name: Counter(label for cell, _ in rows for label in source.labels_in(cell))
+        name: Counter(label for cell, _ in rows for label in source.split_labels(cell))
         for name, rows in sets.items()
     }
     labels = sorted(counts["train"])
@@ -253,7 +253,7 @@ def _plain(corpus: Corpus | None, sets: dict[str, list[Row]]) -> list[str]:
 def _held_out(plain: list[str], source: TableSource) -> dict[str, list[str]]:
     if not plain:
         return {}
-    size, _ = Split(test=0).sizes(len(plain))
+    size, _ = HeldOutSizes(test=0).sizes(len(plain))
     order = np.random.default_rng(source.seed).permutation(len(plain))
     parts = {"plain-valid": order[:size], "plain-train": np.sort(order[size:])}
     return {name: [plain[i] for i in rows] for name, rows in parts.items()}
@@ -275,7 +275,7 @@ def _numbers(
     """The numbers of each row's labels."""
     numbers = {label: i for i, label in enumerate(labels)}
     return (
-        np.array([numbers[label] for label in source.labels_in(cell)], subwords.dtype) for cell, _ in rows
+        np.array([numbers[label] for label in source.split_labels(cell)], subwords.dtype) for cell, _ in rows
     )
 
 

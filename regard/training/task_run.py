@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from regard.config import RunConfig
-from regard.durable import write_whole
+from regard.durable import write_atomically
 from regard.errors import CorpusError
 from regard.look.figures.curves import curves_svg
 from regard.training.checkpoints.folder import DATA, has_begun
@@ -73,4 +73,4 @@ class TaskRun:
         if "valid_loss" in event:
             title, unit = self.folder.resolve().name, self.run.data.unit
             drawn = curves_svg(Journal(self.folder / "journal.jsonl"), title, unit)
-            write_whole(self.folder / "curves.svg", drawn)
+            write_atomically(self.folder / "curves.svg", drawn)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from regard.config.checking import counted
 from regard.data.batches.examples import windows
-from regard.data.reading.documents import Documents, encode_document, split
-from regard.data.store.encoding import content_key
-from regard.data.store.store import Example, Store
+from regard.data.reading.documents import Documents, encode_document, split_documents
+from regard.data.store import Example, Store
+from regard.data.store.writing import content_key
 from regard.errors import CorpusError
-from regard.text.files.tally import Tally
+from regard.text.files.lines import Tally
 from regard.text.normalisation import composed
 from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.training.lesson import TextData
@@ -88,7 +88,7 @@ def _sets(source: TextSource, tell: Tell) -> dict[str, Sequence[str]]:
     tell(f"reading {', '.join(source.train.names)}")
     empty = Tally()
     if source.valid is None:
-        train, valid = split(source.train, source.data.valid_lines, source.seed, empty)
+        train, valid = split_documents(source.train, source.data.valid_lines, source.seed, empty)
     else:
         train, valid = list(source.train.read(empty)), list(source.valid.read(empty))
     sets: dict[str, Sequence[str]] = {"train": train, "valid": valid}

@@ -12,8 +12,8 @@ import numpy as np
 
 from regard.bundle import load_bundle
 from regard.config import RunConfig
-from regard.data.store.store import Store
-from regard.durable import write_whole
+from regard.data.store import Store
+from regard.durable import write_atomically
 from regard.engine.direction import Direction, Directions
 from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
 from regard.look.alignment.measuring import MEASURED, measure_heads
@@ -100,7 +100,7 @@ class TranslatorRun(TaskRun):
         scores = {each.direction: asdict(each.score) for each in tested}
         kept = scores if len(scores) > 1 else asdict(tested[0].score)
         described = {"decoding": asdict(self.config.decoding), **kept}
-        write_whole(self.folder / "scores.json", json.dumps(described, indent=1))
+        write_atomically(self.folder / "scores.json", json.dumps(described, indent=1))
         return tested
 
     def outputs(self) -> list[Tested]:

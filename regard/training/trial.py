@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodingConfig, TaskConfig
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.model.transformer import Transformer
 from regard.scores.testing import translate
 from regard.scores.translation import score_translations

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from regard.bundle import describe_bundle, load_bundle, save_bundle, weights_hash
 from regard.bundle.manifest import FORMAT
-from regard.bundle.weights import undrawn
+from regard.bundle.weights import empty_model
 from regard.config import DecodingConfig, read_config
 from regard.errors import BundleError
 from regard.model.build import build
@@ -100,7 +100,7 @@ def test_loading_draws_no_random_numbers(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_undrawn_model_is_the_built_one_but_for_its_values(kind):
     state = torch.get_rng_state()
-    blank = undrawn(KINDS[kind])
+    blank = empty_model(KINDS[kind])
     assert torch.equal(torch.get_rng_state(), state)
     model = build(KINDS[kind])
     assert repr(blank) == repr(model)

@@ -6,7 +6,7 @@ from inspect import signature
 import typer
 
 from regard.cli.program import app
-from regard.cli.shared.flags import FLAGS, told
+from regard.cli.shared.flags import FLAGS, with_flags
 from regard.engine.classification import Labelling
 from regard.engine.generation import Generation
 from regard.engine.loading import load
@@ -23,4 +23,4 @@ def test_every_flag_and_every_option_is_there():
 
 def test_options_become_flags():
     error = RequestError("`n_best=3` needs a `beam_size` of 3 (`past_length='slide'`), or `extra_length`")
-    assert told(error) == "--n-best 3 needs a --beam of 3 (--past-length slide), or extra_length"
+    assert with_flags(error) == "--n-best 3 needs a --beam of 3 (--past-length slide), or extra_length"

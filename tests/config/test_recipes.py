@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.bundle.weights import undrawn
+from regard.bundle.weights import empty_model
 from regard.config import read_config
 from tests.architecture.sources import ROOT
 
@@ -19,5 +19,5 @@ def test_a_recipe_is_a_configuration_and_has_its_command_on_the_page(recipe):
 
 
 def test_the_multi30k_model_is_a_small_one():
-    model = undrawn(read_config(file=ROOT / "recipes" / "multi30k-en-de.toml").model)
+    model = empty_model(read_config(file=ROOT / "recipes" / "multi30k-en-de.toml").model)
     assert model.n_parameters == 9_921_536

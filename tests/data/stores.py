@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.store.store import Example, Store
+from regard.data.store import Example, Store
 from regard.data.store.writing import write_store
 
 SIDES = ("inputs", "outputs")

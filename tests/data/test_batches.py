@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches.batches import Budget, _cut, one_pass, plan_batches
+from regard.data.batches import Budget, _cut, one_pass, plan_batches
 from regard.data.batches.examples import (
     LABELLED_EXTRA,
     PAIRS_EXTRA,
@@ -18,7 +18,7 @@ from regard.data.batches.examples import (
     make_text_batch,
     windows,
 )
-from regard.data.store.store import Facts, File, Side, Store
+from regard.data.store import Side, Store, StoredFile, StoreFacts
 from regard.errors import CorpusError
 from regard.packing import unpack
 from tests.data.stores import PAIRS, numbered, write
@@ -28,13 +28,13 @@ BOS, EOS, CLS = 1, 2, 0
 
 def store_of_lengths(lengths: np.ndarray) -> Store:
     """A store that knows its lengths, one side a row, and has no ids."""
-    none = File(0, 0)
+    none = StoredFile(0, 0)
     sides = tuple(
         Side(f"side{i}", int(row.sum()), int(row.max()), int(row.argmax()), none, none)
         for i, row in enumerate(lengths)
     )
     offsets = tuple(np.concatenate([[0], np.cumsum(row)]) for row in lengths)
-    return Store(None, Facts("a key", 17, lengths.shape[1], sides), (), (), offsets)
+    return Store(None, StoreFacts("a key", 17, lengths.shape[1], sides), (), (), offsets)
 
 
 pairs_of_lengths = st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), min_size=1, max_size=97)
@@ -128,7 +128,7 @@ def test_a_side_without_a_limit_takes_no_part(tmp_path):
 
 @pytest.mark.parametrize("at_once", [7, 1000])
 def test_one_pass_goes_through_the_store_in_order(tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr("regard.data.batches.batches.PASS", at_once)
+    monkeypatch.setattr("regard.data.batches.PASS", at_once)
     store = numbered(tmp_path / "store", 101)
     batches = list(one_pass(store, Budget(tokens=(31, 31), extra=PAIRS_EXTRA)))
     assert np.array_equal(np.concatenate(batches), np.arange(101))

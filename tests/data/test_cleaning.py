@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from regard.config import DataConfig
-from regard.data.cleaning import fingerprints
-from regard.data.cleaning.clean import clean
-from regard.data.cleaning.fingerprints import Fate, Fingerprints, hashes_of, mark_duplicates
-from regard.data.cleaning.holding_out import Split
-from regard.data.reading.corpus import parallel, plain, table
+from regard.data.cleaning import clean, holding_out
+from regard.data.cleaning.holding_out import Fate, Fingerprints, HeldOutSizes, hashes_of, mark_duplicates
+from regard.data.reading import parallel_corpus, table_corpus, text_corpus
 from regard.errors import CorpusError
 from regard.text import comparison_forms
 from regard.text.files import lines
@@ -24,7 +22,7 @@ def corpus(tmp_path):
         for side, suffix in enumerate(("zh", "en")):
             text = "".join(pair[side] + "\n" for pair in pairs)
             (tmp_path / f"{name}.{suffix}").write_bytes(text.encode())
-        return parallel(tmp_path / f"{name}.zh", tmp_path / f"{name}.en")
+        return parallel_corpus(tmp_path / f"{name}.zh", tmp_path / f"{name}.en")
 
     return corpus
 
@@ -66,7 +64,7 @@ def test_what_is_dropped_is_counted_with_its_reason_and_line(corpus, bad, reason
 
 def test_a_line_counts_once_and_all_lines_are_accounted_for(corpus):
     pairs = [GOOD, ("", "x" * 5000), ("", ""), ("", ""), GOOD, *many(20)]
-    cleaned = clean(corpus(pairs), split=Split(validation=3, test=2))
+    cleaned = clean(corpus(pairs), split=HeldOutSizes(validation=3, test=2))
     assert cleaned.dropped.counts == {"empty": 3, "duplicate": 1}
     kept = cleaned.count(Fate.TRAINING)
     assert kept + 3 + 2 + cleaned.dropped.total == cleaned.n_lines == 25
@@ -80,7 +78,7 @@ def test_lines_that_are_not_utf_8_are_counted_where_they_are_dropped(corpus):
     made.paths[1].write_bytes(b"\n".join(content))
     with pytest.raises(CorpusError, match=r"train.en:7: byte \d+ \(0xff\) is not UTF-8"):
         clean(made)
-    cleaned = clean(parallel(*made.paths, on_invalid="drop"))
+    cleaned = clean(parallel_corpus(*made.paths, on_invalid="drop"))
     assert cleaned.dropped.as_dict()["wrong encoding"] == {"lines": 1, "first": [f"{made.names[0]}:7"]}
 
 
@@ -112,7 +110,7 @@ def test_a_duplicate_is_the_whole_pair_and_the_first_one_stays(corpus):
 
 @pytest.mark.parametrize("at_once", [1, 7, 100, 1000])
 def test_duplicates_are_found_part_by_part_as_all_at_once(monkeypatch, at_once):
-    monkeypatch.setattr(fingerprints, "_ROWS", 13)
+    monkeypatch.setattr(holding_out, "_ROWS", 13)
     draw = random.Random(1)
     texts = [str(draw.randint(0, 60)) for _ in range(200)]
     whole = hashes_of(texts)
@@ -149,7 +147,7 @@ def test_held_out_rows_are_never_trained_on_whatever_their_spelling(corpus):
         pairs.append(
             (zh + draw.choice(["", "。", "！"]), draw.choice([en, en.upper(), en + "."]) + " " * (i % 2))
         )
-    cleaned = clean(corpus(pairs), split=Split(validation=15, test=10))
+    cleaned = clean(corpus(pairs), split=HeldOutSizes(validation=15, test=10))
     validation, test = cleaned.held_out()
     assert (len(validation), len(test)) == (15, 10)
     training = list(cleaned.rows())
@@ -168,26 +166,26 @@ def test_given_sets_stay_as_they_are_and_training_gives_way(corpus):
 
 def test_frequent_texts_are_not_held_out_while_there_are_others(corpus):
     common = [("谢谢", f"thanks {i}") for i in range(300)]
-    cleaned = clean(corpus([*common, *many(100)]), split=Split(validation=20, test=20))
+    cleaned = clean(corpus([*common, *many(100)]), split=HeldOutSizes(validation=20, test=20))
     assert "谢谢" not in {zh for rows in cleaned.held_out() for zh, _ in rows}
     assert not cleaned.dropped.counts
 
 
 def test_the_same_seed_holds_out_the_same_rows_in_any_order(corpus, monkeypatch):
     pairs = many(500)
-    first = clean(corpus(pairs), split=Split(), seed=1).held_out()
+    first = clean(corpus(pairs), split=HeldOutSizes(), seed=1).held_out()
     assert [len(rows) for rows in first] == [10, 10]
-    monkeypatch.setattr(fingerprints, "_ROWS", 17)
+    monkeypatch.setattr(holding_out, "_ROWS", 17)
     random.Random(1).shuffle(pairs)
-    again = clean(corpus(pairs), split=Split(), seed=1).held_out()
+    again = clean(corpus(pairs), split=HeldOutSizes(), seed=1).held_out()
     assert [sorted(rows) for rows in again] == [sorted(rows) for rows in first]
-    assert [sorted(rows) for rows in clean(corpus(pairs), split=Split(), seed=2).held_out()] != [
+    assert [sorted(rows) for rows in clean(corpus(pairs), split=HeldOutSizes(), seed=2).held_out()] != [
         sorted(rows) for rows in first
     ]
 
 
 def test_held_out_rows_come_from_all_over(corpus):
-    validation, _ = clean(corpus(many(2000)), split=Split(validation=200, test=0)).held_out()
+    validation, _ = clean(corpus(many(2000)), split=HeldOutSizes(validation=200, test=0)).held_out()
     numbers = [int(en.split()[2]) for _, en in validation]
     quarters = Counter(number // 500 for number in numbers)
     assert min(quarters[i] for i in range(4)) > 25
@@ -196,11 +194,11 @@ def test_held_out_rows_come_from_all_over(corpus):
 @pytest.mark.parametrize(
     ("split", "n_rows", "sizes"),
     [
-        (Split(), 1_000_000, (2000, 2000)),
-        (Split(), 5000, (100, 100)),
-        (Split(), 10, (1, 1)),
-        (Split(validation=7, test=0), 100, (7, 0)),
-        (Split(test=0), 100, (2, 0)),
+        (HeldOutSizes(), 1_000_000, (2000, 2000)),
+        (HeldOutSizes(), 5000, (100, 100)),
+        (HeldOutSizes(), 10, (1, 1)),
+        (HeldOutSizes(validation=7, test=0), 100, (7, 0)),
+        (HeldOutSizes(test=0), 100, (2, 0)),
     ],
 )
 def test_how_much_is_held_out(split, n_rows, sizes):
@@ -209,15 +207,15 @@ def test_how_much_is_held_out(split, n_rows, sizes):
 
 def test_holding_out_everything_is_refused(corpus):
     with pytest.raises(CorpusError, match="20 rows are left after cleaning, too few to hold out 15"):
-        clean(corpus(many(20)), split=Split(validation=15, test=5))
+        clean(corpus(many(20)), split=HeldOutSizes(validation=15, test=5))
     with pytest.raises(CorpusError, match=r"1 row is left .* hold out 1 to validate; give more, or --valid$"):
-        clean(corpus(many(1)), split=Split(test=0))
+        clean(corpus(many(1)), split=HeldOutSizes(test=0))
 
 
 def test_rows_that_are_all_alike_cannot_be_held_out(corpus):
     alike = [("猫", f"{'!' * i}cat") for i in range(20)]
     with pytest.raises(CorpusError, match="cannot be held out"):
-        clean(corpus(alike), split=Split())
+        clean(corpus(alike), split=HeldOutSizes())
 
 
 def test_nothing_left_is_refused_with_the_reasons(corpus):
@@ -225,14 +223,14 @@ def test_nothing_left_is_refused_with_the_reasons(corpus):
         clean(corpus([("", "")] * 3))
     given = corpus(many(5), "test")
     with pytest.raises(CorpusError, match="in validation or test 5"):
-        clean(corpus(many(5)), given=[given], split=Split())
+        clean(corpus(many(5)), given=[given], split=HeldOutSizes())
 
 
 def test_labels_are_not_compared(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("".join(f"{i % 2}\ttext number {i}\n" for i in range(100)))
-    rules, split = DataConfig(max_ratio=None), Split(validation=5, test=5)
-    cleaned = clean(table(path, columns=[1, 2]), rules, compared=[1], split=split)
+    rules, split = DataConfig(max_ratio=None), HeldOutSizes(validation=5, test=5)
+    cleaned = clean(table_corpus(path, columns=[1, 2]), rules, compared=[1], split=split)
     assert not cleaned.dropped.counts
     assert list(cleaned.texts([1])) == [text for _, text in cleaned.rows()]
 
@@ -240,7 +238,7 @@ def test_labels_are_not_compared(tmp_path):
 def test_single_texts_are_cleaned_too(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text("".join(f"{name} {i}\n" for i in range(20)) + "\n")
-    cleaned = clean(plain(tmp_path / "a", tmp_path / "b"))
+    cleaned = clean(text_corpus(tmp_path / "a", tmp_path / "b"))
     assert cleaned.dropped.as_dict()["empty"]["first"] == [f"{tmp_path / 'a'}:21", f"{tmp_path / 'b'}:21"]
     assert len(list(cleaned.texts())) == 40
     assert cleaned.training_place(20) == (str(tmp_path / "b"), 1)
@@ -283,7 +281,7 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
     for count in (30_000, 300_000):
         made = corpus(many(count))
         tracemalloc.start()
-        cleaned = clean(made, split=Split())
+        cleaned = clean(made, split=HeldOutSizes())
         sum(1 for _ in cleaned.rows())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

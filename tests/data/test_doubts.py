@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.cleaning.doubts import doubts
+from regard.data.cleaning.report import pair_warnings
 
 PAIRS = [(f"第{i}只猫坐着", f"cat {i} sits") for i in range(50)]
 
@@ -22,15 +22,15 @@ def turned(rows):
     ],
 )
 def test_sound_pairs_raise_none(rows, languages):
-    assert list(doubts(rows, languages)) == []
+    assert list(pair_warnings(rows, languages)) == []
 
 
 @pytest.mark.parametrize("rows", [turned(PAIRS), [*turned(PAIRS[:5]), *PAIRS[5:]]])
 def test_languages_the_wrong_way_round_are_told(rows):
-    (told,) = doubts(rows, ("zh", "en"))
+    (told,) = pair_warnings(rows, ("zh", "en"))
     assert "of 50 pairs that were looked at seem to go from en to zh, not from zh to en" in told
 
 
 def test_a_side_that_is_a_copy_is_told():
-    (told,) = doubts([(target, target) for _, target in PAIRS], ("en", "de"))
+    (told,) = pair_warnings([(target, target) for _, target in PAIRS], ("en", "de"))
     assert "50 of 50 pairs that were looked at have the same text on both sides" in told

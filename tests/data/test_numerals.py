@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from regard.data.numerals import LARGEST, Pair, pairs, sample, split_of
-from regard.data.numerals.drawing import Dice
+from regard.data.numerals.quantities import Dice
 from regard.data.numerals.sentences import PHRASES, SENTENCES
 from regard.data.numerals.words import NOUNS
 from regard.errors import ShapeError

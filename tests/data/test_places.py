@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from regard.data.cleaning.clean import clean
-from regard.data.cleaning.fingerprints import Fate
-from regard.data.cleaning.holding_out import Split
-from regard.data.cleaning.report import report
-from regard.data.reading.corpus import made
+from regard.data.cleaning import clean
+from regard.data.cleaning.holding_out import Fate, HeldOutSizes
+from regard.data.cleaning.report import make_report
+from regard.data.reading import derived_corpus
 from regard.data.reading.templates import LINE, write_pairs
 from regard.errors import CorpusError
 
@@ -24,7 +23,7 @@ def corpus(tmp_path):
         lines = (json.dumps({"turns": turns}) if turns else "" for turns in conversations)
         file.write_text("\n" + "".join(line + "\n" for line in lines))
         pairs = write_pairs(tmp_path / "run" / "train-0.jsonl", file, TURNS)
-        return made({pairs: file}, ("input", "output"), LINE)
+        return derived_corpus({pairs: file}, ("input", "output"), LINE)
 
     return corpus
 
@@ -40,7 +39,7 @@ def lines_of(cleaned, *fates):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_conversation_is_both_trained_on_and_held_out(corpus, seed):
     talk = corpus(*conversations(60))
-    cleaned = clean(talk, compared=(0,), split=Split(validation=3, test=4), seed=seed)
+    cleaned = clean(talk, compared=(0,), split=HeldOutSizes(validation=3, test=4), seed=seed)
     trained, validation, test = (
         lines_of(cleaned, fate) for fate in (Fate.TRAINING, Fate.VALIDATION, Fate.TEST)
     )
@@ -59,18 +58,18 @@ def test_what_is_dropped_is_told_by_the_line_that_it_was_made_from(corpus):
     found = cleaned.dropped.as_dict()
     assert [place.rpartition("/")[2] for place in found["duplicate"]["first"]] == ["talk.jsonl:4"]
     assert found["empty"]["first"][0].endswith("talk.jsonl:5")
-    assert "5 examples from 3 lines; 2 to train on" in report(cleaned, ("inputs", "outputs")).as_text()
+    assert "5 examples from 3 lines; 2 to train on" in make_report(cleaned, ("inputs", "outputs")).as_text()
 
 
 def test_two_conversations_are_too_few_to_hold_out(corpus):
     with pytest.raises(CorpusError, match=r"2 rows are left .* too few to hold out"):
-        clean(corpus(*conversations(2)), compared=(0,), split=Split())
+        clean(corpus(*conversations(2)), compared=(0,), split=HeldOutSizes())
     talk = corpus(*conversations(3))
-    assert len(lines_of(clean(talk, compared=(0,), split=Split()), Fate.TRAINING)) == 1
+    assert len(lines_of(clean(talk, compared=(0,), split=HeldOutSizes()), Fate.TRAINING)) == 1
 
 
 def test_a_row_a_line_is_drawn_as_one(corpus):
     talk = corpus(*(turns[1:3] for turns in conversations(20)))
-    cleaned = clean(talk, compared=(0,), split=Split(validation=2, test=2))
+    cleaned = clean(talk, compared=(0,), split=HeldOutSizes(validation=2, test=2))
     assert (cleaned.count(Fate.VALIDATION), cleaned.count(Fate.TEST)) == (2, 2)
     assert cleaned.places.groups() is None

@@ -4,10 +4,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from regard.data.cleaning.clean import clean
-from regard.data.cleaning.holding_out import Split
-from regard.data.cleaning.report import TOO_MANY_TOKENS, Lengths, report
-from regard.data.reading.corpus import parallel
+from regard.data.cleaning import clean
+from regard.data.cleaning.holding_out import HeldOutSizes
+from regard.data.cleaning.report import TOO_MANY_TOKENS, Lengths, make_report
+from regard.data.reading import parallel_corpus
 
 
 @pytest.fixture
@@ -17,7 +17,9 @@ def cleaned(tmp_path):
     pairs[11:16] = [pairs[0]] * 5
     for side, name in enumerate(("a.zh", "a.en")):
         (tmp_path / name).write_bytes("".join(pair[side] + "\n" for pair in pairs).encode())
-    return clean(parallel(tmp_path / "a.zh", tmp_path / "a.en"), split=Split(validation=4, test=6))
+    return clean(
+        parallel_corpus(tmp_path / "a.zh", tmp_path / "a.en"), split=HeldOutSizes(validation=4, test=6)
+    )
 
 
 def examples(cleaned):
@@ -27,7 +29,7 @@ def examples(cleaned):
 
 
 def test_examples_pass_and_are_measured(cleaned):
-    made = report(cleaned, ["zh", "en"], vocab_size=400)
+    made = make_report(cleaned, ["zh", "en"], vocab_size=400)
     passed = list(made.measure(examples(cleaned), cleaned, max_tokens=3))
     assert len(passed) == made.training == 84
     assert made.lengths[0].tokens == sum(len(a) for a, _ in passed)
@@ -39,7 +41,7 @@ def test_examples_pass_and_are_measured(cleaned):
 
 
 def test_examples_with_too_many_tokens_are_dropped_with_their_lines(cleaned):
-    made = report(cleaned, ["zh", "en"])
+    made = make_report(cleaned, ["zh", "en"])
     passed = list(made.measure(examples(cleaned), cleaned, max_tokens=2))
     short = [zh for zh, _ in cleaned.rows() if len(zh) == 3]
     assert len(passed) == len(short) == made.training == made.lengths[0].sequences
@@ -51,7 +53,7 @@ def test_examples_with_too_many_tokens_are_dropped_with_their_lines(cleaned):
 
 
 def test_the_text_says_what_happened_and_where(cleaned):
-    made = report(cleaned, ["zh", "en"], vocab_size=400)
+    made = make_report(cleaned, ["zh", "en"], vocab_size=400)
     list(made.measure(examples(cleaned), cleaned, max_tokens=3))
     text = made.as_text()
     zh = cleaned.corpus.names[0]
@@ -66,7 +68,7 @@ def test_the_text_says_what_happened_and_where(cleaned):
 
 
 def test_given_sets_are_said_to_be_given(cleaned):
-    made = report(cleaned, ["zh", "en"], validation=50, test=70)
+    made = make_report(cleaned, ["zh", "en"], validation=50, test=70)
     assert "50 to validate, 70 to test (given)" in made.as_text()
     assert made.as_dict()["split_off"] == 0
 

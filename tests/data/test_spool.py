@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from regard.data.reading.spool import spooled
+from regard.data.reading import keep_stdin
 from regard.errors import CorpusError
 
 
@@ -23,10 +23,10 @@ def place(tmp_path):
 
 def test_what_comes_is_kept_packed_and_found_when_nothing_comes(place, pipe):
     pipe("猫\tcat\n".encode())
-    assert spooled(place, fixed=False) == place
+    assert keep_stdin(place, fixed=False) == place
     assert gzip.decompress(place.read_bytes()).decode() == "猫\tcat\n"
     pipe(b"")
-    assert spooled(place, fixed=True) == place
+    assert keep_stdin(place, fixed=True) == place
     assert [path.name for path in place.parent.iterdir()] == ["stdin.gz"]
 
 
@@ -34,17 +34,17 @@ def test_what_comes_packed_is_the_same(place, pipe):
     place.parent.mkdir()
     place.write_bytes(gzip.compress(b"x\n", 9, mtime=7))  # as another zlib might have packed it
     pipe(gzip.compress(b"x\n"))
-    assert spooled(place, fixed=True) == place
+    assert keep_stdin(place, fixed=True) == place
 
 
 def test_something_else_takes_its_place_until_a_run_has_begun_with_it(place, pipe):
     for content in (b"x\n", b"y\n"):
         pipe(content)
-        spooled(place, fixed=False)
+        keep_stdin(place, fixed=False)
     assert gzip.decompress(place.read_bytes()) == b"y\n"
     pipe(b"z\n")
     with pytest.raises(CorpusError, match=r"standard input: is not what the run began with.*--out"):
-        spooled(place, fixed=True)
+        keep_stdin(place, fixed=True)
     assert gzip.decompress(place.read_bytes()) == b"y\n"
     assert [path.name for path in place.parent.iterdir()] == ["stdin.gz"]
 
@@ -57,22 +57,22 @@ def test_nothing_at_all_is_refused(place, pipe, monkeypatch, stdin):
     if stdin is None:
         monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(CorpusError, match="standard input: nothing comes from it"):
-        spooled(place, fixed=False)
+        keep_stdin(place, fixed=False)
     assert not place.exists()
 
 
 def test_a_full_disk_is_told_and_what_was_kept_stays(place, pipe):
     pipe(b"x\n")
-    spooled(place, fixed=False)
+    keep_stdin(place, fixed=False)
     (place.parent / ".stdin.gz.partial").symlink_to("/dev/full")
     pipe(b"y\n")
     with pytest.raises(CorpusError, match=r"standard input: cannot be copied to .*: No space left on device"):
-        spooled(place, fixed=False)
+        keep_stdin(place, fixed=False)
     assert gzip.decompress(place.read_bytes()) == b"x\n"
 
 
 def test_damaged_input_is_told_and_not_kept(place, pipe):
     pipe(gzip.compress(b"x\n" * 10_000)[:-20])
     with pytest.raises(CorpusError, match="standard input: is damaged or cut short"):
-        spooled(place, fixed=False)
+        keep_stdin(place, fixed=False)
     assert not list(place.parent.iterdir())

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.store import store as reading
+from regard.data import store as reading
+from regard.data.store import MANIFEST, Side, StoredFile, StoreFacts, facts_as_json, find_store, open_store
 from regard.data.store import writing as writing
-from regard.data.store.store import MANIFEST, Facts, File, Side, facts_as_json, find_store, open_store
 from regard.data.store.writing import write_store
 from regard.errors import CorpusError
 from tests.data.stores import PAIRS, as_lists, write
@@ -85,9 +85,9 @@ def test_offsets_beyond_four_thousand_million_tokens(tmp_path):
         file.seek(2 * far)
         file.write(np.array([11, 12, 13], "<u2").tobytes())
     (folder / "outputs.offsets").write_bytes(np.array([0, far, far + 1, far + 3], "<i8").tobytes())
-    sizes = [File((folder / f"outputs.{kind}").stat().st_size, 0) for kind in ("ids", "offsets")]
+    sizes = [StoredFile((folder / f"outputs.{kind}").stat().st_size, 0) for kind in ("ids", "offsets")]
     side = Side("outputs", far + 3, far, 0, *sizes)
-    (folder / MANIFEST).write_bytes(facts_as_json(Facts("a key", 17, 3, (side,))))
+    (folder / MANIFEST).write_bytes(facts_as_json(StoreFacts("a key", 17, 3, (side,))))
     store = open_store(folder)
     assert store[2][0].tolist() == [12, 13]
     assert store.gather(0, np.array([2, 1]))[0].tolist() == [12, 13, 11]
@@ -97,7 +97,7 @@ def test_offsets_beyond_four_thousand_million_tokens(tmp_path):
 
 def test_offsets_go_on_where_the_last_ones_ended(tmp_path):
     with writing.ExitStack() as files:
-        side = writing._SideWriter(tmp_path, "outputs", Facts("a key", 17, 0, ()), files)
+        side = writing._SideWriter(tmp_path, "outputs", StoreFacts("a key", 17, 0, ()), files)
         side.n_tokens = 1 << 40
         side.append([np.array([1, 2, 3]), np.array([4])], first=0)
     offsets = np.fromfile(tmp_path / "outputs.offsets", "<i8")

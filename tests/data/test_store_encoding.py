@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.store.encoding import content_key, each_side, encode_in_threads
+from regard.data.store.writing import content_key, each_side, encode_in_threads
 from regard.errors import CorpusError
 
 

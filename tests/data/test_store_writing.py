@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.store.store import find_store, open_store
+from regard.data.store import find_store, open_store
 from regard.data.store.writing import write_store
 from regard.errors import CorpusError
 from tests.data.stores import PAIRS, as_lists, contents, names_in, write
@@ -193,8 +193,8 @@ from itertools import islice
 from pathlib import Path
 import numpy as np
 from regard.data.batches import stream
-from regard.data.batches.batches import Budget
-from regard.data.store.encoding import each_side, encode_in_threads
+from regard.data.batches import Budget
+from regard.data.store.writing import each_side, encode_in_threads
 from regard.data.store.writing import write_store
 
 folder, n_examples, leaky = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "leaky"

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.batches import Budget
 from regard.data.batches import stream as streaming
-from regard.data.batches.batches import Budget
 from regard.data.batches.examples import PAIRS_EXTRA, make_pairs_batch
 from regard.data.batches.stream import BatchStream, Prefetch
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError
 from tests.data.stores import numbered, write
 
@@ -262,8 +262,8 @@ def test_the_thread_ends_when_the_stream_is_closed_or_forgotten(store, threads):
 def test_a_stream_that_nobody_closed_does_not_hold_the_process_up(store):
     program = """
 import sys
-from regard.data.batches.batches import Budget
-from regard.data.store.store import open_store
+from regard.data.batches import Budget
+from regard.data.store import open_store
 from regard.data.batches.stream import BatchStream
 
 budget = Budget(tokens=(31, 29), extra=(1, 1))

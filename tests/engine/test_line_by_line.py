@@ -4,7 +4,7 @@ import pytest
 
 from regard.engine.line_by_line import LineByLine
 from regard.engine.result import Result
-from regard.text.files.numbered import Line
+from regard.text.files.lines import InputLine
 
 
 class Writes:
@@ -33,5 +33,5 @@ class Writes:
     ],
 )
 def test_a_translation_that_is_none_is_told_and_an_empty_line_is_not(result, notes):
-    (written,) = LineByLine(Writes(result))([Line(7, "的", name="in")])
+    (written,) = LineByLine(Writes(result))([InputLine(7, "的", name="in")])
     assert (written.notes, written.spoilt) == (notes, False)

@@ -15,7 +15,7 @@ from regard.exchange.huggingface.import_ import import_model
 from regard.model.build import build
 from regard.packing import pack
 from regard.text import learn_subwords
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from tests.exchange.folders import SIZES, small_folder
 from tests.exchange.foreign import ENGLISH, GERMAN, marian, sentences
 from tests.model.small import stirred as noisy

@@ -29,8 +29,8 @@ from regard.exchange.onnx.running import onnx_log_probs
 from regard.exchange.verification import compared, log_probs, probe
 from regard.model.build import build
 from regard.packing import pack
+from regard.text.vocabularies.imported import TokenizerVocabulary, tokenizer_model
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from regard.text.vocabularies.tokenizers import TokenizerVocabulary, tokenizer_model
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import torch_greedy
 from tests.model.small import small_config, small_model, stirred

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
 from regard.look.trace.tokens import Tokens, read_tokens
-from regard.text.vocabularies.tokenizers import _BYTES, TokenizerVocabulary, tokenizer_model
+from regard.text.vocabularies.imported import _BYTES, TokenizerVocabulary, tokenizer_model
 from tests.look.traced import subwords
 
 

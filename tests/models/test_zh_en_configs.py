@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.bundle.weights import undrawn
+from regard.bundle.weights import empty_model
 from regard.config import read_config
 from tests.architecture.sources import ROOT
 
@@ -13,7 +13,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize(("name", "millions"), [("small", 31.7), ("teacher", 66.9)])
 def test_a_model_is_as_large_as_it_says(name, millions):
-    assert undrawn(CONFIGS[name].model).n_parameters / 1e6 == pytest.approx(millions, abs=0.1)
+    assert empty_model(CONFIGS[name].model).n_parameters / 1e6 == pytest.approx(millions, abs=0.1)
 
 
 def test_what_was_prepared_for_one_serves_the_other():

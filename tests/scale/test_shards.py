@@ -12,14 +12,14 @@ from regard.scale import shards
 from regard.scale.ledger import Ledger
 from regard.scale.order import Order
 from regard.scale.shards import Shard, cut, lines_of
-from regard.text.files.numbered import Line
+from regard.text.files.lines import InputLine
 
 ABOUT = {"models": ["a"], "options": {"beam_size": 4}}
 
 
 @given(st.lists(st.lists(st.text(max_size=5), max_size=6), max_size=6), st.integers(1, 7))
 def test_every_line_is_in_one_shard_and_in_its_place(texts, most):
-    blocks = [[Line(i, text) for i, text in enumerate(block)] for block in texts]
+    blocks = [[InputLine(i, text) for i, text in enumerate(block)] for block in texts]
     found = list(cut(blocks, most))
     assert [line for shard in found for line in shard.lines] == [line for block in blocks for line in block]
     assert [shard.number for shard in found] == list(range(1, len(found) + 1))
@@ -28,7 +28,7 @@ def test_every_line_is_in_one_shard_and_in_its_place(texts, most):
 
 def test_long_lines_make_small_shards(monkeypatch):
     monkeypatch.setattr(shards, "SHARD_CHARACTERS", 10)
-    found = cut([[Line(i, "x" * 4) for i in range(5)]])
+    found = cut([[InputLine(i, "x" * 4) for i in range(5)]])
     assert [len(shard.lines) for shard in found] == [3, 2]
 
 
@@ -48,28 +48,28 @@ def test_files_follow_each_other_and_are_told_by_name(tmp_path):
 
 
 def test_a_shard_is_known_by_its_place_and_its_lines():
-    lines = (Line(1, "one"), Line(2, "two"))
+    lines = (InputLine(1, "one"), InputLine(2, "two"))
     name = Shard(1, lines).ticket.name
     assert Shard(1, tuple(lines)).ticket.name == name
-    others = [Shard(2, lines), Shard(1, lines[:1]), Shard(1, (lines[0], Line(2, "", "spoilt")))]
+    others = [Shard(2, lines), Shard(1, lines[:1]), Shard(1, (lines[0], InputLine(2, "", "spoilt")))]
     assert name not in {shard.ticket.name for shard in others}
 
 
 def test_a_ledger_gives_back_what_it_keeps_also_to_the_next_run(tmp_path):
     written = [Written("a\r\u2028\x00\n", "torch", ("note",)), Written("", notes=("why",), spoilt=True)]
-    ticket = Shard(1, (Line(1, "x"), Line(2, "y"))).ticket
+    ticket = Shard(1, (InputLine(1, "x"), InputLine(2, "y"))).ticket
     ledger = Ledger(tmp_path / "new" / "shards", ABOUT)
     assert ticket not in ledger
     ledger.keep(ticket, written)
     again = Ledger(tmp_path / "new" / "shards", ABOUT)
     assert ticket in again
     assert again.read(ticket) == written
-    assert Shard(1, (Line(1, "z"), Line(2, "y"))).ticket not in again
+    assert Shard(1, (InputLine(1, "z"), InputLine(2, "y"))).ticket not in again
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}\n{}\n", b"nonsense\n\n", b"\xff\n"])
 def test_a_shard_that_somebody_changed_is_found_out(tmp_path, damage):
-    ticket, ledger = Shard(1, (Line(1, "x"), Line(2, "y"))).ticket, Ledger(tmp_path, ABOUT)
+    ticket, ledger = Shard(1, (InputLine(1, "x"), InputLine(2, "y"))).ticket, Ledger(tmp_path, ABOUT)
     (tmp_path / f"{ticket.name}.jsonl").write_bytes(damage)
     with pytest.raises(CorpusError, match="remove it to have it made again"):
         ledger.read(ticket)

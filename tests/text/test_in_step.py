@@ -4,9 +4,9 @@ import re
 import pytest
 
 from regard.errors import CorpusError
-from regard.text import Tally, read_in_step
+from regard.text import Tally, read_parallel
 from regard.text.files import lines
-from regard.text.files.parting import MOST_EXTRA, likeness, where_they_part
+from regard.text.files.parallel import MOST_EXTRA, find_parting, likeness
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_lines_stay_together_however_the_files_are_cut(write, monkeypatch):
     pairs = list(made_up(100))
     paths = write("a.zh", (a for a, _ in pairs)), write("a.en", (b for _, b in pairs))
     got = []
-    for block in read_in_step(paths):
+    for block in read_parallel(paths):
         assert (block.first, block.name) == (len(got) + 1, str(paths[0]))
         got += zip(*block.columns, strict=True)
     assert got == pairs
@@ -41,7 +41,7 @@ def test_lines_stay_together_however_the_files_are_cut(write, monkeypatch):
 def test_what_is_spoilt_on_either_side_spoils_the_pair(write, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 8)
     paths = write("a", ["x", "longer than eight", "z"]), write("b", ["x", "y", "much longer than eight"])
-    (block,) = read_in_step(paths)
+    (block,) = read_parallel(paths)
     assert list(block.spoilt) == [1, 2]
     assert [column[0] for column in block.columns] == ["x", "x"]
 
@@ -49,7 +49,7 @@ def test_what_is_spoilt_on_either_side_spoils_the_pair(write, monkeypatch):
 def test_repairs_of_both_files_are_counted_together(write):
     paths = write("a", ["x\r", "y"]), write("b", ["x", "\0y"])
     repairs = Tally()
-    list(read_in_step(paths, repairs, names=["a", "b"]))
+    list(read_parallel(paths, repairs, names=["a", "b"]))
     assert repairs.examples == {"carriage return": ["a:1"], "NUL": ["b:2"]}
 
 
@@ -61,7 +61,7 @@ def test_files_of_different_length_are_refused_and_where_they_part_is_told(write
     del columns[shorter][at : at + extra]
     paths = write("a.zh", columns[0]), write("a.en", columns[1])
     with pytest.raises(CorpusError) as caught:
-        list(read_in_step(paths, names=["a.zh", "a.en"]))
+        list(read_parallel(paths, names=["a.zh", "a.en"]))
     short, long = ("a.zh", "a.en") if shorter == 0 else ("a.en", "a.zh")
     told = str(caught.value)
     assert told.startswith(f"{short}:{500 - extra}: the file ends here, while {long} goes on to line 500")
@@ -72,30 +72,30 @@ def test_a_file_that_only_ends_early_is_told_so(write):
     pairs = list(made_up(300))
     paths = write("a", (a for a, _ in pairs)), write("b", (b for _, b in pairs[:280]))
     with pytest.raises(CorpusError, match="up to there they seem to be in step"):
-        list(read_in_step(paths))
+        list(read_parallel(paths))
 
 
 def test_where_nothing_can_be_told_nothing_is_claimed(write):
     paths = write("a", ["same"] * 50), write("b", ["same"] * 49)
     with pytest.raises(CorpusError, match="where they part cannot be told"):
-        list(read_in_step(paths))
+        list(read_parallel(paths))
 
 
 def test_an_empty_file_beside_a_full_one_is_named(write):
     paths = write("a", []), write("b", ["x", "y"])
     with pytest.raises(CorpusError, match=r"a: the file is empty, while .*b has 2 lines"):
-        list(read_in_step(paths))
+        list(read_parallel(paths))
 
 
 def test_noise_is_not_taken_for_a_parting():
     draw = random.Random(3)
     short = ["x" * draw.randint(5, 90) for _ in range(400)]
     long = ["x" * draw.randint(5, 90) for _ in range(401)]
-    assert where_they_part(lambda: short, lambda: long, 1) is None
+    assert find_parting(lambda: short, lambda: long, 1) is None
 
 
 def test_too_many_extra_lines_are_not_held_in_memory():
-    assert where_they_part(list, list, MOST_EXTRA + 1) is None
+    assert find_parting(list, list, MOST_EXTRA + 1) is None
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from regard.errors import CorpusError
+from regard.text import files as opening
 from regard.text import read_lines
-from regard.text.files import opening
 
 TEXT = "猫坐在垫子上。\nThe cat sat on the mat.\n" * 200
 

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.text.scripts import is_in, language_among, words_by_script
+from regard.text.detection import is_in, language_among, words_by_script
 
 
 @pytest.mark.parametrize(

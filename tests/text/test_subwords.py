@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError, ShapeError
 from regard.text import Subwords, learn_subwords
 from regard.text.normalisation import composed
-from regard.text.vocabularies.learning import common_characters, draw_sample, fitting_size
-from regard.text.vocabularies.subwords import FEW
+from regard.text.vocabularies.subwords import FEW, common_characters, fitting_size, sample_text
 
 TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
 WORDS = TEXT.split(" ")
@@ -155,19 +154,19 @@ def test_a_long_line_is_learned_from_too():
 
 def test_a_sample_is_random_bounded_and_repeatable():
     lines = [f"line {i}" for i in range(10_000)]
-    sample = draw_sample(lines, 1, most_lines=1000)
+    sample = sample_text(lines, 1, most_lines=1000)
     assert 400 <= len(sample.texts) <= 1000
     assert sample.characters == sum(map(len, lines))
-    assert sample == draw_sample(iter(lines), 1, most_lines=1000) != draw_sample(lines, 2, most_lines=1000)
+    assert sample == sample_text(iter(lines), 1, most_lines=1000) != sample_text(lines, 2, most_lines=1000)
     numbers = [int(text.split()[1]) for text in sample.texts]
     assert abs(np.mean(numbers) - 5000) < 500  # from all over the text
-    assert sum(map(len, draw_sample(lines, 1, most_characters=5000).texts)) <= 5000
-    assert sorted(draw_sample(lines, 1).texts) == sorted(lines)
+    assert sum(map(len, sample_text(lines, 1, most_characters=5000).texts)) <= 5000
+    assert sorted(sample_text(lines, 1).texts) == sorted(lines)
 
 
 def test_what_is_there_twice_is_not_learned_from_in_a_row():
     lines = [f"line {i}" for i in range(100)]
-    texts = draw_sample([*lines, *lines], 1).texts
+    texts = sample_text([*lines, *lines], 1).texts
     followed = list(pairwise(texts))
     assert len(texts) == 200
     assert len(followed) - len(set(followed)) < 5  # SentencePiece takes hours over long repeats

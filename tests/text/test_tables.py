@@ -5,7 +5,7 @@ import pytest
 from regard.errors import CorpusError
 from regard.text import Tally, read_table
 from regard.text.files import lines
-from regard.text.files.tables import kind_of
+from regard.text.files.tables import table_kind
 
 
 def read(path, columns, **options):
@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_table_is_told_with_its_line(write, name, content, 
     [("a.tsv", "tsv"), ("a.tsv.gz", "tsv"), ("a.b.jsonl.xz", "jsonl"), ("a.ndjson", "jsonl"), ("a.zh", None)],
 )
 def test_the_kind_is_told_from_the_name(name, kind):
-    assert kind_of(name) == kind
+    assert table_kind(name) == kind
 
 
 def test_else_from_the_first_sign(write):

@@ -9,9 +9,13 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from regard.errors import BundleError, RequestError, ShapeError
 from regard.text import Subwords, learn_subwords
-from regard.text.vocabularies.marian import MarianVocabulary, marian_model
-from regard.text.vocabularies.read import read_vocabulary
-from regard.text.vocabularies.tokenizers import TokenizerVocabulary, tokenizer_model
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabularies.imported import (
+    MarianVocabulary,
+    TokenizerVocabulary,
+    marian_model,
+    tokenizer_model,
+)
 
 LINES = ["the cat sat on a mat", "two dogs ran after three birds"] * 20
 

@@ -7,7 +7,7 @@ import pytest
 import regard
 from regard.config import read_config
 from regard.data.numerals import sample
-from regard.data.reading.corpus import parallel
+from regard.data.reading import parallel_corpus
 from regard.look.trace.tracing import look
 from regard.training.checkpoints.folder import claim
 from regard.training.distributed.world import join_world
@@ -38,7 +38,11 @@ def run(tmp_path_factory):
         path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     config = read_config(preset="numerals", settings=list(SETTINGS))
     source = PairsSource(
-        train=parallel(*paths), languages=("zh", "en"), both_directions=True, vocab_size=600, max_tokens=64
+        train=parallel_corpus(*paths),
+        languages=("zh", "en"),
+        both_directions=True,
+        vocab_size=600,
+        max_tokens=64,
     )
     with join_world("cpu") as world, pytest.MonkeyPatch.context() as patch:
         patch.setenv("REGARD_CACHE", str(folder / "cache"))

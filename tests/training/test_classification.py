@@ -10,7 +10,7 @@ import torch
 import regard
 from regard.bundle import weights_hash
 from regard.config import DataConfig, read_config
-from regard.data.reading.labelled import labelled, unlabelled
+from regard.data.reading.labelled import labelled_corpus, unlabelled_corpus
 from regard.errors import CorpusError, RequestError
 from regard.look.export.document import steps
 from regard.look.figures.captions import title_of
@@ -68,8 +68,8 @@ def table(tmp_path_factory):
 def classifier_run(folder, table, *settings, pretrain=False):
     config = read_config(preset="tiny", settings=[*SETTINGS, *settings])
     source = TableSource(
-        train=labelled(table),
-        plain=unlabelled(table) if pretrain else None,
+        train=labelled_corpus(table),
+        plain=unlabelled_corpus(table) if pretrain else None,
         separator=config.task.label_separator,
         vocab_size=300,
         max_tokens=config.model.max_length,
@@ -262,8 +262,8 @@ def told_of(tmp_path, rows, *, valid=None, separator=None, subwords=None, test_l
         subwords=subwords,
         data=DataConfig(test_lines=test_lines),
         separator=separator,
-        train=labelled(write(tmp_path / "rows.tsv", rows)),
-        valid=None if valid is None else labelled(write(tmp_path / "valid.tsv", valid)),
+        train=labelled_corpus(write(tmp_path / "rows.tsv", rows)),
+        valid=None if valid is None else labelled_corpus(write(tmp_path / "valid.tsv", valid)),
         vocab_size=300,
         max_tokens=13,
     )

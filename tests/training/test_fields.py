@@ -8,8 +8,8 @@ import torch
 
 import regard
 from regard.config import read_config
-from regard.data.reading.documents import documents
-from regard.data.reading.labelled import labelled
+from regard.data.reading.documents import open_documents
+from regard.data.reading.labelled import labelled_corpus
 from regard.errors import ConfigError, RequestError
 from regard.training.checkpoints.folder import claim
 from regard.training.classification import ClassifierRun
@@ -104,7 +104,7 @@ def test_its_encoder_seeds_a_classifier_with_its_subwords(run, tmp_path):
     table = tmp_path / "rows.tsv"
     table.write_text("".join(f"{i % 2}\tmat {i}\n" for i in range(100)))
     config = regard.RunConfig(model=shape, training=config.training, data=config.data)
-    source = TableSource(train=labelled(table), subwords=start.subwords, max_tokens=19)
+    source = TableSource(train=labelled_corpus(table), subwords=start.subwords, max_tokens=19)
     claim(tmp_path / "run", config)
     task = ClassifierRun(tmp_path / "run", config, lambda: source, CPU, start=start)
     seen = {}
@@ -122,7 +122,7 @@ def test_its_decoder_seeds_a_generator(run, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat sat\n" * 100)
     config = regard.RunConfig(model=start.shape(config.model), training=config.training)
-    source = TextSource(train=documents(text), subwords=start.subwords, max_tokens=19)
+    source = TextSource(train=open_documents(text), subwords=start.subwords, max_tokens=19)
     claim(tmp_path / "run", config)
     task = GeneratorRun(tmp_path / "run", config, lambda: source, CPU, start=start)
     own = dict(start.bundle.model.named_parameters(remove_duplicate=False))

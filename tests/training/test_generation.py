@@ -9,7 +9,7 @@ import torch
 import regard
 from regard.bundle import load_bundle, weights_hash
 from regard.config import read_config
-from regard.data.reading.documents import documents
+from regard.data.reading.documents import open_documents
 from regard.errors import CorpusError
 from regard.look.trace.probes import probes
 from regard.packing import pack
@@ -51,7 +51,7 @@ def text(tmp_path_factory):
 
 def generator_run(folder, text, *settings):
     config = read_config(preset="tiny", settings=[*SETTINGS, *settings])
-    source = TextSource(train=documents(text), vocab_size=300, max_tokens=config.model.max_length)
+    source = TextSource(train=open_documents(text), vocab_size=300, max_tokens=config.model.max_length)
     claim(folder, config)
     return GeneratorRun(folder, config, lambda: source, CPU)
 

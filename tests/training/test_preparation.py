@@ -6,7 +6,7 @@ import pytest
 
 from regard import DataConfig
 from regard.data.numerals import sample
-from regard.data.reading.corpus import parallel, table
+from regard.data.reading import parallel_corpus, table_corpus
 from regard.errors import CorpusError
 from regard.training.preparation import PairsSource, prepare_pairs
 
@@ -16,7 +16,7 @@ def write(folder, name, pairs):
     paths = folder / f"{name}.zh", folder / f"{name}.en"
     for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return parallel(*paths)
+    return parallel_corpus(*paths)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_the_key_knows_settings_and_columns(tmp_path, source):
         source,
         replace(source, data=DataConfig(max_ratio=5.0)),
         replace(source, data=DataConfig(valid_lines=5)),
-        *(replace(source, train=table(tmp_path / "t.tsv", columns=[1, n])) for n in (2, 3)),
+        *(replace(source, train=table_corpus(tmp_path / "t.tsv", columns=[1, n])) for n in (2, 3)),
     ]
     assert len({each.key() for each in sources}) == len(sources)
 

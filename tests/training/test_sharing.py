@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches.batches import Budget
+from regard.data.batches import Budget
 from regard.data.batches.examples import PAIRS_EXTRA, make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.packing import unpack

@@ -31,6 +31,6 @@ FLAGS = {
 """What has no flag, such as `extra_length`, is a setting of the model folder, and keeps its name."""
 
 
-def told(error: RegardError | str) -> str:
+def with_flags(error: RegardError | str) -> str:
     """What an error says, with a flag where it names an option."""
     return with_options(str(error), lambda name, value: f"{FLAGS.get(name, name)} {value}".strip())

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from regard.errors import CorpusError
-from regard.text.files.numbered import Line, numbered
-from regard.text.files.opening import STDIN, name_of
+from regard.text.files import STDIN, display_name
+from regard.text.files.lines import InputLine, numbered_lines
 
-__all__ = ["NAME", "Line", "arriving", "given", "given_or_arriving"]
+__all__ = ["NAME", "InputLine", "arriving", "given", "given_or_arriving"]
 
-NAME = name_of(STDIN)
+NAME = display_name(STDIN)
 _CHUNK = 1 << 16
 _BLOCK = 1 << 18
 """Bytes from which on a block is not made larger: some thousands of lines."""
@@ -22,22 +22,22 @@ _WAITING = 16
 """Chunks that are read ahead."""
 
 
-def given(texts: Sequence[str]) -> Iterator[list[Line]]:
+def given(texts: Sequence[str]) -> Iterator[list[InputLine]]:
     """The texts of a command line, in one block."""
-    return iter([[Line(0, text) for text in texts]])
+    return iter([[InputLine(0, text) for text in texts]])
 
 
-def given_or_arriving(texts: Sequence[str] | None) -> Iterator[list[Line]]:
+def given_or_arriving(texts: Sequence[str] | None) -> Iterator[list[InputLine]]:
     """The texts of a command line; where it names none, the lines of standard input."""
     return arriving(sys.stdin.buffer) if texts is None else given(texts)
 
 
-def arriving(stream: BinaryIO) -> Iterator[list[Line]]:
+def arriving(stream: BinaryIO) -> Iterator[list[InputLine]]:
     """Blocks of lines: what has arrived since the last block, at least one.
 
     Somebody who types gets an answer to each line, and a file comes in large blocks.
     """
-    return numbered(_arrived(stream), NAME)
+    return numbered_lines(_arrived(stream), NAME)
 
 
 def _arrived(stream: BinaryIO) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 
 if TYPE_CHECKING:
     from regard.engine.line_by_line import Written
@@ -22,8 +22,8 @@ _OFTEN = 0.2
 
 def read_as_bytes(characters: Sequence[str]) -> str:
     """That a vocabulary lacks some characters of a text."""
-    told = f"{len(characters):,} characters are in no subword, and were read as bytes"
-    return f"{told}: {' '.join(characters[:MOST])}"
+    problem = f"{len(characters):,} characters are in no subword, and were read as bytes"
+    return f"{problem}: {' '.join(characters[:MOST])}"
 
 
 class Telling:
@@ -69,7 +69,7 @@ class Telling:
     def _tell(self, problem: str) -> None:
         self._n_told += 1
         if self._n_told <= MOST:
-            self._say(told(problem))
+            self._say(with_flags(problem))
 
     def _say(self, words: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""

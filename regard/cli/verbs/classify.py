@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import DeviceOption, JsonOption
 from regard.cli.shared.reporting import SPOILT, Telling, read_as_bytes
 from regard.errors import RequestError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the verb's help must not wait for torch
     from collections.abc import Iterator
 
     from regard.engine.classification import Classification
-    from regard.text.files.numbered import Line
+    from regard.text.files.lines import InputLine
 
 
 def classify(
@@ -64,7 +64,7 @@ def classify(
                 try:
                     (found,) = classifier.classify([line.text], asked)
                 except RequestError as error:
-                    problem = line.where + told(error).replace("text 1 ", "the text ")
+                    problem = line.where + with_flags(error).replace("text 1 ", "the text ")
             text = _as_json(found, problem) if as_json else _as_columns(found, between)
             telling.hear(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
             print(text)
@@ -75,7 +75,7 @@ def classify(
         raise typer.Exit(SPOILT)
 
 
-def _notes(line: Line, found: Classification | None, problem: str | None) -> Iterator[str]:
+def _notes(line: InputLine, found: Classification | None, problem: str | None) -> Iterator[str]:
     """What people should know of a text."""
     if problem is not None:
         yield problem

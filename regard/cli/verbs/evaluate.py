@@ -16,8 +16,8 @@ from regard.cli.shared.options import EngineOption
 from regard.config import TaskConfig
 from regard.engine.loading import engine_name, model_folder
 from regard.errors import ConfigError, CorpusError
-from regard.text.files.in_step import read_in_step
-from regard.text.files.opening import name_of
+from regard.text.files import display_name
+from regard.text.files.parallel import read_parallel
 from regard.text.languages import known_code, language_name, language_of
 
 
@@ -87,7 +87,7 @@ def evaluate(
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
         made = translations(model, sources, to=language, beam_size=beam, engine=named)
         systems[f"{model} ({made.how})"] = made.lines
-    systems |= dict(zip(map(name_of, outputs), given, strict=True))
+    systems |= dict(zip(map(display_name, outputs), given, strict=True))
     comparison, notes = compare(systems, references, language), _notes(language, tasks)
     if as_json:
         typer.echo(json.dumps({**asdict(comparison), "notes": notes}, ensure_ascii=False))
@@ -106,13 +106,13 @@ def _check_names(models: list[Path], outputs: list[Path]) -> None:
 def _columns(files: list[Path]) -> list[list[str]]:
     """The lines of files in step, all of them usable."""
     columns: list[list[str]] = [[] for _ in files]
-    for block in read_in_step(files):
+    for block in read_parallel(files):
         for i, why in block.spoilt.items():
             raise CorpusError(f"{block.name}:{block.first + i}: {why}, here or in a file in step; shorten it")
         for column, lines in zip(columns, block.columns, strict=True):
             column += lines
     if not columns[0]:
-        raise CorpusError(f"{name_of(files[0])}: has no lines, so there is nothing to score")
+        raise CorpusError(f"{display_name(files[0])}: has no lines, so there is nothing to score")
     return columns
 
 

@@ -91,14 +91,14 @@ def _show_progress() -> None:
 
 def _write(run: "Run", folder: Path) -> list[Path]:
     """The numbers and the picture; as pixels too, where something can draw them."""
-    from regard.durable import write_whole
+    from regard.durable import write_atomically
     from regard.experiments.picture import picture
     from regard.look.figures.png import rasterised
 
     folder.mkdir(parents=True, exist_ok=True)
     numbers, drawn, pixels = (folder / f"{run.experiment.name}.{suffix}" for suffix in ("json", "svg", "png"))
-    write_whole(numbers, json.dumps(run.document(), ensure_ascii=False) + "\n")
-    write_whole(drawn, svg := picture(run))
+    write_atomically(numbers, json.dumps(run.document(), ensure_ascii=False) + "\n")
+    write_atomically(drawn, svg := picture(run))
     try:
         pixels.write_bytes(rasterised(svg))
     except RequestError:

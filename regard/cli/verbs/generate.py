@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     DeviceOption,
     JsonOption,
@@ -25,7 +25,7 @@ from regard.errors import RequestError
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.engine.generation import Generation
     from regard.engine.generator import Generator
-    from regard.text.files.numbered import Line
+    from regard.text.files.lines import InputLine
 
 
 def generate(
@@ -91,7 +91,7 @@ def generate(
             elif problem is None:
                 _write(generator, line, options, telling)
         except RequestError as error:
-            problem = f"{line.where}{told(error)}"
+            problem = f"{line.where}{with_flags(error)}"
         if problem is not None:
             telling.hear(Written("", notes=(problem,), spoilt=True))
             print(json.dumps({"text": "", "error": problem}, ensure_ascii=False) if as_json else "")
@@ -101,7 +101,7 @@ def generate(
         raise typer.Exit(SPOILT)
 
 
-def _write(generator: Generator, line: Line, options: Generation, telling: Telling) -> None:
+def _write(generator: Generator, line: InputLine, options: Generation, telling: Telling) -> None:
     """A text with its prompt, as it is found."""
     from regard.engine.generation import unseen_characters
     from regard.engine.line_by_line import Written

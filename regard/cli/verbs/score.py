@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     BUNDLED,
     DeviceOption,
@@ -47,16 +47,16 @@ def score(
     and makes the exit status 2.
     """
     from regard.engine.loading import load
-    from regard.text.files.in_step import read_in_step
+    from regard.text.files.parallel import read_parallel
 
     loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
     spoilt = False
-    for block in read_in_step((source, target)):
+    for block in read_parallel((source, target)):
         sources, targets = block.columns
         for number, each in zip(count(block.first), _scores(loaded, sources, targets, to), strict=False):
             if isinstance(each, RequestError):
                 spoilt = True
-                print(f"regard: {source}:{number}: {told(each)}", file=sys.stderr)
+                print(f"regard: {source}:{number}: {with_flags(each)}", file=sys.stderr)
             print(_shown(each, as_json=as_json))
     if spoilt:
         raise typer.Exit(SPOILT)
@@ -81,5 +81,5 @@ def _scores(
 
 def _shown(each: Score | RequestError, *, as_json: bool) -> str:
     if isinstance(each, RequestError):
-        return json.dumps({"error": told(each)}, ensure_ascii=False) if as_json else ""
+        return json.dumps({"error": with_flags(each)}, ensure_ascii=False) if as_json else ""
     return json.dumps(asdict(each), ensure_ascii=False) if as_json else f"{each.log_prob:.4f}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.shared.flags import told
+from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     BUNDLED,
     DeviceOption,
@@ -131,7 +131,7 @@ def translate(
         for block in blocks:
             for written in block:
                 telling.hear(written)
-                print(told(written.text) if written.spoilt else written.text)
+                print(with_flags(written.text) if written.spoilt else written.text)
             sys.stdout.flush()
             telling.progressed(len(block))
     telling.end()
@@ -182,7 +182,7 @@ def _on_a_cluster(
     from regard.scale.corpus import CorpusRun
     from regard.scale.order import Order
     from regard.scale.shards import lines_of
-    from regard.text.files.opening import STDIN
+    from regard.text.files import STDIN
 
     order = Order(
         engine=asked.engine,  # type: ignore[arg-type]

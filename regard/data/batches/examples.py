@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.packing import Boundaries, Packed
 
 

@@ -21,8 +21,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from regard.data.batches.batches import Budget, Plan, group_by_length, plan_batches
-from regard.data.store.store import Store
+from regard.data.batches import Budget, Plan, group_by_length, plan_batches
+from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError
 
 T = TypeVar("T")

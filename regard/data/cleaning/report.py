@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from regard.config.checking import counted
-from regard.data.cleaning.clean import Cleaned
-from regard.data.cleaning.fingerprints import Fate
-from regard.text.files.tally import Tally
+from regard.data.cleaning import Cleaned
+from regard.data.cleaning.holding_out import Fate
+from regard.data.reading import Row
+from regard.text.detection import language_among
+from regard.text.files.lines import Tally
 
 TOO_MANY_TOKENS = "too many tokens"
 _AT_ONCE = 4096
@@ -163,7 +165,7 @@ class Report:
         return "\n".join(lines)
 
 
-def report(
+def make_report(
     cleaned: Cleaned,
     sides: Sequence[str],
     *,
@@ -231,3 +233,29 @@ def _drawn(name: str, lengths: Lengths) -> list[str]:
         bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
         told.append(f"    {first:>5} to {last:<5} {count:>9,}  {bar}".rstrip())
     return told
+
+
+SAMPLED = 10_000
+"""Pairs that are looked at, spread over the corpus."""
+_TURNED = 0.02
+"""Share of pairs from which on turned ones are no accident: names and titles stand in other letters, too."""
+
+
+def pair_warnings(rows: list[Row], languages: tuple[str, str]) -> Iterator[str]:
+    """What is to be asked of some pairs of a corpus, as sentences; nothing where they look sound."""
+    same = sum(source == target for source, target in rows)
+    if 2 * same > len(rows):
+        yield (
+            f"{same:,} of {len(rows):,} pairs that were looked at have the same text on both sides: "
+            "is one a copy of the other?"
+        )
+    here, there = languages
+    turned = sum(
+        language_among(source, languages) == there and language_among(target, languages) == here
+        for source, target in rows
+    )
+    if turned > _TURNED * len(rows):
+        yield (
+            f"{turned:,} of {len(rows):,} pairs that were looked at seem to go from {there} to {here}, "
+            f"not from {here} to {there}: are files, columns or languages the wrong way round?"
+        )

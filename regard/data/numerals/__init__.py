@@ -17,13 +17,14 @@ from hashlib import blake2b
 from typing import Literal, get_args
 
 from regard.data.numerals.chinese import LIMIT
-from regard.data.numerals.drawing import Dice, Pair
+from regard.data.numerals.quantities import Dice
 from regard.data.numerals.sentences import any_pair
+from regard.data.numerals.words import Pair
 from regard.errors import ShapeError
 
-__all__ = ["LARGEST", "Pair", "Split", "pairs", "sample", "split_of"]
+__all__ = ["LARGEST", "Pair", "SplitName", "pairs", "sample", "split_of"]
 
-Split = Literal["train", "valid", "test"]
+SplitName = Literal["train", "valid", "test"]
 
 LARGEST = 9_999_999
 """No number that is drawn is larger, unless asked for. Dates and rows of digits have bounds of their own."""
@@ -35,7 +36,7 @@ SMALLEST_LARGEST = 100
 BUCKETS = 32
 
 
-def split_of(pair: Pair) -> Split:
+def split_of(pair: Pair) -> SplitName:
     """The split to which a pair belongs, by its text alone."""
     text = f"{pair.chinese}\t{pair.english}".encode()
     bucket = blake2b(text, digest_size=1).digest()[0] % BUCKETS
@@ -44,13 +45,13 @@ def split_of(pair: Pair) -> Split:
     return "valid" if bucket == 1 else "train"
 
 
-def pairs(seed: int, split: Split, *, largest: int = LARGEST) -> Iterator[Pair]:
+def pairs(seed: int, split: SplitName, *, largest: int = LARGEST) -> Iterator[Pair]:
     """Pairs of a split without end, the same ones for the same seed, on every machine and Python.
 
     Common pairs come again, as they do in life; `sample` leaves out what it has given before.
     """
-    if split not in get_args(Split):
-        raise ShapeError("split", " or ".join(map(repr, get_args(Split))), repr(split))
+    if split not in get_args(SplitName):
+        raise ShapeError("split", " or ".join(map(repr, get_args(SplitName))), repr(split))
     if not SMALLEST_LARGEST <= largest < LIMIT:
         raise ShapeError("largest", f"a number from {SMALLEST_LARGEST} to {LIMIT - 1}", largest)
     if seed < 0:
@@ -59,14 +60,14 @@ def pairs(seed: int, split: Split, *, largest: int = LARGEST) -> Iterator[Pair]:
     return _pairs(Dice(seed, largest), split)
 
 
-def _pairs(dice: Dice, split: Split) -> Iterator[Pair]:
+def _pairs(dice: Dice, split: SplitName) -> Iterator[Pair]:
     while True:
         pair = any_pair(dice)
         if split_of(pair) == split:
             yield pair
 
 
-def sample(split: Split, n: int, seed: int, *, largest: int = LARGEST) -> list[Pair]:
+def sample(split: SplitName, n: int, seed: int, *, largest: int = LARGEST) -> list[Pair]:
     """So many pairs of a split, no two of them the same."""
     stream = pairs(seed, split, largest=largest)
     # A dictionary keeps the order in which the pairs came.

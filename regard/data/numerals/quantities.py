@@ -1,25 +1,115 @@
 """The numbers themselves, as things that can be drawn: counts, ordinals, prices, shares, measures, sums."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 from math import gcd
+from random import Random
+from typing import TypeVar
 
 from regard.data.numerals.chinese import (
     LIMIT,
+    chinese_clock,
     chinese_count,
+    chinese_date,
     chinese_decimal,
     chinese_digits,
     chinese_fraction,
     chinese_number,
+    chinese_year,
 )
-from regard.data.numerals.drawing import Dice, Draw, Pair
 from regard.data.numerals.english import (
+    english_clock,
+    english_date,
     english_decimal,
     english_digits,
     english_fraction,
     english_number,
     english_ordinal,
+    english_year,
 )
-from regard.data.numerals.words import CURRENCIES, Noun
+from regard.data.numerals.words import CURRENCIES, WEEKDAYS, Noun, Pair
+
+T = TypeVar("T")
+
+
+# (share, bound): small numbers are common in life, and large ones are where both languages show their rules.
+# 1 and 2 have rules of their own, "one book" and 两本书, and would be rare among the others.
+SIZES = ((0.10, 2), (0.40, 20), (0.72, 100), (0.93, 1_000), (0.98, 10_000))
+
+# Significant digits of a large number. People round: most cities have "about 320,000" inhabitants.
+ROUNDINGS = (1, 1, 2, 2, 2, 2, 3, 9)
+
+
+class Dice:
+    """All of the chance there is: Python's `random()` and nothing else, as only its sequence is promised."""
+
+    __slots__ = ("largest", "random")
+
+    def __init__(self, seed: int, largest: int) -> None:
+        self.random = Random(seed).random
+        self.largest = largest
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1."""
+        return int(self.random() * n)
+
+    def between(self, low: int, high: int) -> int:
+        """A number from low to high, both of them included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def pick(self, choices: Sequence[T]) -> T:
+        """One of several, all equally likely."""
+        return choices[int(self.random() * len(choices))]
+
+    def number(self, low: int, high: int) -> int:
+        """A number from low to high, seldom a large one, and none above `largest`."""
+        high = min(high, self.largest)
+        u = self.random()
+        for share, bound in SIZES:
+            if u < share or bound >= high:
+                return self.between(low, max(low, min(bound, high)))
+        return self.large(SIZES[-1][1], high)
+
+    def large(self, low: int, high: int) -> int:
+        """A number from low to high, mostly round, each length equally likely, and none above `largest`."""
+        high = min(high, self.largest)
+        low = min(low, high)
+        n_digits = self.between(len(str(low)), len(str(high)))
+        shortest = 10 ** (n_digits - 1)
+        n = self.between(max(low, shortest), min(high, 10 * shortest - 1))
+        return max(low, n - n % 10 ** max(0, n_digits - self.pick(ROUNDINGS)))
+
+
+Draw = Callable[[Dice], Pair]
+Gap = Draw | Sequence[Pair]
+
+
+def one_of(pairs: Sequence[Pair]) -> Draw:
+    """One of several pairs, all equally likely."""
+    return lambda dice: dice.pick(pairs)
+
+
+def phrase(chinese: str, english: str, *gaps: Gap) -> Draw:
+    """A phrase with gaps {0}, {1} … in both languages; what fills them is drawn in this order."""
+    draws = [gap if callable(gap) else one_of(gap) for gap in gaps]
+    in_chinese, in_english = chinese.format, english.format
+
+    def draw(dice: Dice) -> Pair:
+        filled = [draw_gap(dice) for draw_gap in draws]
+        return Pair(in_chinese(*[pair[0] for pair in filled]), in_english(*[pair[1] for pair in filled]))
+
+    return draw
+
+
+def sentence(chinese: str, english: str, *gaps: Gap) -> Draw:
+    """A phrase that begins with a capital letter, where the language has them."""
+    draw_phrase = phrase(chinese, english, *gaps)
+
+    def draw(dice: Dice) -> Pair:
+        pair = draw_phrase(dice)
+        return Pair(pair.chinese, pair.english[0].upper() + pair.english[1:])
+
+    return draw
 
 
 def plain(n: int) -> Pair:
@@ -180,3 +270,85 @@ def _calculation(dice: Dice) -> tuple[Pair, int]:
         f"{chinese_number(a)}{sign}{chinese_number(b)}", f"{english_number(a)} {word} {english_number(b)}"
     )
     return pair, result
+
+
+FIRST_DAY, LAST_DAY = date(1900, 1, 1).toordinal(), date(2099, 12, 31).toordinal()
+NEW_YEAR = date(2024, 1, 1).toordinal()
+"""Of a leap year, so that the 29th of February comes up."""
+
+# In each part of the day only the hours that both languages give to it without doubt.
+PARTS_OF_DAY = (
+    (Pair("上午", "morning"), 7, 11),
+    (Pair("下午", "afternoon"), 1, 5),
+    (Pair("晚上", "evening"), 6, 9),
+)
+
+
+def clock(dice: Dice) -> Pair:
+    """A time without the part of the day: 三点半, "half past three"."""
+    return _clock(dice, 1, 12)
+
+
+def time_of_day(dice: Dice) -> Pair:
+    """下午三点半, "half past three in the afternoon"."""
+    part, first, last = dice.pick(PARTS_OF_DAY)
+    time = _clock(dice, first, last)
+    return Pair(part.chinese + time.chinese, f"{time.english} in the {part.english}")
+
+
+def time_of_week(dice: Dice) -> Pair:
+    """星期三下午三点半, "half past three on Wednesday afternoon"."""
+    day, (part, first, last) = dice.pick(WEEKDAYS), dice.pick(PARTS_OF_DAY)
+    time = _clock(dice, first, last)
+    return Pair(
+        f"{day.chinese}{part.chinese}{time.chinese}", f"{time.english} on {day.english} {part.english}"
+    )
+
+
+def _clock(dice: Dice, first: int, last: int) -> Pair:
+    """A time from one hour to another; of the minutes, four in five are a multiple of five."""
+    hour = dice.between(first, last)
+    minute = 5 * dice.below(12) if dice.below(5) else dice.below(60)
+    return Pair(chinese_clock(hour, minute), english_clock(hour, minute))
+
+
+def day_of_year(dice: Dice) -> Pair:
+    """十一月十五日, "the fifteenth of November"."""
+    return _day(date.fromordinal(NEW_YEAR + dice.below(366)))
+
+
+def named_day(dice: Dice) -> Pair:
+    """十一月十五日星期日, "Sunday the fifteenth of November"; there is a year in which it is."""
+    day, weekday = day_of_year(dice), dice.pick(WEEKDAYS)
+    return Pair(day.chinese + weekday.chinese, f"{weekday.english} {day.english}")
+
+
+def full_date(dice: Dice) -> Pair:
+    """二零二六年十一月十五日, "the fifteenth of November twenty twenty-six"."""
+    return _full(date.fromordinal(dice.between(FIRST_DAY, LAST_DAY)))
+
+
+def date_and_weekday(dice: Dice) -> Pair:
+    """A full date is its true weekday: "the fifteenth of November twenty twenty-six is a Sunday"."""
+    day = date.fromordinal(dice.between(FIRST_DAY, LAST_DAY))
+    full, weekday = _full(day), WEEKDAYS[day.weekday()]
+    return Pair(f"{full.chinese}是{weekday.chinese}", f"{full.english} is a {weekday.english}")
+
+
+def year(first: int, last: int) -> Draw:
+    """二零二六年, "twenty twenty-six"."""
+
+    def draw(dice: Dice) -> Pair:
+        drawn = dice.between(first, last)
+        return Pair(chinese_year(drawn), english_year(drawn))
+
+    return draw
+
+
+def _day(day: date) -> Pair:
+    return Pair(chinese_date(day.month, day.day), english_date(day.month, day.day))
+
+
+def _full(day: date) -> Pair:
+    short = _day(day)
+    return Pair(chinese_year(day.year) + short.chinese, f"{short.english} {english_year(day.year)}")

@@ -4,32 +4,33 @@ A frame stands for one meaning. Two frames never share a form in either language
 one frame, so each sentence has exactly one translation and exact match is a fair score.
 """
 
-from regard.data.numerals.drawing import Dice, Pair, phrase, sentence
 from regard.data.numerals.quantities import (
+    Dice,
+    Draw,
     after_nth,
     all_of,
     calculation,
+    clock,
+    date_and_weekday,
+    day_of_year,
     decimal,
     digits,
     equation,
     fraction,
+    full_date,
     large,
+    named_day,
     nth,
     nth_page,
     number,
     per_cent,
+    phrase,
     price,
+    sentence,
     several,
     temperature,
     there_are,
     they_are,
-)
-from regard.data.numerals.times import (
-    clock,
-    date_and_weekday,
-    day_of_year,
-    full_date,
-    named_day,
     time_of_day,
     time_of_week,
     year,
@@ -59,6 +60,7 @@ from regard.data.numerals.words import (
     TIMES,
     VEHICLES,
     YEARS_OLD,
+    Pair,
     by_subject,
 )
 
@@ -68,7 +70,7 @@ OPENS = (Pair("开门", "opens"), Pair("关门", "closes"))
 ROSE = (Pair("上涨了", "rose"), Pair("下降了", "fell"))
 TODAY_IS = (Pair("今天是", "today is"), Pair("明天是", "tomorrow is"), Pair("昨天是", "yesterday was"))
 
-PHRASES = (
+PHRASES: tuple[Draw, ...] = (
     # A bare number shows all the rules there are, so it comes up more often than the rest.
     *(3 * [number()]),
     several(NOUNS, high=10_000),
@@ -192,7 +194,16 @@ SUMS_AND_DIGITS = (
     ),
 )
 
-SENTENCES = (*COUNTING, *ORDINALS, *DATES, *CLOCKS, *PRICES, *SHARES, *MEASURES, *SUMS_AND_DIGITS)
+SENTENCES: tuple[Draw, ...] = (
+    *COUNTING,
+    *ORDINALS,
+    *DATES,
+    *CLOCKS,
+    *PRICES,
+    *SHARES,
+    *MEASURES,
+    *SUMS_AND_DIGITS,
+)
 
 
 def any_pair(dice: Dice) -> Pair:

@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-from regard.data.numerals.drawing import Pair
+
+class Pair(NamedTuple):
+    """The same thing said in two languages."""
+
+    chinese: str
+    english: str
 
 
 class Noun(NamedTuple):

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.cleaning.holding_out import Split
-from regard.data.reading.corpus import Corpus, plain, table
+from regard.data.cleaning.holding_out import HeldOutSizes
+from regard.data.reading import Corpus, table_corpus, text_corpus
 from regard.errors import CorpusError
-from regard.text.files.lines import MEGABYTE, read_lines
-from regard.text.files.tables import Column, kind_of
-from regard.text.files.tally import Tally
+from regard.text.files.lines import MEGABYTE, Tally, read_lines
+from regard.text.files.tables import Column, table_kind
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 STRETCH = 100_000
@@ -26,7 +25,7 @@ STRETCH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Plain files or tables, all of one kind. Made by `documents`."""
+    """Plain files or tables, all of one kind. Made by `open_documents`."""
 
     corpus: Corpus
     is_table: bool
@@ -78,13 +77,13 @@ class Documents:
                 empty.add("empty", name, 1)
 
 
-def documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Documents:
+def open_documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Documents:
     """Documents from plain text files, or from tables with these columns.
 
     Raises:
         CorpusError: a file is missing, a directory or given twice; of two kinds; or columns are missing.
     """
-    tables = [path for path in paths if kind_of(path) is not None]
+    tables = [path for path in paths if table_kind(path) is not None]
     if tables and not columns:
         which = "say --columns, as in --columns 3 by number or --columns title,text by name"
         raise CorpusError(f"{tables[0]}: which columns make up a document? {which}")
@@ -92,11 +91,11 @@ def documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Documents:
         others = ", ".join(str(path) for path in paths if path not in tables)
         raise CorpusError(f"{others}: --columns is for tables, whose names end in .tsv or .jsonl")
     if columns:
-        return Documents(table(*paths, columns=columns), is_table=True)
-    return Documents(plain(*paths), is_table=False)
+        return Documents(table_corpus(*paths, columns=columns), is_table=True)
+    return Documents(text_corpus(*paths), is_table=False)
 
 
-def split(
+def split_documents(
     source: Documents, n_held_out: int | None, seed: int, empty: Tally | None = None
 ) -> tuple[list[str], list[str]]:
     """Documents to train on and to validate with, drawn from tables, or taken from the end of each file.
@@ -112,7 +111,7 @@ def split(
     """
     found = list(source.read(empty))
     if source.is_table:
-        held_out, _ = Split(validation=n_held_out, test=0).sizes(len(found))
+        held_out, _ = HeldOutSizes(validation=n_held_out, test=0).sizes(len(found))
         drawn = {*np.random.default_rng(seed).permutation(len(found))[:held_out].tolist()}
         rest = [document for i, document in enumerate(found) if i not in drawn]
         return rest, [found[i] for i in sorted(drawn)]
@@ -123,7 +122,7 @@ def split(
 def _cut_end(text: str, n_lines: int | None) -> tuple[str, str]:
     """A file without its last lines, and those."""
     lines = text.split("\n")
-    held_out, _ = Split(validation=n_lines, test=0).sizes(len(lines))
+    held_out, _ = HeldOutSizes(validation=n_lines, test=0).sizes(len(lines))
     head, tail = "\n".join(lines[:-held_out]), "\n".join(lines[-held_out:])
     if not head.strip() or not tail.strip():
         raise CorpusError("the text is too short, or too blank at its end, to hold a part out; give --valid")

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.config.checking import counted
-from regard.data.reading.corpus import Corpus, once, plain, table
+from regard.data.reading import Corpus, refuse_repeated, table_corpus, text_corpus
 from regard.errors import CorpusError, RequestError
 from regard.text.files.lines import read_lines
-from regard.text.files.tables import Column, json_object, kind_by_content, kind_of, names_in
+from regard.text.files.tables import Column, json_object, names_in, table_kind, table_kind_by_content
 
 NAMES = ("label", "text")
 
 
-def labelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+def labelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     """A corpus of labels and texts, by these two columns, or by those that are usual.
 
     Raises:
         CorpusError: a file is missing, or has not the columns that are usual.
     """
-    return _joined([table(path, columns=columns or _usual(path)) for path in once(paths)])
+    return _joined([table_corpus(path, columns=columns or _usual(path)) for path in refuse_repeated(paths)])
 
 
-def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+def unlabelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     """A corpus of texts alone: lines of plain files, and the second column of tables as above.
 
     Raises:
@@ -31,13 +31,15 @@ def unlabelled(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
     """
     return _joined(
         [
-            plain(path) if kind_of(path) is None else table(path, columns=(columns or _usual(path))[1:])
-            for path in once(paths)
+            text_corpus(path)
+            if table_kind(path) is None
+            else table_corpus(path, columns=(columns or _usual(path))[1:])
+            for path in refuse_repeated(paths)
         ]
     )
 
 
-def labels_in(cell: str, separator: str | None) -> list[str]:
+def split_labels(cell: str, separator: str | None) -> list[str]:
     """The labels of a row, each once; without a separator, it has one."""
     if separator is None:
         return [cell]
@@ -54,7 +56,7 @@ def _usual(path: Path | str) -> Sequence[Column]:
     Raises:
         CorpusError: it has others.
     """
-    is_jsonl = (kind_of(path) or kind_by_content(path)) == "jsonl"
+    is_jsonl = (table_kind(path) or table_kind_by_content(path)) == "jsonl"
     number, line = _first_line(path) if Path(path).is_file() else (0, "")
     if not line:
         return NAMES if is_jsonl else (1, 2)

@@ -15,8 +15,8 @@ from typing import Any
 from regard.config.checking import did_you_mean
 from regard.config.task import FIELD
 from regard.errors import CorpusError, RequestError
+from regard.text.files import display_name
 from regard.text.files.lines import read_lines
-from regard.text.files.opening import name_of
 from regard.text.files.tables import json_object, names_in
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
@@ -32,12 +32,12 @@ class MissingFieldError(RequestError):
     """A row has not the field that a template names."""
 
 
-def fields_of(template: str) -> list[str]:
+def template_fields(template: str) -> list[str]:
     """The names of the fields that a template has."""
     return FIELD.findall(template)
 
 
-def filled(template: str, row: Mapping[str, Any]) -> str:
+def fill_template(template: str, row: Mapping[str, Any]) -> str:
     """A template with the fields of a row in their places.
 
     Raises:
@@ -46,18 +46,18 @@ def filled(template: str, row: Mapping[str, Any]) -> str:
     return FIELD.sub(lambda field: _text(row, field[1]), template)
 
 
-def read_of(template: str, row: Mapping[str, Any]) -> str:
+def model_input(template: str, row: Mapping[str, Any]) -> str:
     """What a model reads of a row, as it did in training.
 
     Raises:
         RequestError: a field is missing, or holds no text.
     """
     if isinstance(turns := row.get(TURNS), list):
-        row = {**row, TURNS: BETWEEN_TURNS.join(flat(str(turn)) for turn in turns)}
-    return flat(filled(template, row))
+        row = {**row, TURNS: BETWEEN_TURNS.join(single_line(str(turn)) for turn in turns)}
+    return single_line(fill_template(template, row))
 
 
-def read_of_text(template: str, text: str) -> str:
+def model_input_of_text(template: str, text: str) -> str:
     """What a model reads of what somebody wrote: an object of JSON has the fields, all else stands for them.
 
     It goes on one line, as in training; of a conversation, each line is a turn.
@@ -65,27 +65,31 @@ def read_of_text(template: str, text: str) -> str:
     Raises:
         RequestError: the object lacks a field, or holds no text in it.
     """
-    fields = fields_of(template)
+    fields = template_fields(template)
     if (row := _object(text)) and any(_value(row, field) is not None for field in fields):
-        return read_of(template, row)
-    return BETWEEN_TURNS.join(filter(None, map(flat, text.splitlines()))) if TURNS in fields else flat(text)
+        return model_input(template, row)
+    return (
+        BETWEEN_TURNS.join(filter(None, map(single_line, text.splitlines())))
+        if TURNS in fields
+        else single_line(text)
+    )
 
 
-def pairs_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """What is read and what is to be learned, for each row of a JSONL file; see `examples_of`."""
-    return ((read, right[0]) for read, right in examples_of(path, templates))
+def read_pairs(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """What is read and what is to be learned, for each row of a JSONL file; see `read_examples`."""
+    return ((read, right[0]) for read, right in read_examples(path, templates))
 
 
-def examples_of(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
+def read_examples(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
     """What is read, and all that would be right to write, for each row of a JSONL file.
 
     Raises:
-        CorpusError: see `numbered_examples_of`.
+        CorpusError: see `read_numbered_examples`.
     """
-    return (example for _, example in numbered_examples_of(path, templates))
+    return (example for _, example in read_numbered_examples(path, templates))
 
 
-def numbered_examples_of(
+def read_numbered_examples(
     path: Path | str, templates: tuple[str, str]
 ) -> Iterator[tuple[int, tuple[str, list[str]]]]:
     """The same with the number of the line that each was made from.
@@ -99,7 +103,7 @@ def numbered_examples_of(
         for number, line in enumerate(block.columns[0], start=block.first):
             if line.strip():
                 yield from (
-                    (number, each) for each in _examples_in(line, templates, f"{name_of(path)}:{number}")
+                    (number, each) for each in _examples_in(line, templates, f"{display_name(path)}:{number}")
                 )
 
 
@@ -117,16 +121,20 @@ def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path
     """Write the pairs of a file as JSONL with `input`, `output`, all that is `right`, and the `line`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8") as file:
-        for number, (read, right) in numbered_examples_of(path, templates):
-            row = {"input": flat(read), "output": flat(right[0]), "right": [flat(each) for each in right]}
+        for number, (read, right) in read_numbered_examples(path, templates):
+            row = {
+                "input": single_line(read),
+                "output": single_line(right[0]),
+                "right": [single_line(each) for each in right],
+            }
             line = json.dumps({**row, LINE: number}, ensure_ascii=False)
             file.write(_HALF.sub(LOST, line) + "\n")
     return out
 
 
 def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
-    if not any(TURNS in fields_of(template) for template in templates):
-        yield filled(templates[0], row), _every(templates[1], row)
+    if not any(TURNS in template_fields(template) for template in templates):
+        yield fill_template(templates[0], row), _every(templates[1], row)
         return
     turns = row.get(TURNS)
     if turns is None:
@@ -137,13 +145,13 @@ def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple
     if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
         raise RequestError(f"{TURNS} is not a list of two texts or more")
     for i in range(1, len(turns)):
-        read = filled(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(flat, turns[:i]))})
-        yield read, [filled(templates[1], {**row, TURNS: turns[i]})]
+        read = fill_template(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(single_line, turns[:i]))})
+        yield read, [fill_template(templates[1], {**row, TURNS: turns[i]})]
 
 
 def _every(template: str, row: Mapping[str, Any]) -> list[str]:
     """A template filled with the first of each list, with the second, and so on, each once."""
-    lists = [value for field in fields_of(template) if isinstance(value := _value(row, field), list)]
+    lists = [value for field in template_fields(template) if isinstance(value := _value(row, field), list)]
     most = max(map(len, lists), default=1)
     found = (
         FIELD.sub(lambda field, i=i: _text(row, field[1], i), template)  # type: ignore[misc]
@@ -183,6 +191,6 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
     raise MissingFieldError(f"there is no text in {field}{near}")
 
 
-def flat(text: str) -> str:
+def single_line(text: str) -> str:
     """A text on one line."""
     return " ".join(text.split())

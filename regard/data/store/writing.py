@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from regard.config.checking import counted
-from regard.data.store.store import MANIFEST, Example, Facts, File, Side, Store, facts_as_json, open_store
+from regard.data.store import (
+    FORMAT,
+    MANIFEST,
+    Example,
+    Side,
+    Store,
+    StoredFile,
+    StoreFacts,
+    facts_as_json,
+    open_store,
+)
 from regard.durable import sync_folder
 from regard.errors import CorpusError
 
@@ -43,7 +57,7 @@ def write_store(
         new.mkdir()
     try:
         with _locked(new):
-            facts = _write_sides(new, examples, Facts(key, vocab_size, 0, ()), sides)
+            facts = _write_sides(new, examples, StoreFacts(key, vocab_size, 0, ()), sides)
             with _refusals_told(folder):
                 _write_manifest(new / MANIFEST, facts)
                 _put_in_place(new, folder)
@@ -61,7 +75,9 @@ def _refusals_told(path: Path) -> Iterator[None]:
         raise CorpusError(f"{path}: the store cannot be written: {error.strerror or error}") from error
 
 
-def _write_sides(folder: Path, examples: Iterable[Example], facts: Facts, names: Sequence[str]) -> Facts:
+def _write_sides(
+    folder: Path, examples: Iterable[Example], facts: StoreFacts, names: Sequence[str]
+) -> StoreFacts:
     source, n_examples = iter(examples), 0
     with ExitStack() as files:
         sides = [_SideWriter(folder, name, facts, files) for name in names]
@@ -77,7 +93,7 @@ def _write_sides(folder: Path, examples: Iterable[Example], facts: Facts, names:
         raise CorpusError(
             f"not one of {counted(n_examples, 'example')} has a token of its {' or '.join(empty)}"
         )
-    return Facts(facts.key, facts.vocab_size, n_examples, finished)
+    return StoreFacts(facts.key, facts.vocab_size, n_examples, finished)
 
 
 def _check_sides(batch: Sequence[Example], first: int, names: Sequence[str]) -> None:
@@ -104,11 +120,11 @@ class _FileWriter:
             self.file.write(data)
         self.size, self.crc32 = self.size + len(data), zlib.crc32(data, self.crc32)
 
-    def finish(self) -> File:
+    def finish(self) -> StoredFile:
         with _refusals_told(self.path):
             self.file.flush()
             os.fsync(self.file.fileno())
-        return File(self.size, self.crc32)
+        return StoredFile(self.size, self.crc32)
 
     def close(self) -> None:
         with suppress(OSError):  # a write that failed was told already, and is tried once more here
@@ -118,7 +134,7 @@ class _FileWriter:
 class _SideWriter:
     """One side of a store that is being written."""
 
-    def __init__(self, folder: Path, name: str, facts: Facts, files: ExitStack) -> None:
+    def __init__(self, folder: Path, name: str, facts: StoreFacts, files: ExitStack) -> None:
         self.name, self.vocab_size = name, facts.vocab_size
         self.id_type, self.offset_type = facts.dtypes
         self.n_tokens, self.longest, self.longest_at = 0, -1, 0
@@ -154,7 +170,7 @@ class _SideWriter:
         return Side(self.name, self.n_tokens, self.longest, self.longest_at, ids, offsets)
 
 
-def _write_manifest(path: Path, facts: Facts) -> None:
+def _write_manifest(path: Path, facts: StoreFacts) -> None:
     with path.open("xb") as file:
         file.write(facts_as_json(facts))
         file.flush()
@@ -230,3 +246,92 @@ def _put_in_place(new: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
     with suppress(OSError):  # it is whole and in its place: no reason to say that it is not
         sync_folder(folder.parent)
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def content_key(paths: Iterable[Path | str], settings: Any) -> str:
+    """A hash of what is in these files, in their order, and of the settings, which are anything JSON can say.
+
+    Where the files lie and what they are called does not count.
+    """
+    key = hashlib.blake2b(digest_size=16)
+    key.update(json.dumps([FORMAT, settings], sort_keys=True).encode())
+    paths = list(paths)
+    with ThreadPoolExecutor(max_workers=max(1, min(4, len(paths)))) as pool:
+        for digest in pool.map(_content_digest, paths):
+            key.update(digest)
+    return key.hexdigest()
+
+
+def _content_digest(path: Path | str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, hashlib.blake2b).digest()
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def each_side(*encoders: Callable[[list[str]], list[np.ndarray]]) -> Callable[[list[Any]], list[Example]]:
+    """One encoder a column becomes an encoder of rows, which is what `encode_in_threads` wants."""
+
+    def encode(rows: list[Any]) -> list[Example]:
+        columns = zip(*rows, strict=True)
+        sides = [encoder(list(column)) for encoder, column in zip(encoders, columns, strict=True)]
+        return list(zip(*sides, strict=True))
+
+    return encode
+
+
+def one_way(pairs: Iterable[Example], tag: int) -> Iterator[Example]:
+    """Each pair with the tag of the side that is wanted, the second, before its inputs."""
+    for first, second in pairs:
+        yield np.insert(first, 0, tag), second
+
+
+def both_ways(pairs: Iterable[Example], tags: Sequence[int]) -> Iterator[Example]:
+    """Each pair as two examples, there and back; the inputs begin with the tag of the side that is wanted.
+
+    `tags` are the tags of the first side and of the second.
+    """
+    first_tag, second_tag = tags
+    for first, second in pairs:
+        yield np.insert(first, 0, second_tag), second
+        yield np.insert(second, 0, first_tag), first
+
+
+def encode_in_threads(
+    items: Iterable[A],
+    encode: Callable[[list[A]], list[B]],
+    *,
+    threads: int,
+    chunk: int = 1024,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[B]:
+    """Encode items in chunks, several chunks at once; what comes out has the order of what went in.
+
+    Reading goes on in the caller's thread, two chunks a thread ahead and no more. `encode` must let go of the
+    interpreter to gain from threads, as SentencePiece does. `progress` is told how many more are done.
+    """
+    source, waiting = iter(items), deque[Future[list[B]]]()
+    with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
+        try:
+            while True:
+                while len(waiting) < 2 * threads and (part := list(islice(source, chunk))):
+                    waiting.append(pool.submit(_encode_chunk, encode, part))
+                if not waiting:
+                    return
+                done = waiting.popleft().result()
+                yield from done
+                if progress is not None:
+                    progress(len(done))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _encode_chunk(encode: Callable[[list[A]], list[B]], items: list[A]) -> list[B]:
+    encoded = encode(items)
+    assert len(encoded) == len(items), f"{len(items)} items were encoded into {len(encoded)}"
+    return encoded

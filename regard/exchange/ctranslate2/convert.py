@@ -22,7 +22,7 @@ from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.weights_file import Array, Quantisation, quantised, to_bytes
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
 UNKNOWN = "<unk>"

@@ -14,7 +14,7 @@ from regard.errors import ConfigError
 from regard.exchange.ctranslate2.convert import VOCABULARY, export_ctranslate2
 from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.exchange.verification import Probe, Verified, compared, log_probs, probe
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 
 
 def write_ctranslate2(model: Path, out: Path, quantisation: str) -> Verified:

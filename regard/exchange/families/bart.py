@@ -23,7 +23,7 @@ from regard.exchange.families.family import Family, one_width, only_these
 from regard.exchange.families.naming import Entry, Form, entry
 from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.huggingface.tokenizer_files import DEFINITION, byte_level, read_by
-from regard.text.vocabularies.tokenizers import tokenizer_model
+from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 AFTER_TWO = Form(

@@ -20,7 +20,7 @@ from regard.exchange.families.family import Family, hugging_face_activation, one
 from regard.exchange.families.naming import Entry, Form, both, entry
 from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.huggingface.tokenizer_files import DEFINITION, id_of, read_by, wordpiece
-from regard.text.vocabularies.tokenizers import tokenizer_model
+from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 CLASSIFIER, GUESSER, BARE = "BertForSequenceClassification", "BertForMaskedLM", "BertModel"

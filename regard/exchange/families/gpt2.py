@@ -12,7 +12,7 @@ from regard.exchange.families.family import Family, hugging_face_activation, one
 from regard.exchange.families.naming import THREE_IN_ONE, THREE_TRANSPOSED, TRANSPOSED, Entry, both, entry
 from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.exchange.huggingface.tokenizer_files import DEFINITION, byte_level, read_by
-from regard.text.vocabularies.tokenizers import tokenizer_model
+from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 END = "<|endoftext|>"

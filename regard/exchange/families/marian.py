@@ -29,7 +29,7 @@ from regard.exchange.families.naming import Entry
 from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
 from regard.model.positional_encoding import sinusoids
 from regard.text.languages import known_code
-from regard.text.vocabularies.marian import MarianVocabulary, marian_model
+from regard.text.vocabularies.imported import MarianVocabulary, marian_model
 from regard.text.vocabularies.subwords import Subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
 

@@ -22,7 +22,7 @@ from regard.exchange.families.gpt2 import Gpt2
 from regard.exchange.families.marian import Marian, Pegasus
 from regard.exchange.huggingface.folder import SAFE, SETTINGS
 from regard.exchange.verification import Probe, Verified, compared, log_probs, probe
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.bundle.bundle import save_bundle
-from regard.bundle.weights import fill, undrawn, weight_problems
+from regard.bundle.weights import empty_model, load_tensors, weight_problems
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.families.bart import Bart
@@ -35,12 +35,12 @@ def import_model(folder: Path | str, out: Path | str) -> Path:
     foreign = ForeignFolder(folder)
     family = _family(foreign)
     config = _config(family, foreign)
-    model, weights = undrawn(config), family.ours(foreign, config)
+    model, weights = empty_model(config), family.ours(foreign, config)
     if problems := weight_problems(model, weights):
         raise BundleError(problems, str(foreign.folder))
     return save_bundle(
         out,
-        fill(model, weights, "cpu"),
+        load_tensors(model, weights, "cpu"),
         subwords=family.vocabulary(foreign, config),
         labels=family.labels(foreign, config),
         decoding=family.decoding(foreign),

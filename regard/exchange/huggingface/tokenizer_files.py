@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.errors import BundleError, ConfigError
 from regard.exchange.huggingface.folder import ForeignFolder
-from regard.text.vocabularies.tokenizers import TokenizerVocabulary
+from regard.text.vocabularies.imported import TokenizerVocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 DEFINITION, WORDS, NUMBERS, MERGES = "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"

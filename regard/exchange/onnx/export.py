@@ -24,7 +24,7 @@ from regard.exchange.onnx.graphs import ClassifierGraph, DecoderGraph, EncoderGr
 from regard.exchange.onnx.ports import Interface, Port, Ports, flat, interfaces
 from regard.exchange.onnx.readme import example, readme
 from regard.exchange.verification import Verified, compared, log_probs, probe
-from regard.text.vocabularies.read import read_vocabulary
+from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.subwords import Subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
 from regard.version import __version__

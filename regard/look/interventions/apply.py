@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.bundle.weights import undrawn
+from regard.bundle.weights import empty_model
 from regard.config import ModelConfig
 from regard.look.interventions.interventions import (
     NEVER,
@@ -38,7 +38,7 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
     """
     if not any(isinstance(each, NoPositions) for each in interventions):
         return model
-    unplaced = undrawn(replace(model.config, positions="none"))
+    unplaced = empty_model(replace(model.config, positions="none"))
     modules = dict(model.named_modules())
     for path, module in unplaced.named_modules():
         for name in module._parameters:

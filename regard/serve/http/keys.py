@@ -11,7 +11,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from regard.durable import write_whole
+from regard.durable import write_atomically
 from regard.errors import ConfigError
 
 PREFIX = "regard-"
@@ -42,7 +42,7 @@ def new_key(file: Path, name: str) -> str:
     lines = [
         {k: v for k, v in asdict(key).items() if v is not None} for key in (*keys, Key(name, _hash(secret)))
     ]
-    write_whole(file, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    write_atomically(file, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     file.chmod(0o600)
     return secret
 

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from regard.serve.detection import detect
 from regard.serve.files import FORMATS
 from regard.serve.html.pages import translate_pages
 from regard.serve.http.errors import Refusal, not_found, validation_refusal
 from regard.serve.service import Service, bearer, service_of
 from regard.serve.translating import AUTO, Asked, Translated, check_options, check_texts, translate
 from regard.serve.work.job import Job
+from regard.text.detection import detect
 from regard.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.errors import RegardError
-from regard.serve.detection import detect
 from regard.serve.http.error_shapes import streamed_error
 from regard.serve.http.errors import bad_value
 from regard.serve.http.events import event, event_stream
@@ -38,6 +37,7 @@ from regard.serve.translating import (
     way,
 )
 from regard.serve.work.job import Job
+from regard.text.detection import detect
 from regard.text.languages import language_name
 
 router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
-from regard.data.reading.templates import TURNS, read_of
+from regard.data.reading.templates import TURNS, model_input
 from regard.engine.generation import Continuation, Generation
 from regard.errors import RegardError
 from regard.serve.http.error_shapes import streamed_error
@@ -149,7 +149,7 @@ class Chat(Wanted):
         if not by_user:
             raise bad_value("There is no message of the user.", "messages")
         if served.does == "converse":
-            return read_of(served.template, {TURNS: [message.text() for message in said]})
+            return model_input(served.template, {TURNS: [message.text() for message in said]})
         return by_user[-1].text()
 
 

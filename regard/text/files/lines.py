@@ -14,14 +14,54 @@ Files are read a megabyte at a time, whatever their size, and so is a line that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
 
 from regard.errors import CorpusError
-from regard.text.files.opening import name_of, opened
-from regard.text.files.tally import Tally
+from regard.text.files import display_name, open_unpacked
+
+MOST_PLACES = 3
+"""Places that are kept of each kind."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often each thing happened, and where first: `train.zh:12`."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, what: str, name: str, line: int, count: int = 1) -> None:
+        """Count `what` once more, or `count` times; `line` of the file `name` is the first of them."""
+        self.counts[what] = self.counts.get(what, 0) + count
+        examples = self.examples.setdefault(what, [])
+        if len(examples) < MOST_PLACES and f"{name}:{line}" not in examples:
+            examples.append(f"{name}:{line}")
+
+    def add_all(
+        self, what: str, lines: Sequence[int] | np.ndarray, place: Callable[[int], tuple[str, int]]
+    ) -> None:
+        """Count `what` for each of these lines; `place` tells file and number, and is asked for few."""
+        missing = max(0, MOST_PLACES - len(self.examples.get(what, ())))
+        for line in lines[:missing]:
+            self.add(what, *place(int(line)))
+        if len(lines) > missing:
+            self.counts[what] += len(lines) - missing
+
+    @property
+    def total(self) -> int:
+        """How much happened in all."""
+        return sum(self.counts.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it, the most frequent first."""
+        often = sorted(self.counts.items(), key=lambda item: -item[1])
+        return {what: {"lines": count, "first": list(self.examples[what])} for what, count in often}
+
 
 LONGEST_LINE = 1_000_000
 """Bytes from which on a line is given up. It is never held whole, and counts as one spoilt line."""
@@ -94,10 +134,10 @@ def read_lines(
     Raises:
         CorpusError: the file cannot be read, or a byte is not UTF-8.
     """
-    name = name or name_of(path)
+    name = name or display_name(path)
     repairs = Tally() if repairs is None else repairs
     first = 1
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         for chunk in _whole_lines(stream):
             if chunk is None:
                 block = Block(name, first, ([""],), {0: MEGABYTE})
@@ -211,3 +251,53 @@ def refuse_utf_16(start: bytes, name: str) -> None:
     if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):
         how = "iconv -f UTF-16 -t UTF-8 converts it"
         raise CorpusError(f"{name}:1: this is not UTF-8; it looks like UTF-16, and {how}")
+
+
+class InputLine(NamedTuple):
+    """One line."""
+
+    number: int
+    """Counted from 1; 0 for a text that is no line of a file."""
+    text: str
+    problem: str | None = None
+    """Why it cannot be read; then it has no text."""
+    name: str = ""
+    """What messages call its file."""
+
+    @property
+    def where(self) -> str:
+        """How a message about it begins."""
+        return f"{self.name}:{self.number}: " if self.number else ""
+
+
+def numbered_lines(chunks: Iterable[bytes], name: str) -> Iterator[list[InputLine]]:
+    """The lines of a file that comes in chunks: of each chunk, those that it ends.
+
+    Raises:
+        CorpusError: the file is in UTF-16.
+    """
+    number, rest, skipped = 1, b"", False
+    for data in chunks:
+        if number == 1 and not rest:
+            refuse_utf_16(data, name)
+        *whole, rest = (rest + data).split(b"\n")
+        if skipped and whole:
+            whole[0], skipped = b"x" * LONGEST_LINE, False
+        if len(rest) >= LONGEST_LINE or skipped:
+            rest, skipped = b"", True
+        if whole:
+            yield [_line(raw, number + i, name) for i, raw in enumerate(whole)]
+            number += len(whole)
+    if rest or skipped:
+        yield [_line(b"x" * LONGEST_LINE if skipped else rest, number, name)]
+
+
+def _line(raw: bytes, number: int, name: str) -> InputLine:
+    if len(raw) >= LONGEST_LINE:
+        longest = f"a line of a megabyte or more ({LONGEST_LINE:,} bytes) is not read: break it into lines"
+        return InputLine(number, "", f"{name}:{number}: {longest}", name)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        return InputLine(number, "", not_utf_8(raw, error.start, number, name), name)
+    return InputLine(number, text.removeprefix("\ufeff") if number == 1 else text, name=name)

@@ -15,18 +15,17 @@ from typing import Any, Literal
 
 from regard.config.checking import counted, did_you_mean
 from regard.errors import CorpusError, RequestError
-from regard.text.files.lines import WRONG_ENCODING, Block, OnInvalid, has_breaks, one_line, read_lines
-from regard.text.files.opening import name_of, opened
-from regard.text.files.tally import Tally
+from regard.text.files import display_name, open_unpacked
+from regard.text.files.lines import WRONG_ENCODING, Block, OnInvalid, Tally, has_breaks, one_line, read_lines
 
-Kind = Literal["tsv", "jsonl"]
+TableKind = Literal["tsv", "jsonl"]
 Column = str | int
 """A column's name, or its number in a table without a head."""
 
-_SUFFIXES: dict[str, Kind] = {".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_SUFFIXES: dict[str, TableKind] = {".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
-def kind_of(path: Path | str) -> Kind | None:
+def table_kind(path: Path | str) -> TableKind | None:
     """What kind of table a file is, as its name tells: `train.tsv`, `train.jsonl.gz`."""
     return next((_SUFFIXES[suffix] for suffix in reversed(Path(path).suffixes) if suffix in _SUFFIXES), None)
 
@@ -36,7 +35,7 @@ def read_table(
     columns: Sequence[Column],
     repairs: Tally | None = None,
     *,
-    kind: Kind | None = None,
+    kind: TableKind | None = None,
     name: str = "",
     on_invalid: OnInvalid = "refuse",
 ) -> Iterator[Block]:
@@ -46,20 +45,20 @@ def read_table(
         CorpusError: the file cannot be read or is not UTF-8; a column does not exist; a row has more or fewer
             fields than the first one, or is not JSON. The message opens with file and line.
     """
-    name = name or name_of(path)
+    name = name or display_name(path)
     repairs = Tally() if repairs is None else repairs
-    kind = kind or kind_of(path) or kind_by_content(path)
+    kind = kind or table_kind(path) or table_kind_by_content(path)
     blocks = read_lines(path, repairs, name=name, on_invalid=on_invalid)
     if kind == "jsonl":
         return (_json_block(block, [str(column) for column in columns], repairs) for block in blocks)
     return _tsv_blocks(blocks, columns, name)
 
 
-def kind_by_content(path: Path | str) -> Kind:
+def table_kind_by_content(path: Path | str) -> TableKind:
     """What kind of table a file is, as it begins; of what can be read only once, TSV."""
     if not Path(path).is_file():
         return "tsv"  # whoever reads it names its kind
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     # A list of objects is no JSONL either, but what reads that can say so.
     return "jsonl" if re.match(rb"(\[\s*)?\{", start) else "tsv"

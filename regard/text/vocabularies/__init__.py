@@ -1,1 +1,30 @@
-"""Vocabularies: from text to token ids and back."""
+"""Which vocabulary it is that a model folder holds: the one place where saved bytes become a class."""
+
+from __future__ import annotations
+
+import json
+
+from regard.errors import BundleError
+from regard.text.vocabularies.imported import MARIAN, MarianVocabulary, TokenizerVocabulary
+from regard.text.vocabularies.subwords import Subwords
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+
+def read_vocabulary(model: bytes) -> Vocabulary:
+    """The vocabulary of a model folder's `subwords.model`: SentencePiece's own format, or a table in JSON.
+
+    Raises:
+        BundleError: it is damaged.
+        ConfigError: a library that it needs is not installed.
+    """
+    if not model.startswith(b"{"):
+        return Subwords(model)
+    try:
+        kind = json.loads(model).get("kind")
+    except ValueError as error:
+        raise BundleError(f"the vocabulary is damaged: {error}") from error
+    if kind == MARIAN:
+        return MarianVocabulary(model)
+    if kind in ("wordpiece", "byte-level"):
+        return TokenizerVocabulary(model)
+    raise BundleError(f"the vocabulary is of a kind that this version does not know: {kind!r}")

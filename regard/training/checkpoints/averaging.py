@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from regard.bundle import Bundle, load_bundle, save_bundle
 from regard.bundle.labels import read_labels
-from regard.bundle.weights import fill, weight_problems
+from regard.bundle.weights import load_tensors, weight_problems
 from regard.errors import BundleError
 from regard.training.checkpoints.checkpoint import STATE, read_weights
 from regard.training.distributed.sharding import put
@@ -58,7 +58,7 @@ def average_models(places: Sequence[Path], out: Path) -> Path:
     for place in places:
         if problems := weight_problems(first.model, read_weights(place)):
             raise BundleError([f"is not of one model with {places[0]}", *problems], str(place))
-    model = fill(first.model, mean_of(places), "cpu")
+    model = load_tensors(first.model, mean_of(places), "cpu")
     return save_bundle(
         out,
         model,

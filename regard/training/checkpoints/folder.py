@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from regard.config import RunConfig, read_config, to_toml
-from regard.durable import write_whole
+from regard.durable import write_atomically
 from regard.errors import ConfigError
 from regard.training.checkpoints.checkpoint import checkpoints
 from regard.training.checkpoints.lock import LOCK
@@ -39,7 +39,7 @@ def claim(folder: Path, config: RunConfig) -> None:
     """
     refuse_other(folder, config)
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "config.toml", to_toml(config))
+    write_atomically(folder / "config.toml", to_toml(config))
 
 
 def refuse_other(folder: Path, config: RunConfig) -> None:

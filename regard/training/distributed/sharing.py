@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.batches.batches import BLOCK, Budget, deal
+from regard.data.batches import BLOCK, Budget, deal
 from regard.data.batches.examples import Batch
-from regard.data.store.store import Store
+from regard.data.store import Store
 from regard.training.lesson import Lesson
 
 

@@ -2,20 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import log, sqrt
 from pathlib import Path
 
 from regard.config.checking import counted
 from regard.errors import CorpusError
-from regard.text.files.lines import Block, OnInvalid, read_lines
-from regard.text.files.opening import STDIN, name_of
-from regard.text.files.parting import where_they_part
-from regard.text.files.tally import Tally
+from regard.text.files import STDIN, display_name
+from regard.text.files.lines import Block, OnInvalid, Tally, read_lines
+
+MOST_EXTRA = 20_000
+"""With more lines too many than this, nothing is guessed."""
+
+_SURE = 3.0
+"""How far the evidence must stand out from its own noise, in standard deviations."""
+
+_NUMBER = re.compile(r"\d+")
+_QUESTIONS = ("?", "？", "؟", ";")
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first line at which two files seem to be out of step."""
+
+    line: int
+    """Counted from 1."""
+    short: str
+    """That line in the shorter file."""
+    long: str
+    """And in the longer one."""
+    at_the_end: bool
+    """Whether they are in step as far as the shorter one goes."""
+
+
+def find_parting(
+    short: Callable[[], Iterable[str]], long: Callable[[], Iterable[str]], extra: int
+) -> Parting | None:
+    """The likely parting of two texts, of which the longer has `extra` more lines; None if it cannot be told.
+
+    Each text is a function that starts it from its first line, since it is read twice.
+    """
+    assert extra > 0, "texts of the same length do not part"
+    if extra > MOST_EXTRA:
+        return None
+    usual = _usual_ratio(short(), long())
+    ahead = iter(long())
+    window = deque(islice(ahead, extra), maxlen=extra)
+    gain = best = noise = 0.0
+    count = at = 0
+    texts = ("", "")
+    for text in short():
+        straight, shifted = window[0], next(ahead, "")
+        if count == at:
+            texts = (text, straight)
+        step = likeness(text, straight, usual) - likeness(text, shifted, usual)
+        window.append(shifted)
+        gain, noise, count = gain + step, noise + step * step, count + 1
+        if gain > best:
+            best, at = gain, count
+    if best + (best - gain) < _SURE * sqrt(noise) or not noise:
+        return None
+    return Parting(at + 1, *texts, at_the_end=at == count)
+
+
+def likeness(a: str, b: str, usual: float) -> float:
+    """How well two lines may be each other's translation, in arbitrary units; more is better.
+
+    `usual` is the logarithm of the length of `b` over that of `a`, over the whole files.
+    """
+    if not a.strip() or not b.strip():
+        return 0.0 if a.strip() == b.strip() else -2.0
+    value = -min(1.5, abs(log((len(b) + 5) / (len(a) + 5)) - usual))
+    numbers, others = set(_NUMBER.findall(a)), set(_NUMBER.findall(b))
+    if numbers or others:
+        value += 2 * len(numbers & others) / len(numbers | others) - 0.5
+    if a.rstrip().endswith(_QUESTIONS) != b.rstrip().endswith(_QUESTIONS):
+        value -= 0.5
+    return value
+
+
+def _usual_ratio(a: Iterable[str], b: Iterable[str]) -> float:
+    def mean(texts: Iterable[str]) -> float:
+        lengths = [len(text) for text in islice(texts, 100_000)]
+        return sum(lengths) / max(1, len(lengths))
+
+    return log((mean(b) + 5) / (mean(a) + 5))
+
 
 _SHOWN = 40
 
 
-def read_in_step(
+def read_parallel(
     paths: Sequence[Path | str],
     repairs: Tally | None = None,
     *,
@@ -29,7 +110,7 @@ def read_in_step(
             and said, when the shorter one ends.
     """
     repairs = Tally() if repairs is None else repairs
-    names = names or [name_of(path) for path in paths]
+    names = names or [display_name(path) for path in paths]
     readers = [
         read_lines(path, repairs, name=name, on_invalid=on_invalid)
         for path, name in zip(paths, names, strict=True)
@@ -77,7 +158,7 @@ def _parting(short: Path | str, long: Path | str, short_name: str, long_name: st
     def texts(path: Path | str) -> Iterator[str]:
         return (text for block in read_lines(path, on_invalid="drop") for text in block.columns[0])
 
-    parting = where_they_part(lambda: texts(short), lambda: texts(long), extra)
+    parting = find_parting(lambda: texts(short), lambda: texts(long), extra)
     if parting is None:
         return "; where they part cannot be told from the texts"
     if parting.at_the_end:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from regard.serve.detection import detect
-from regard.text.scripts import language_among
+from regard.text.detection import detect, language_among
 
 
 @pytest.mark.parametrize(
