@@ -1,23 +1,24 @@
-// The frame around every screen: the rail, the bar, the two texts as chips, the tip that follows the pointer.
+// Everything around a screen: side bar, top bar, token chips, tooltip, list of keys, and empty states.
 
-import { css, on, shade } from "./colour.js";
-import { h } from "./dom.js";
-import { KEYS } from "./keys.js";
-import { percent } from "./number.js";
+import { percent } from "./compute/number.js";
+import { css, on, shade } from "./figures/colour.js";
+import { h } from "./parts/dom.js";
+import { KEYS } from "./state/keys.js";
+import { saidOf } from "./state/requests.js";
 
 /**
  * @typedef {object} Context What a screen is drawn from.
- * @property {import("./source.js").Source} source Null on a screen that stands alone, and so are the next.
- * @property {import("./source.js").About} about
- * @property {import("./live.js").Live | null} live The server, where there is one.
- * @property {import("./store.js").Store} store
- * @property {import("./store.js").State} state
- * @property {import("./i18n.js").Say} t
+ * @property {import("./state/source.js").Source} source Null on a screen that stands alone, and so are the next.
+ * @property {import("./state/source.js").About} about
+ * @property {import("./state/live.js").Live | null} live The server, where there is one.
+ * @property {import("./state/store.js").Store} store
+ * @property {import("./state/store.js").State} state
+ * @property {import("./words/i18n.js").Say} t
  * @property {"light" | "dark"} theme
  * @property {Record<string, string>} palette
- * @property {import("./source.js").Kind} kind
- * @property {import("./source.js").Token[]} queries
- * @property {import("./source.js").Token[]} keys
+ * @property {import("./state/source.js").Kind} kind
+ * @property {import("./state/source.js").Token[]} queries
+ * @property {import("./state/source.js").Token[]} keys
  * @property {Tip} tip
  *
  * @typedef {object} View What a screen gives back.
@@ -138,7 +139,7 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
 /**
  * What was looked at, and whether it was as it was trained.
  * @param {any} about A trace, or a model of which there is none yet.
- * @param {import("./i18n.js").Say} t
+ * @param {import("./words/i18n.js").Say} t
  */
 function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
   const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
@@ -189,7 +190,7 @@ export function strips(context, row) {
 
 const MARKS = /** @type {Record<string, string>} */ ({ "<s>": "start", "</s>": "end", "[CLS]": "label" });
 
-/** What a token that is no text is for. @param {Context} context @param {import("./source.js").Token} token */
+/** What a token that is no text is for. @param {Context} context @param {import("./state/source.js").Token} token */
 function markOf({ state, t }, { special, text }) {
   const language = /^<2([a-z]{2,3})>$/.exec(text)?.[1];
   const named = language && new Intl.DisplayNames([state.lang], { type: "language" }).of(language);
@@ -199,7 +200,7 @@ function markOf({ state, t }, { special, text }) {
 /**
  * @param {Context} context
  * @param {string} side
- * @param {import("./source.js").Token} token
+ * @param {import("./state/source.js").Token} token
  * @param {number} i
  * @param {Float32Array | null} row
  */
@@ -241,7 +242,7 @@ function chip(context, side, token, i, row) {
 
 /**
  * The sheet of keys.
- * @param {import("./i18n.js").Say} t
+ * @param {import("./words/i18n.js").Say} t
  * @param {boolean} live Whether there is a server.
  */
 export function sheet(t, live) {
@@ -268,4 +269,37 @@ export function sheet(t, live) {
   );
   dialog.addEventListener("close", () => dialog.remove());
   return /** @type {HTMLDialogElement} */ (dialog);
+}
+
+/** To where one writes. @param {Context} context @param {Screen} first */
+function toTheText(context, first) {
+  const go = () => context.store.set({ screen: first.id });
+  return h("button", { type: "button", class: "primary", onclick: go }, context.t(wordsOf(first, context)));
+}
+
+/**
+ * There is nothing to look at before there is a text.
+ * @param {Context} context
+ * @param {Screen} first Where one writes it.
+ */
+export function nothing(context, first) {
+  const { t } = context;
+  const told = [h("strong", {}, t("nothing")), h("p", {}, t("nothing.note"))];
+  return { body: h("div", { class: "empty" }, told, toTheText(context, first)) };
+}
+
+/**
+ * It is another text that helps, or another try.
+ * @param {Context} context
+ * @param {Screen} first Where one writes.
+ * @param {Error} problem
+ * @param {() => void} again
+ */
+export function failed(context, first, problem, again) {
+  console.warn(problem);
+  const { t } = context;
+  const { told, mended } = saidOf(problem, t);
+  const next = mended ? toTheText(context, first) : h("button", { type: "button", onclick: again }, t("again"));
+  const words = [h("strong", {}, t("failed")), h("p", {}, told)];
+  return { body: h("div", { class: "empty", role: "alert" }, words, next) };
 }

@@ -1,7 +1,7 @@
 // Reads what a saved file holds, and questions about it; writes what the page's own arithmetic answers.
 
 import { readFileSync } from "node:fs";
-import { fileSource } from "../../regard/page/source_file.js";
+import { fileSource } from "../../regard/page/state/source_file.js";
 
 const { held, questions } = JSON.parse(readFileSync(0, "utf8"));
 const source = fileSource(held);

@@ -2,16 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/chart.js";
-import { distance, meanDistance } from "../../regard/page/comparing.js";
-import { difference } from "../../regard/page/difference.js";
-import { parsed } from "../../regard/page/events.js";
-import { Live, changes } from "../../regard/page/live.js";
-import { examples, shellWord } from "../../regard/page/requests.js";
-import { told } from "../../regard/page/screen_experiments.js";
-import { byDistance, sinusoids } from "../../regard/page/screen_positions.js";
-import { DEFAULTS } from "../../regard/page/store.js";
-import { addition, cut, pieces, sureness } from "../../regard/page/words_said.js";
+import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/figures/chart.js";
+import { distance, meanDistance } from "../../regard/page/screens/compare.js";
+import { difference } from "../../regard/page/compute/text.js";
+import { parsed } from "../../regard/page/state/requests.js";
+import { Live, changes } from "../../regard/page/state/live.js";
+import { examples, shellWord } from "../../regard/page/compute/api_examples.js";
+import { told } from "../../regard/page/screens/experiments.js";
+import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
+import { DEFAULTS } from "../../regard/page/state/store.js";
+import { addition, cut, pieces, sureness } from "../../regard/page/compute/text.js";
 
 const link = (source, target, start, end) => ({
   source,

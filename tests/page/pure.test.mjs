@@ -2,20 +2,20 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { judged, taskOf } from "../../regard/page/by_hand.js";
-import { css, on, oklch, shade } from "../../regard/page/colour.js";
-import { readGold, scored } from "../../regard/page/gold.js";
-import { languageOf, speaker } from "../../regard/page/i18n.js";
-import { changesOf } from "../../regard/page/keys.js";
-import { parse } from "../../regard/page/latex.js";
-import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/layout.js";
-import { bracketed, csv, fixed, percent, short } from "../../regard/page/number.js";
-import { Player } from "../../regard/page/player.js";
-import { relations, roleOf } from "../../regard/page/roles.js";
-import { mayAttend, remembered } from "../../regard/page/source.js";
-import { spread } from "../../regard/page/source_file.js";
-import { DEFAULTS, fitted, fromHash, toHash } from "../../regard/page/store.js";
-import { exponentials, moments, substituted } from "../../regard/page/substitute.js";
+import { judged, taskOf } from "../../regard/page/parts/exercise.js";
+import { css, on, oklch, shade } from "../../regard/page/figures/colour.js";
+import { readGold, scored } from "../../regard/page/screens/alignment.js";
+import { languageOf, speaker } from "../../regard/page/words/i18n.js";
+import { changesOf } from "../../regard/page/state/keys.js";
+import { parse } from "../../regard/page/compute/latex.js";
+import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/figures/layout.js";
+import { bracketed, csv, fixed, percent, short } from "../../regard/page/compute/number.js";
+import { Player } from "../../regard/page/parts/player.js";
+import { relations, roleOf } from "../../regard/page/compute/head_roles.js";
+import { mayAttend, remembered } from "../../regard/page/state/source.js";
+import { spread } from "../../regard/page/state/source_file.js";
+import { DEFAULTS, fitted, fromHash, toHash } from "../../regard/page/state/store.js";
+import { exponentials, moments, substituted } from "../../regard/page/compute/substitute.js";
 import {
   argmax,
   at,
@@ -27,7 +27,7 @@ import {
   half,
   pooled,
   softmax,
-} from "../../regard/page/tensor.js";
+} from "../../regard/page/compute/tensor.js";
 
 const tokens = (n) => ({
   text: "",

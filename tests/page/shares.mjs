@@ -1,7 +1,7 @@
 // Reads log-probabilities of tokens and settings; writes how often the page says that each token is drawn.
 
 import { readFileSync } from "node:fs";
-import { cut } from "../../regard/page/sampling.js";
+import { cut } from "../../regard/page/compute/sampling.js";
 
 const { logProbs, all } = JSON.parse(readFileSync(0, "utf8"));
 const order = logProbs.map((_, id) => id).sort((a, b) => logProbs[b] - logProbs[a]);

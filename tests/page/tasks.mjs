@@ -2,9 +2,9 @@
 // number that the step's own line ends with would be right.
 
 import { readFileSync } from "node:fs";
-import { judged, taskOf } from "../../regard/page/by_hand.js";
-import { fileSource } from "../../regard/page/source_file.js";
-import { substituted } from "../../regard/page/substitute.js";
+import { judged, taskOf } from "../../regard/page/parts/exercise.js";
+import { fileSource } from "../../regard/page/state/source_file.js";
+import { substituted } from "../../regard/page/compute/substitute.js";
 
 const { held, places } = JSON.parse(readFileSync(0, "utf8"));
 const source = fileSource(held);

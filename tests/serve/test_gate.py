@@ -63,7 +63,7 @@ def test_nothing_comes_from_elsewhere(server):
             assert scheme not in document
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/readyz", "/v1/models", "/page/main.js"])
+@pytest.mark.parametrize("path", ["/", "/health", "/readyz", "/v1/models", "/page/page.js"])
 def test_the_head_of_an_answer_is_that_of_the_answer(server, path):
     whole, head = server.get(path), server.http.head(path)
     assert (head.status_code, head.content) == (200, b"")

@@ -11,6 +11,7 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from html import escape
+from posixpath import dirname, join, normpath
 from typing import Any
 
 from regard import page
@@ -23,10 +24,10 @@ from regard.look.visible import visible
 LIMIT = 9_800_000
 """Bytes of a file, about: it should fit into a message. Arrays are written as coarsely as that needs."""
 
-_IMPORT = re.compile(r'((?:from|import) )"\./')
-_IMPORTED = re.compile(r'(?:from|import) "\./([\w.]+)"')
-_START = 'import { start } from "regard/main.js"; import { fileSource } from "regard/source_file.js"; '
-_START += 'start(fileSource(JSON.parse(document.getElementById("held").textContent)));'
+_IMPORT = re.compile(r'(?<= from )"(\.[\w./]+)"')
+_ENTRY = "saved.js"
+_START = f'import {{ start }} from "regard/{_ENTRY}"; '
+_START += 'start(JSON.parse(document.getElementById("held").textContent));'
 
 
 def html(trace: Trace, *, tree: Tree | None = None, aligned: dict[str, Any] | None = None) -> str:
@@ -88,15 +89,20 @@ def _alignment(trace: Trace) -> dict[str, Any] | None:
 
 
 def _modules() -> dict[str, str]:
-    """The modules that a file needs, by what others import them as: nothing is relative in a data: URL."""
+    """Return the modules that a file needs as data: URLs, by the names under which they import each other.
+
+    Relative imports do not work in data: URLs, so `../figures/svg.js` becomes `regard/figures/svg.js`.
+    """
     found: dict[str, str] = {}
-    needed = ["main.js", "source_file.js"]
+    needed = [_ENTRY]
     while needed:
         name = needed.pop()
         if f"regard/{name}" not in found:
             text = page.read(name)
-            needed += _IMPORTED.findall(text)
-            data = b64encode(_IMPORT.sub(r'\1"regard/', text).encode()).decode("ascii")
+            imported = {path: normpath(join(dirname(name), path)) for path in _IMPORT.findall(text)}
+            needed += imported.values()
+            absolute = _IMPORT.sub(lambda match, to=imported: f'"regard/{to[match[1]]}"', text)
+            data = b64encode(absolute.encode()).decode("ascii")
             found[f"regard/{name}"] = f"data:{page.TYPES[name.rpartition('.')[2]]};base64,{data}"
     return found
 

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from regard import page as files
 from regard.serve.http.errors import not_found
 from regard.serve.service import service_of
 
 router = APIRouter(include_in_schema=False)
 
 START = "index.html"
-KINDS = {
-    "css": "text/css",
-    "html": "text/html",
-    "js": "text/javascript",
-    "json": "application/json",
-    "svg": "image/svg+xml",
-}
 
 
 class Part(NamedTuple):
@@ -61,20 +53,10 @@ def _answer(request: Request, name: str) -> Response:
 
 @cache
 def page() -> dict[str, Part]:
-    """Every file of the page by its name: a client names one of these, and never a file."""
-    found: dict[str, Part] = {}
-
-    def collect(folder: Traversable, before: str) -> None:
-        for entry in folder.iterdir():
-            kind = KINDS.get(entry.name.rpartition(".")[2])
-            if entry.is_dir():
-                collect(entry, f"{before}{entry.name}/")
-            elif kind:
-                content = entry.read_bytes()
-                tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-                found[before + entry.name] = Part(content, kind, tag)
-
-    root = files("regard").joinpath("page")
-    if root.is_dir():
-        collect(root, "")
+    """Every file of the page by its path: a client can request these and no others."""
+    found = {}
+    for name in files.names():
+        content = files.read(name).encode()
+        tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+        found[name] = Part(content, files.TYPES[name.rpartition(".")[2]], tag)
     return found

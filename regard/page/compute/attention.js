@@ -1,0 +1,138 @@
+// Attention worked out here, from the arrays of a saved file, as `regard/look/trace/trace.py` does it.
+
+import { dot, softmax } from "./tensor.js";
+
+/**
+ * @typedef {import("./tensor.js").Tensor} Tensor
+ * @typedef {import("../state/source.js").About} About
+ * @typedef {(name: string) => Tensor | null} Arrays By address; null where there is none.
+ * @typedef {{ kind: string, layer: number, head: number, query: number }} Place
+ */
+
+const NEVER = -1e30; // the score of a key that a pinned query does not look at
+
+const MODULES = /** @type {Record<string, string>} */ ({
+  encoder: "multi_head_attention",
+  decoder: "masked_multi_head_attention",
+  cross: "multi_head_attention",
+  "encoder-feed-forward": "feed_forward",
+  "decoder-feed-forward": "feed_forward",
+});
+
+/** @param {string} block */
+export const stackOf = (block) => (block.startsWith("encoder") ? "encoder" : "decoder");
+
+/**
+ * @param {string} block
+ * @param {number} layer
+ */
+export function addressOf(block, layer) {
+  return `${stackOf(block)}.layers.${layer}.${MODULES[block]}`;
+}
+
+/**
+ * The blocks of one layer, in the order in which they run.
+ * @param {About} about
+ * @param {string} stack
+ */
+export function sublayers(about, stack) {
+  if (stack === "encoder") return ["encoder", "encoder-feed-forward"];
+  return about.architecture === "decoder"
+    ? ["decoder", "decoder-feed-forward"]
+    : ["decoder", "cross", "decoder-feed-forward"];
+}
+
+/**
+ * One head's part of what was projected: for each token its row.
+ * @param {Tensor} tensor (tokens, heads, width)
+ * @param {number} head
+ * @returns {Float32Array[]}
+ */
+export function ofHead({ data, shape: [tokens, heads, width] }, head) {
+  return Array.from({ length: tokens }, (_, i) =>
+    data.subarray((i * heads + head) * width, (i * heads + head + 1) * width),
+  );
+}
+
+/**
+ * How alike one query and each key are, before any scale.
+ * @param {Arrays} arrays
+ * @param {About} about
+ * @param {Place} place
+ * @returns {number[]}
+ */
+export function similarities(arrays, about, { kind, layer, head, query }) {
+  const at = addressOf(kind, layer);
+  const q = ofHead(/** @type {Tensor} */ (arrays(`${at}.q`)), head)[query];
+  const keys = ofHead(/** @type {Tensor} */ (arrays(`${at}.k`)), head);
+  if (about.settings.similarity !== "additive") return keys.map((k) => dot(q, k));
+  const { data } = /** @type {Tensor} */ (arrays(`${at}.similarity.weight`));
+  const weight = data.subarray(head * q.length, (head + 1) * q.length);
+  return keys.map((k) =>
+    dot(
+      weight,
+      Float32Array.from(k, (value, i) => Math.tanh(q[i] + value)),
+    ),
+  );
+}
+
+/**
+ * What the softmax is taken of, before the mask, and what it would be without interventions.
+ * @param {Arrays} arrays
+ * @param {About} about
+ * @param {Place} place
+ */
+export function scores(arrays, about, place) {
+  const similar = similarities(arrays, about, place);
+  const root = Math.sqrt(about.sizes.d_k);
+  const usual = about.settings.similarity === "scaled-dot" ? similar.map((value) => value / root) : similar;
+  const here = (/** @type {Record<string, any>} */ each) =>
+    each.kind === place.kind && each.layer === place.layer && each.head === place.head;
+  let changed = usual;
+  if (about.interventions.some((each) => each.op === "no-scale"))
+    changed = changed.map((value) => value * root);
+  if (about.interventions.some((each) => each.op === "uniform" && here(each))) changed = changed.map(() => 0);
+  for (const pin of about.interventions) {
+    if (pin.op === "pin" && here(pin) && pin.query === place.query) {
+      changed = changed.map((_, key) => (key === pin.key ? 0 : NEVER));
+    }
+  }
+  return { similar, usual, changed };
+}
+
+/**
+ * @param {About} about
+ * @param {Place} place
+ * @param {number[]} values
+ */
+export function masked(about, { kind, query }, values) {
+  const found = /** @type {import("../state/source.js").Kind} */ (about.kinds.find((each) => each.kind === kind));
+  return values.map((value, key) =>
+    (found.causal && key > query) || found.masked.includes(key) ? -Infinity : value,
+  );
+}
+
+/**
+ * One row of attention weights.
+ * @param {Arrays} arrays
+ * @param {About} about
+ * @param {Place} place
+ */
+export function weights(arrays, about, place) {
+  return softmax(masked(about, place, scores(arrays, about, place).changed));
+}
+
+/**
+ * What one head has found for one query.
+ * @param {Arrays} arrays
+ * @param {About} about
+ * @param {Place} place
+ */
+export function headOutput(arrays, about, place) {
+  const shares = weights(arrays, about, place);
+  const values = ofHead(
+    /** @type {Tensor} */ (arrays(`${addressOf(place.kind, place.layer)}.v`)),
+    place.head,
+  );
+  return Array.from(values[0], (_, i) => shares.reduce((sum, share, key) => sum + share * values[key][i], 0));
+}

@@ -1,0 +1,174 @@
+// The formulas of a walk with its own numbers in them, as one would write them on paper.
+
+import { bracketed, short } from "./number.js";
+
+/** @typedef {import("../state/source.js").WalkStep} WalkStep */
+
+const TERMS = 3;
+
+/**
+ * The last step of a name before another.
+ * @param {WalkStep[]} steps
+ * @param {number} index
+ * @param {...string} names
+ * @returns {WalkStep | undefined}
+ */
+export function before(steps, index, ...names) {
+  return steps
+    .slice(0, index)
+    .reverse()
+    .find((step) => names.includes(step.name));
+}
+
+/**
+ * The numbers of the last step of a name before another: of a vector, or one a key.
+ * @param {WalkStep[]} steps
+ * @param {number} index
+ * @param {...string} names
+ * @returns {number[]}
+ */
+export const vectorBefore = (steps, index, ...names) => before(steps, index, ...names)?.values ?? [];
+
+/**
+ * The same of a step that has one vector a key.
+ * @param {WalkStep[]} steps
+ * @param {number} index
+ * @param {string} name
+ * @returns {number[][]}
+ */
+export const rowsBefore = (steps, index, name) => before(steps, index, name)?.values ?? [];
+
+/**
+ * a₁·b₁ + a₂·b₂ + … = sum
+ * @param {number[]} a
+ * @param {number[]} b
+ * @param {number} sum
+ */
+export function products(a, b, sum) {
+  const terms = a
+    .slice(0, TERMS)
+    .map((value, i) => `${i ? bracketed(value) : short(value)} · ${bracketed(b[i])}`);
+  return `${terms.join(" + ")}${a.length > TERMS ? " + …" : ""} = ${short(sum)}`;
+}
+
+/** A square root, whole where it is. @param {number} value */
+const root = (value) => String(Number(Math.sqrt(value).toFixed(3)));
+
+/**
+ * @param {number[]} values
+ * @returns {{ mean: number, variance: number }}
+ */
+export function moments(values) {
+  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  return { mean, variance: values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length };
+}
+
+/**
+ * The exponentials of scores and their sum; below the largest where they would be too large to read.
+ * @param {(number | null)[]} scores
+ */
+export function exponentials(scores) {
+  const finite = /** @type {number[]} */ (scores.filter((score) => score !== null && score > -1e29));
+  const most = Math.max(...finite);
+  const shift = Math.abs(most) > 8 ? most : 0;
+  const powers = scores.map((score) => (score === null ? 0 : Math.exp(score - shift)));
+  return { shift, powers, sum: powers.reduce((a, b) => a + b, 0) };
+}
+
+/**
+ * @typedef {object} At Where one is on a walk.
+ * @property {WalkStep[]} steps
+ * @property {number} index
+ * @property {number} focus The key whose numbers are written.
+ * @property {import("../state/source.js").About} about
+ * @property {number} query
+ */
+
+/** @param {At} at @param {...string} names */
+const last = ({ steps, index }, ...names) => vectorBefore(steps, index, ...names);
+
+/** @param {At} at @param {any} values */
+function normed(at, values) {
+  const from = last(at, "residual", "x");
+  const { mean, variance } = moments(from);
+  if (at.about.settings.norm === "rms") return [`√mean(x²) = ${short(Math.sqrt(variance + mean ** 2))}`];
+  const plain = (from[0] - mean) / Math.sqrt(variance);
+  return [
+    `μ = ${short(mean)},  σ² = ${short(variance)}`,
+    `(${short(from[0])} − ${bracketed(mean)}) / √${short(variance)} = ${short(plain)}  →  ${short(values[0])}`,
+  ];
+}
+
+/** @type {Record<string, (at: At, values: any) => string[]>} */
+const LINES = {
+  embedding: ({ about, steps, index }, values) => {
+    const { d_model } = about.sizes;
+    if (!steps[index].formula.includes("√")) return [`d_model = ${d_model}`];
+    const before = short(values[0] / Math.sqrt(d_model));
+    return [`√${d_model} = ${root(d_model)}`, `${before} · ${root(d_model)} = ${short(values[0])}`];
+  },
+  position: ({ about, query }, values) =>
+    about.settings.positions === "sinusoidal"
+      ? [`sin(${query} / 10000⁰) = ${short(values[0])}`, `cos(${query} / 10000⁰) = ${short(values[1])}`]
+      : [],
+  x: (at, values) => {
+    const [embedding, position] = [last(at, "embedding"), last(at, "position")];
+    if (!embedding.length || !position.length) return [];
+    const sum = `${short(embedding[0])} + ${bracketed(position[0])} = ${short(embedding[0] + position[0])}`;
+    return [at.steps[at.index].formula.includes("Norm") ? `${sum}  →  ${short(values[0])}` : sum];
+  },
+  q: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],
+  k: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],
+  similarity: (at, values) => {
+    if (at.about.settings.similarity === "additive") return [`= ${short(values[at.focus])}`];
+    return [products(last(at, "q"), rowsBefore(at.steps, at.index, "k")[at.focus], values[at.focus])];
+  },
+  scaled: (at, values) => {
+    const { d_k } = at.about.sizes;
+    const product = short(last(at, "similarity")[at.focus]);
+    return [`${product} / √${d_k} = ${product} / ${root(d_k)} = ${short(values[at.focus])}`];
+  },
+  masked: ({ focus }, values) => [short(values[focus])],
+  weights: (at, values) => {
+    const scores = last(at, "masked");
+    const { shift, powers, sum } = exponentials(scores);
+    const less = shift ? ` − ${bracketed(shift)}` : "";
+    return [
+      `exp(${short(scores[at.focus])}${less}) / Σ exp(score${less})`,
+      `= ${short(powers[at.focus])} / ${short(sum)} = ${short(values[at.focus])}`,
+    ];
+  },
+  v: ({ about: { sizes } }) => [`${sizes.d_model} → d_v = ${sizes.d_v}`],
+  head: (at, values) => {
+    const [weights, rows] = [last(at, "weights"), rowsBefore(at.steps, at.index, "v")];
+    const order = weights.map((_, key) => key).sort((a, b) => weights[b] - weights[a]);
+    const [shares, firsts] = [order.map((key) => weights[key]), order.map((key) => rows[key][0])];
+    return [products(shares, firsts, values[0])];
+  },
+  concat: ({ about: { sizes } }) => [`${sizes.n_heads} · ${sizes.d_v} = ${sizes.n_heads * sizes.d_v}`],
+  output: ({ about: { sizes } }) => [`${sizes.n_heads * sizes.d_v} → ${sizes.d_model}`],
+  residual: (at, values) => {
+    const added = last(at, "output", "cross", "feed-forward", "intervention");
+    return [`${short(values[0] - added[0])} + ${bracketed(added[0])} = ${short(values[0])}`];
+  },
+  norm: normed,
+  normed,
+  "final-norm": normed,
+  "feed-forward": ({ about: { sizes } }) => [`${sizes.d_model} → ${sizes.d_ff} → ${sizes.d_model}`],
+  normaliser: (_, values) => [`z = ${short(values)}`],
+  probabilities: (at, values) => {
+    const z = before(at.steps, at.index, "normaliser")?.values;
+    if (z === undefined) return [`1 / (1 + exp(−${bracketed(last(at, "logits")[0])})) = ${short(values[0])}`];
+    return [`exp(${short(last(at, "logits")[0])} − ${bracketed(z)}) = ${short(values[0])}`];
+  },
+};
+
+/**
+ * The lines of one step; none where the formula says it all.
+ * @param {At} at
+ * @returns {string[]}
+ */
+export function substituted(at) {
+  const { name, values } = at.steps[at.index];
+  return LINES[name]?.(at, values) ?? [];
+}

@@ -1,0 +1,159 @@
+// Texts: what a token adds, an output cut into words with their sources and probabilities, a diff of two texts.
+
+/**
+ * What a piece of a vocabulary adds to a text; null for an end, which is not written, and for a byte that is no letter yet.
+ * @param {string} piece
+ */
+export function addition(piece) {
+  const byte = /^<0x([0-7][0-9A-F])>$/.exec(piece);
+  if (byte) return String.fromCharCode(Number.parseInt(byte[1], 16));
+  return /^<.*>$/.test(piece) ? null : piece.replaceAll("▁", " ");
+}
+
+/**
+ * @typedef {object} Link Places count whole characters, as Python does.
+ * @property {string} source
+ * @property {string} target
+ * @property {number} source_start
+ * @property {number} source_end
+ * @property {number} target_start
+ * @property {number} target_end
+ * @property {number} strength
+ *
+ * @typedef {{ text: string, link: Link | null, probability: number | null }} Piece
+ * @typedef {{ start: number, end: number, probability: number }} Sure
+ */
+
+/**
+ * Where each whole character of a text begins, as JavaScript counts; and where the text ends.
+ * @param {string} text
+ */
+function places(text) {
+  const found = [0];
+  for (const letter of text) found.push(found[found.length - 1] + letter.length);
+  return found;
+}
+
+/**
+ * The tokens of an output as it is written; a character that is spelt in bytes belongs to each of them.
+ * @param {string[]} tokens
+ */
+function spelt(tokens) {
+  const written = tokens.map((token) => token.replaceAll("▁", " "));
+  for (let first = 0; first < tokens.length; first++) {
+    let end = first;
+    while (/^<0x[0-9A-F]{2}>$/.test(tokens[end] ?? "")) end++;
+    if (end === first) continue;
+    const bytes = tokens.slice(first, end).map((token) => parseInt(token.slice(3, 5), 16));
+    written.fill("", first, end);
+    written[end - 1] = new TextDecoder().decode(Uint8Array.from(bytes));
+    first = end;
+  }
+  return written;
+}
+
+/**
+ * How sure the model was of each part of its output. One sentence has a score a token and one for its end;
+ * of several it is not told where one stops, so nothing is said.
+ * @param {string} text
+ * @param {string[]} tokens
+ * @param {number[]} scores Log-probabilities.
+ * @returns {Sure[]}
+ */
+export function sureness(text, tokens, scores) {
+  if (scores.length !== tokens.length + 1) return [];
+  /** @type {Sure[]} */
+  const found = [];
+  let at = 0;
+  let least = 0;
+  spelt(tokens).forEach((token, i) => {
+    least = Math.min(least, scores[i]);
+    const word = token.trim();
+    if (!word) return;
+    const start = text.indexOf(word, at);
+    if (start >= 0) {
+      at = start + word.length;
+      found.push({ start, end: at, probability: Math.exp(least) });
+    }
+    least = 0;
+  });
+  return found;
+}
+
+/**
+ * The whole output in pieces: words that come from somewhere, and what stands between them.
+ * @param {string} text
+ * @param {Link[]} links
+ * @param {Sure[]} sure
+ * @returns {Piece[]}
+ */
+export function pieces(text, links, sure) {
+  const at = places(text);
+  /** @type {Piece[]} */
+  const found = [];
+  let end = 0;
+  const between = (/** @type {number} */ until) => {
+    if (until > end) found.push({ text: text.slice(end, until), link: null, probability: null });
+  };
+  for (const link of [...links].sort((a, b) => a.target_start - b.target_start)) {
+    const [first, last] = [at[link.target_start], at[link.target_end]];
+    if (first === undefined || last === undefined || first < end || last <= first) continue;
+    between(first);
+    const within = sure.filter((each) => each.start < last && each.end > first);
+    const probability = within.length ? Math.min(...within.map((each) => each.probability)) : null;
+    found.push({ text: text.slice(first, last), link, probability });
+    end = last;
+  }
+  between(text.length);
+  return found;
+}
+
+/**
+ * A text in three: before, of and after some characters.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ */
+export function cut(text, start, end) {
+  const at = places(text);
+  return [text.slice(0, at[start]), text.slice(at[start], at[end]), text.slice(at[end])];
+}
+
+/** @typedef {{ text: string, change: "same" | "gone" | "new" }} Part */
+
+const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "word" });
+
+/** @param {string} text */
+const words = (text) => Array.from(SEGMENTS.segment(text), (each) => each.segment);
+
+/**
+ * The shortest way from one text to the other; what stayed is the longest that both have in this order.
+ * @param {string} before
+ * @param {string} after
+ * @returns {Part[]}
+ */
+export function difference(before, after) {
+  const [from, to] = [words(before), words(after)];
+  const longest = Array.from({ length: from.length + 1 }, () => new Uint16Array(to.length + 1));
+  for (let i = from.length - 1; i >= 0; i--)
+    for (let j = to.length - 1; j >= 0; j--)
+      longest[i][j] =
+        from[i] === to[j] ? 1 + longest[i + 1][j + 1] : Math.max(longest[i + 1][j], longest[i][j + 1]);
+  /** @type {Part[]} */
+  const parts = [];
+  const add = (/** @type {string} */ text, /** @type {Part["change"]} */ change) => {
+    const last = parts[parts.length - 1];
+    if (last?.change === change) last.text += text;
+    else parts.push({ text, change });
+  };
+  let [i, j] = [0, 0];
+  while (i < from.length || j < to.length) {
+    if (i < from.length && j < to.length && from[i] === to[j]) {
+      add(from[i++], "same");
+      j++;
+    } else if (j >= to.length || (i < from.length && longest[i + 1][j] >= longest[i][j + 1]))
+      add(from[i++], "gone");
+    else add(to[j++], "new");
+  }
+  return parts;
+}

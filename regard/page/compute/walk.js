@@ -1,0 +1,275 @@
+// A walk worked out here, from the arrays of a saved file, step for step as `regard/look/walk/walk.py` does it.
+
+import { addressOf, headOutput, masked, ofHead, scores, stackOf, sublayers } from "./attention.js";
+import { argmax, softmax } from "./tensor.js";
+
+/**
+ * @typedef {import("./attention.js").About} About
+ * @typedef {import("./attention.js").Arrays} Arrays
+ * @typedef {import("./attention.js").Place} Place
+ * @typedef {import("../state/source.js").Said} Said
+ * @typedef {import("../state/source.js").WalkStep} WalkStep
+ * @typedef {import("./tensor.js").Tensor} Tensor
+ * @typedef {Pick<WalkStep, "name" | "formula" | "latex" | "english" | "chinese">} Words
+ *
+ * @typedef {object} Sentences What `sentences` of `regard/look/export/embedded.py` tells.
+ * @property {Words[]} steps
+ * @property {Record<string, number[][]>} walks
+ * @property {Record<string, Record<string, Words>>} masked
+ * @property {Words} intervention
+ */
+
+const OF_KEYS = ["k", "similarity", "scaled", "weights", "v"];
+const OF_CANDIDATES = ["logits", "probabilities"];
+
+/** The numbers of every step, by its name, for one place. */
+class Numbers {
+  /**
+   * @param {Arrays} arrays
+   * @param {About} about
+   * @param {Place} place
+   * @param {Said[]} said The steps of the output layer.
+   */
+  constructor(arrays, about, place, said) {
+    this.arrays = arrays;
+    this.about = about;
+    this.place = place;
+    this.said = said;
+    this.stack = stackOf(place.kind);
+    this.blocks = sublayers(about, this.stack);
+    this.scores = scores(arrays, about, place);
+    this.masked = masked(about, place, this.scores.changed);
+    this.weights = softmax(this.masked);
+  }
+
+  /** This token's row of an array. @param {string} name */
+  row(name) {
+    const { data, shape } = /** @type {Tensor} */ (this.arrays(name));
+    const width = shape[1];
+    return Array.from(data.subarray(this.place.query * width, (this.place.query + 1) * width));
+  }
+
+  get side() {
+    return `${this.stack === "encoder" ? "input" : "output"}_embedding`;
+  }
+
+  /** This token's vector before a block's residual connection. @param {string} block */
+  streamInto(block) {
+    const sublayer = this.blocks.indexOf(block);
+    const { layer } = this.place;
+    if (sublayer === 0 && layer === 0) return this.row(`${this.side}.with_positions`);
+    const [below, before] = sublayer ? [layer, sublayer - 1] : [layer - 1, this.blocks.length - 1];
+    return this.row(`${this.stack}.layers.${below}.add_and_norm.${before}.output`);
+  }
+
+  /** @param {string} block @param {string} what */
+  around(block, what) {
+    return this.row(
+      `${this.stack}.layers.${this.place.layer}.add_and_norm.${this.blocks.indexOf(block)}.${what}`,
+    );
+  }
+
+  /** @param {string} block */
+  output(block) {
+    return this.row(`${addressOf(block, this.place.layer)}.output`);
+  }
+
+  concat() {
+    const { kind, layer } = this.place;
+    return Array.from({ length: this.about.sizes.n_heads }, (_, head) => {
+      const found = headOutput(this.arrays, this.about, { ...this.place, head });
+      return this.isOff(kind, layer, head) ? found.map(() => 0) : found;
+    }).flat();
+  }
+
+  /** @param {string} kind @param {number} layer @param {number} head */
+  isOff(kind, layer, head) {
+    return this.about.interventions.some(
+      (each) => each.op === "head-off" && each.kind === kind && each.layer === layer && each.head === head,
+    );
+  }
+
+  /** @param {string} block */
+  isSkipped(block) {
+    return this.about.interventions.some(
+      (each) => each.op === "skip-block" && each.block === block && each.layer === this.place.layer,
+    );
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} block The block that the step belongs to.
+   * @returns {any}
+   */
+  of(name, block) {
+    const { kind, layer, head, query } = this.place;
+    const at = addressOf(kind, layer);
+    const rows = (/** @type {string} */ which) =>
+      ofHead(/** @type {Tensor} */ (this.arrays(`${at}.${which}`)), head).map((row) => Array.from(row));
+    switch (name) {
+      case "embedding":
+        return this.row(`${this.side}.embedded`);
+      case "position":
+        return this.row(`${this.side}.positions`);
+      case "x":
+        return this.streamInto(kind);
+      case "normed":
+        return this.around(block, "normed");
+      case "q":
+        return rows("q")[query];
+      case "k":
+      case "v":
+        return rows(name);
+      case "similarity":
+        return this.scores.similar;
+      case "scaled":
+        return this.scores.usual;
+      case "masked":
+        return this.masked.map((value) => (value === -Infinity ? null : value));
+      case "weights":
+        return this.weights;
+      case "head":
+        return headOutput(this.arrays, this.about, this.place);
+      case "concat":
+        return this.concat();
+      case "output":
+      case "cross":
+      case "feed-forward":
+        return this.output(block);
+      case "residual": {
+        const added = this.output(block);
+        return this.streamInto(block).map((value, i) => value + added[i]);
+      }
+      case "norm":
+        return this.around(block, "output");
+      case "final-norm":
+        return this.row(`${this.stack}.output`);
+      case "logits":
+        return this.said[query].candidates.map((each) => each.logit);
+      case "normaliser":
+        return this.said[query].normaliser;
+      case "probabilities":
+        return this.said[query].candidates.map((each) => each.probability);
+      default:
+        throw new Error(`a walk has no step ${name}`);
+    }
+  }
+}
+
+/**
+ * All the steps of a walk, with words and numbers.
+ * @param {Arrays} arrays
+ * @param {About} about
+ * @param {Sentences} sentences
+ * @param {Said[]} said
+ * @param {Place} place
+ * @returns {WalkStep[]}
+ */
+export function buildWalk(arrays, about, sentences, said, place) {
+  const numbers = new Numbers(arrays, about, place, said);
+  const { kind, layer, query } = place;
+  const side = /** @type {import("../state/source.js").Kind} */ (about.kinds.find((each) => each.kind === kind));
+  const keys = about[side.keys].tokens.map((token) => token.text);
+  const gaps = gapsOf(numbers, about[side.queries].tokens[query].text, keys);
+  const end = about.settings.norm_position === "post" ? "norm" : "residual";
+  const words = sentences.walks[kind][layer].map((i) => sentences.steps[i]);
+  /** @type {WalkStep[]} */
+  const steps = [];
+  let block = kind;
+  for (const told of words) {
+    if (!isSaid(told.name, place)) continue;
+    // Where a block ends, the next of the layer begins.
+    if (steps.at(-1)?.name === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
+    for (const { words: shown, values } of withInterventions(numbers, sentences, told, block)) {
+      const rows = told.name === "masked" ? keys : rowsOf(shown.name, keys, said[query]);
+      steps.push({
+        ...shown,
+        english: filled(shown.english, gaps),
+        chinese: filled(shown.chinese, gaps),
+        rows,
+        shape: shapeOf(values),
+        values,
+      });
+    }
+  }
+  return steps;
+}
+
+/**
+ * Whether a walk goes on to what the model says: of the encoder alone, the first token's does.
+ * @param {string} name
+ * @param {Place} place
+ */
+function isSaid(name, { kind, query }) {
+  return kind !== "encoder" || query === 0 || ![...OF_CANDIDATES, "normaliser"].includes(name);
+}
+
+/**
+ * One step; before it, or instead of it, what an intervention made of it.
+ * @param {Numbers} numbers
+ * @param {Sentences} sentences
+ * @param {Words} words
+ * @param {string} block
+ * @returns {{ words: Words, values: any }[]}
+ */
+function withInterventions(numbers, sentences, words, block) {
+  const { kind, layer, head } = numbers.place;
+  const { usual, changed } = numbers.scores;
+  const step = { words, values: numbers.of(words.name, block) };
+  const by = (/** @type {any} */ values) => ({ words: sentences.intervention, values });
+  switch (words.name) {
+    case "masked": {
+      const sees = numbers.masked.includes(-Infinity) ? "some" : "all";
+      const told = { ...step, words: sentences.masked[kind][sees] };
+      return changed.some((value, key) => value !== usual[key]) ? [by(changed), told] : [told];
+    }
+    case "concat":
+      return numbers.isOff(kind, layer, head)
+        ? [by(new Array(numbers.about.sizes.d_v).fill(0)), step]
+        : [step];
+    case "output":
+    case "cross":
+    case "feed-forward":
+      return numbers.isSkipped(block) ? [by(step.values)] : [step];
+    default:
+      return [step];
+  }
+}
+
+/**
+ * What belongs into the gaps of sentences.
+ * @param {Numbers} numbers
+ * @param {string} token
+ * @param {string[]} keys
+ * @returns {Record<string, string>}
+ */
+function gapsOf({ weights, said, place: { query } }, token, keys) {
+  const most = argmax(weights);
+  const best = said[query]?.candidates[0];
+  return {
+    token,
+    place: String(query),
+    most: keys[most],
+    share: weights[most].toFixed(3),
+    best: best?.text ?? "",
+    chance: best?.probability.toFixed(3) ?? "",
+  };
+}
+
+/**
+ * What the rows of a step's numbers belong to.
+ * @param {string} name
+ * @param {string[]} keys
+ * @param {Said | undefined} said
+ * @returns {string[]}
+ */
+function rowsOf(name, keys, said) {
+  if (OF_CANDIDATES.includes(name)) return said?.candidates.map((each) => each.piece) ?? [];
+  return OF_KEYS.includes(name) ? keys : [];
+}
+
+/** @param {any} values @returns {number[]} */
+const shapeOf = (values) => (Array.isArray(values) ? [values.length, ...shapeOf(values[0])] : []);
+
+/** @param {string} text @param {Record<string, string>} gaps */
+const filled = (text, gaps) => text.replace(/\{(\w+)\}/g, (gap, name) => gaps[name] ?? gap);

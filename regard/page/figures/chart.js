@@ -1,0 +1,250 @@
+// Curves over one axis: lines told apart by colour and dash, with numbers at the pointer.
+
+import { short } from "../compute/number.js";
+import { s } from "../parts/dom.js";
+import { textWidth } from "./layout.js";
+import { label } from "./svg.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("./svg.js").Part} Part */
+/**
+ * @typedef {object} Line
+ * @property {string} name
+ * @property {[number, number][]} points
+ * @property {[x: number, low: number, high: number][]} [band] How far what the points are means of goes.
+ * @property {boolean} [faint]
+ */
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
+const COLOURS = ["blue", "orange", "green", "purple", "ink", "soft"];
+const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+const DOTTED = 24; // points of a line that are few enough to be seen each
+const DRAWN = 600; // points of a line: a screen has no more
+
+/**
+ * Round numbers between two, about as many as wanted.
+ * @param {number} least
+ * @param {number} most
+ * @param {number} count
+ */
+export function ticks(least, most, count) {
+  const rough = (most - least) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
+  const first = Math.ceil(least / step - 1e-9);
+  const last = Math.floor(most / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/**
+ * Fewer points, the mean of neighbours each; the last one stays what it is.
+ * @param {[number, number][]} points
+ * @param {number} most
+ * @returns {[number, number][]}
+ */
+export function thinned(points, most) {
+  if (points.length <= most) return points;
+  const size = points.length / (most - 1);
+  const means = Array.from({ length: most - 1 }, (_, i) => {
+    const some = points.slice(
+      Math.floor(i * size),
+      Math.max(Math.floor((i + 1) * size), Math.floor(i * size) + 1),
+    );
+    const mean = (/** @type {0 | 1} */ axis) => some.reduce((sum, each) => sum + each[axis], 0) / some.length;
+    return /** @type {[number, number]} */ ([mean(0), mean(1)]);
+  });
+  return [...means, points[points.length - 1]];
+}
+
+/**
+ * Round numbers between two that lie far apart, the same times as much from one to the next.
+ * @param {number} least Above zero.
+ * @param {number} most
+ */
+export function logTicks(least, most) {
+  const decades = Math.log10(most / least);
+  const within = decades > 3 ? [1] : decades > 1 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+  const first = Math.floor(Math.log10(least));
+  return Array.from({ length: Math.ceil(decades) + 2 }, (_, i) => first + i)
+    .flatMap((power) => within.map((each) => Number((each * 10 ** power).toPrecision(12))))
+    .filter((tick) => tick >= least && tick <= most);
+}
+
+/**
+ * A number at an axis, where zeros behind the point say nothing.
+ * @param {number} value
+ */
+export const tickLabel = (value) => short(value).replace(/(\.\d*[1-9])0+$|\.0+$/, "$1");
+
+/**
+ * How a line is drawn: no two alike, also to those who see no colours.
+ * @param {Record<string, string>} palette
+ * @param {number} i
+ * @param {boolean} [faint]
+ */
+const lineLook = (palette, i, faint = false) => ({
+  stroke: palette[COLOURS[i % COLOURS.length]],
+  "stroke-dasharray": faint ? "" : DASHES[(i + Math.floor(i / COLOURS.length)) % DASHES.length],
+  "stroke-width": faint ? 1.2 : 2.2,
+  opacity: faint ? 0.6 : 1,
+});
+
+/**
+ * @param {Context} context
+ * @param {object} given
+ * @param {string} given.title
+ * @param {string} given.across What the horizontal axis is.
+ * @param {Line[]} given.lines
+ * @param {number} [given.width]
+ * @param {number} [given.height]
+ * @param {number} [given.mark] A place on the horizontal axis.
+ * @param {boolean} [given.logX] Whether the horizontal axis goes by logarithms; all places are above zero.
+ * @param {boolean} [given.logY]
+ * @returns {Part}
+ */
+export function chart({ palette, tip }, given) {
+  const { title, across, lines, width = 640, height = 260, mark, logX = false, logY = false } = given;
+  const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
+  const xs = shown.flatMap((line) => line.points.map(([x]) => x));
+  const ys = shown.flatMap(({ points, band = [] }) => [...points, ...band].flatMap(([, ...values]) => values));
+  const range = (/** @type {number[]} */ values) => [Math.min(...values), Math.max(...values)];
+  const [x0, x1] = xs.length ? range(xs) : [0, 1];
+  const [low, high] = ys.length ? range(ys) : [0, 1];
+  const room = (high - low || Math.abs(high) || 1) * 0.05;
+  const [y0, y1] = logY
+    ? [low / 1.1, high * 1.1]
+    : [low >= 0 && low < (high - low) * 0.5 ? 0 : low - room, high + room];
+  const [wide, tall] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
+  const share = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
+    (value - from) / (to - from || 1);
+  const logShare = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
+    share(Math.log(value), Math.log(from), Math.log(to));
+  const atX = (/** @type {number} */ x) => LEFT + (logX ? logShare : share)(x, x0, x1) * wide;
+  const atY = (/** @type {number} */ y) => TOP + tall - (logY ? logShare : share)(y, y0, y1) * tall;
+  const text = { "font-size": 11, fill: palette.soft };
+  const rules = [
+    ...(logY ? logTicks(y0, y1) : ticks(y0, y1, 6)).map((y) => [
+      s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
+      label(tickLabel(y), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
+    ]),
+    ...(logX ? [...new Set(xs)] : ticks(x0, x1, wide / 80)).map((x) => [
+      label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
+    ]),
+  ];
+  const paths = shown.map((line, i) =>
+    s("path", {
+      d: line.points.map(([x, y], j) => `${j ? "L" : "M"}${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`).join(""),
+      fill: "none",
+      "stroke-linejoin": "round",
+      ...lineLook(palette, i, line.faint),
+    }),
+  );
+  const bands = shown.map(({ band }, i) => band && banded(band, atX, atY, lineLook(palette, i).stroke));
+  const dots = shown.flatMap((line, i) =>
+    line.points.length > DOTTED
+      ? []
+      : line.points.map(([x, y]) =>
+          s("circle", { cx: atX(x), cy: atY(y), r: 3, fill: lineLook(palette, i).stroke }),
+        ),
+  );
+  const cursor = s("line", { y1: TOP, y2: TOP + tall, stroke: palette.soft, visibility: "hidden" });
+  const field = s("rect", { x: LEFT, y: TOP, width: wide, height: tall, fill: "transparent" });
+  field.addEventListener("mousemove", (event) => {
+    const box = field.getBoundingClientRect();
+    const along = (event.clientX - box.left) / box.width;
+    const x = logX ? x0 * (x1 / x0) ** along : x0 + along * (x1 - x0);
+    const near = shown.map((line) => nearest(line.points, x)).filter((point) => point !== null);
+    if (!near.length) return;
+    for (const end of ["x1", "x2"]) cursor.setAttribute(end, String(atX(near[0][0])));
+    cursor.setAttribute("visibility", "visible");
+    const told = shown.flatMap((line) => {
+      const point = nearest(line.points, x);
+      return point ? [`${line.name} ${short(point[1])}`] : [];
+    });
+    tip.show(`${across} ${tickLabel(near[0][0])}: ${told.join(" · ")}`, event);
+  });
+  field.addEventListener("mouseleave", () => {
+    cursor.setAttribute("visibility", "hidden");
+    tip.hide();
+  });
+  const place =
+    mark === undefined
+      ? null
+      : s("line", {
+          x1: atX(mark),
+          x2: atX(mark),
+          y1: TOP,
+          y2: TOP + tall,
+          stroke: palette.orange,
+          "stroke-width": 1.5,
+        });
+  const node = s(
+    "g",
+    {},
+    label(title, 0, 10, { "font-size": 13, "font-weight": 600, fill: palette.ink }),
+    rules.flat(),
+    s("line", { x1: LEFT, x2: LEFT + wide, y1: TOP + tall, y2: TOP + tall, stroke: palette.line }),
+    label(across, LEFT + wide, TOP + tall + 31, { ...text, "text-anchor": "end" }),
+    bands,
+    paths,
+    dots,
+    place,
+    cursor,
+    field,
+  );
+  return { node, width, height };
+}
+
+/**
+ * What lies between the least and the greatest of several.
+ * @param {[x: number, low: number, high: number][]} band
+ * @param {(x: number) => number} atX
+ * @param {(y: number) => number} atY
+ * @param {string} fill
+ */
+function banded(band, atX, atY, fill) {
+  const there = band.map(([x, , high]) => [x, high]);
+  const back = band.map(([x, low]) => [x, low]).reverse();
+  const corners = [...there, ...back].map(([x, y]) => `${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`);
+  return s("path", { class: "band", d: `M${corners.join("L")}Z`, fill, "fill-opacity": 0.15 });
+}
+
+/**
+ * @param {[number, number][]} points In order.
+ * @param {number} x
+ */
+function nearest(points, x) {
+  if (!points.length) return null;
+  return points.reduce((best, each) => (Math.abs(each[0] - x) < Math.abs(best[0] - x) ? each : best));
+}
+
+/**
+ * How wide a chart can be: as wide as wanted, or as the window.
+ * @param {number} wanted
+ */
+export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
+
+/**
+ * What the lines of a chart are.
+ * @param {Context} context
+ * @param {Line[]} lines
+ * @param {number} width
+ * @returns {Part}
+ */
+export function legend({ palette }, lines, width) {
+  const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
+  const columns = Math.max(1, Math.floor(width / wide));
+  const entries = lines.map(({ name, faint }, i) => {
+    const x = (i % columns) * wide;
+    const y = 8 + Math.floor(i / columns) * 20;
+    return [
+      s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, i, faint) }),
+      label(name, x + 34, y, { "font-size": 12, fill: palette.ink }),
+    ];
+  });
+  return {
+    node: s("g", {}, entries.flat()),
+    width: wide * Math.min(columns, lines.length),
+    height: 20 * Math.ceil(lines.length / columns),
+  };
+}

@@ -1,0 +1,142 @@
+// One head, drawn as lines between tokens, or as arcs over a text.
+
+import { s } from "../parts/dom.js";
+import { shortened, textWidth } from "./layout.js";
+import { LABEL, widest } from "./matrix.js";
+import { emphasis, figure, label, telling } from "./svg.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("./matrix.js").Shown} Shown */
+
+const SIZE = 13;
+const SPAN = 360;
+const MANY = 160; // tokens between which no eye could follow lines
+const FEW = 24;
+const FAINT = 0.001; // a line of less would not be seen
+
+/**
+ * Two columns of tokens, a line for each weight.
+ * @param {Context} context
+ * @param {Shown} shown
+ * @returns {SVGElement}
+ */
+export function linesFigure(context, shown) {
+  const { rows, columns } = shown;
+  const most = Math.max(rows.length, columns.length);
+  if (most > MANY && shown.row >= 0) return linesFigure(context, fewest(shown));
+  const step = Math.max(18, Math.min(30, 620 / most));
+  const left = widest(rows, SIZE);
+  const right = left + SPAN;
+  const y = (/** @type {number} */ i, /** @type {number} */ count) =>
+    10 + ((most - count) / 2 + i + 0.5) * step;
+  const curve = (/** @type {number} */ row, /** @type {number} */ column) => {
+    const [y1, y2] = [y(row, rows.length), y(column, columns.length)];
+    return `M${left} ${y1}C${left + SPAN / 2} ${y1} ${left + SPAN / 2} ${y2} ${right} ${y2}`;
+  };
+  const pickRow = (/** @type {number} */ i) => shown.pick(i, -1);
+  const pickColumn = (/** @type {number} */ i) => shown.pick(shown.row, i);
+  return figure(right + widest(columns, SIZE), most * step + 20, shown.told, [
+    ...curves(context, shown, curve),
+    ...rows.map((text, i) =>
+      token(context, text, { x: left - 8, y: y(i, rows.length) }, "end", i === shown.row, () => pickRow(i)),
+    ),
+    ...columns.map((text, i) =>
+      token(context, text, { x: right + 8, y: y(i, columns.length) }, "start", i === shown.column, () =>
+        pickColumn(i),
+      ),
+    ),
+  ]);
+}
+
+/**
+ * Of a long text the selected token alone, with what it looks at most, in the order of the text.
+ * @param {Shown} shown
+ * @returns {Shown}
+ */
+function fewest(shown) {
+  const width = shown.columns.length;
+  const row = Array.from(shown.matrix.data.subarray(shown.row * width, (shown.row + 1) * width));
+  const best = row
+    .map((_, key) => key)
+    .sort((a, b) => row[b] - row[a])
+    .slice(0, FEW)
+    .sort((a, b) => a - b);
+  return {
+    ...shown,
+    matrix: { data: Float32Array.from(best, (key) => row[key]), shape: [1, best.length] },
+    rows: [shown.rows[shown.row]],
+    columns: best.map((key) => shown.columns[key]),
+    row: 0,
+    column: best.indexOf(shown.column),
+    may: (_, key) => shown.may(shown.row, best[key]),
+    say: (_, key) => shown.say(shown.row, best[key]),
+    pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
+  };
+}
+
+/**
+ * Tokens in a row, arcs from those that look to those that are looked at.
+ * @param {Context} context
+ * @param {Shown} shown
+ */
+export function arcsFigure(context, shown) {
+  const widths = shown.rows.map((text) => Math.min(LABEL, textWidth(text, SIZE)) + 14);
+  const starts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, 10));
+  const width = starts[starts.length - 1] + widths[widths.length - 1] + 10;
+  const x = (/** @type {number} */ i) => starts[i] + widths[i] / 2;
+  const base = Math.min(260, 40 + width / 3);
+  const arc = (/** @type {number} */ row, /** @type {number} */ column) => {
+    const [x1, x2] = [x(row), x(column)];
+    if (row === column) return `M${x1} ${base}C${x1 - 14} ${base - 34} ${x1 + 14} ${base - 34} ${x1} ${base}`;
+    const top = base - 1.3 * Math.min(base, 14 + Math.abs(x2 - x1) * 0.5);
+    return `M${x1} ${base}C${x1} ${top} ${x2} ${top} ${x2} ${base}`;
+  };
+  return figure(Math.max(240, width), base + 36, shown.told, [
+    ...curves(context, shown, arc),
+    ...shown.rows.map((text, i) =>
+      token(context, text, { x: x(i), y: base + 16 }, "middle", i === shown.row, () => shown.pick(i, -1)),
+    ),
+  ]);
+}
+
+/**
+ * The weights that are worth a line, those of the selected row on top; of a long text only those.
+ * @param {Context} context
+ * @param {Shown} shown
+ * @param {(row: number, column: number) => string} path
+ */
+function curves({ palette, tip }, { matrix, rows, columns, row: selected, threshold = 0.1, may, say }, path) {
+  /** @type {SVGElement[][]} */
+  const [faint, strong] = [[], []];
+  for (let row = 0; row < rows.length; row++) {
+    const isStrong = selected < 0 || row === selected;
+    if (rows.length > MANY && !isStrong) continue;
+    for (let column = 0; column < columns.length; column++) {
+      const weight = matrix.data[row * columns.length + column];
+      if (!may(row, column) || weight < Math.max(threshold, FAINT)) continue;
+      const drawn = s("path", {
+        d: path(row, column),
+        fill: "none",
+        stroke: isStrong ? palette.blue : palette.soft,
+        "stroke-width": (0.6 + 5 * weight).toFixed(2),
+        opacity: (isStrong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
+        "stroke-linecap": "round",
+      });
+      (isStrong ? strong : faint).push(telling(drawn, tip, say(row, column)));
+    }
+  }
+  return [...faint, ...strong];
+}
+
+/**
+ * @param {Context} context
+ * @param {string} text
+ * @param {{ x: number, y: number }} place
+ * @param {string} anchor
+ * @param {boolean} selected
+ * @param {() => void} pick
+ */
+function token({ palette, tip }, text, { x, y }, anchor, selected, pick) {
+  const look = { "font-size": SIZE, "text-anchor": anchor, ...emphasis(selected, palette) };
+  return telling(label(shortened(text, LABEL, SIZE), x, y, look), tip, text, pick);
+}

@@ -1,0 +1,223 @@
+// One head, drawn as a matrix.
+
+import { fixed, short } from "../compute/number.js";
+import { furthest } from "../compute/tensor.js";
+import { s } from "../parts/dom.js";
+import { css, on, shade } from "./colour.js";
+import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
+import { emphasis, figure, hatching, label } from "./svg.js";
+
+/**
+ * @typedef {object} Shown What is drawn, and what happens when a reader points at it.
+ * @property {import("../compute/tensor.js").Tensor} matrix
+ * @property {string[]} rows
+ * @property {string[]} columns
+ * @property {(row: number, column: number) => boolean} may
+ * @property {number} row The selected row; -1: none.
+ * @property {number} column The selected column; -1: none.
+ * @property {(row: number, column: number) => void} pick
+ * @property {(row: number, column: number) => string} say
+ * @property {string} told
+ * @property {number} [threshold]
+ * @property {{ row: number, column: number, sure: boolean }[]} [marks] Cells that are outlined, dashed where not sure.
+ */
+/** @typedef {import("../frame.js").Context} Context */
+
+export const LABEL = 110; // the room that a name may take
+const LEGEND = 160; // the width of the bar below, which a narrow matrix leaves room for
+const DRAWN_ONE_BY_ONE = 2500;
+
+/** @param {string[]} labels */
+export const widest = (labels, size = 12) =>
+  Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, size)))) + 10;
+
+/**
+ * Rows look at columns.
+ * @param {Context} context
+ * @param {Shown} shown
+ */
+export function matrixFigure({ theme, palette, tip }, shown) {
+  const { matrix, rows, columns, row, column } = shown;
+  const cell = cellSize(rows.length, columns.length);
+  const [left, top] = [widest(rows), widest(columns) * 0.8 + 8];
+  const [width, height] = [cell * columns.length, cell * rows.length];
+  const most = furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
+  const signed = matrix.data.some((value) => value < 0);
+  const hatch = hatching(palette.line);
+  const frame = s("rect", { width, height, fill: "transparent", stroke: palette.grid });
+  frame.addEventListener("mousemove", (event) => tip.show(shown.say(...cellAt(frame, shown, event)), event));
+  frame.addEventListener("mouseleave", () => tip.hide());
+  frame.addEventListener("click", (event) => shown.pick(...cellAt(frame, shown, event)));
+  const outline = { fill: "none", stroke: palette.orange, rx: 2, "pointer-events": "none" };
+  const inside = s(
+    "g",
+    { transform: `translate(${left} ${top})` },
+    cells(shown, cell, most, theme),
+    s("path", { d: hiddenPath(shown, cell), fill: hatch.fill }),
+    names(shown, cell, palette),
+    frame,
+    (shown.marks ?? []).map((mark) => {
+      const place = { x: mark.column * cell + 2, y: mark.row * cell + 2, width: cell - 4, height: cell - 4 };
+      const look = { ...outline, stroke: palette.green, "stroke-width": 2.5, "stroke-dasharray": mark.sure ? "" : "4 3" };
+      return s("rect", { class: "mark", ...place, ...look });
+    }),
+    row >= 0 && s("rect", { y: row * cell, width, height: cell, "stroke-width": 2, ...outline }),
+    column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
+    s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
+  );
+  return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.told, [hatch.definition, inside]);
+}
+
+/**
+ * The names of rows and columns; where cells are small, of some.
+ * @param {Shown} shown
+ * @param {number} cell
+ * @param {Record<string, string>} palette
+ */
+function names({ rows, columns, row, column }, cell, palette) {
+  const every = labelEvery(cell);
+  const written = (
+    /** @type {string} */ text,
+    /** @type {number} */ i,
+    /** @type {number} */ selected,
+    /** @type {Record<string, unknown>} */ look,
+  ) =>
+    (i % every === 0 || i === selected) &&
+    label(shortened(text, LABEL, 12), 0, 0, { ...look, ...emphasis(i === selected, palette) });
+  const middle = (/** @type {number} */ i) => (i + 0.5) * cell;
+  return [
+    ...rows.map((text, i) =>
+      written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
+    ),
+    ...columns.map((text, i) =>
+      written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-50)` }),
+    ),
+  ];
+}
+
+/**
+ * The row and the column that a pointer is on.
+ * @param {SVGElement} frame
+ * @param {Shown} shown
+ * @param {MouseEvent} event
+ * @returns {[number, number]}
+ */
+function cellAt(frame, { rows, columns }, event) {
+  const box = frame.getBoundingClientRect();
+  const within = (/** @type {number} */ share, /** @type {number} */ count) =>
+    Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+  return [
+    within((event.clientY - box.top) / box.height, rows.length),
+    within((event.clientX - box.left) / box.width, columns.length),
+  ];
+}
+
+/**
+ * Every cell by itself where they are few, so that a saved figure can be edited; otherwise one image.
+ * @param {Shown} shown
+ * @param {number} cell
+ * @param {number} most
+ * @param {"light" | "dark"} theme
+ */
+function cells({ matrix, rows, columns, may }, cell, most, theme) {
+  if (rows.length * columns.length > DRAWN_ONE_BY_ONE) {
+    return s("image", {
+      href: thumbnail(matrix, most, theme).toDataURL(),
+      width: cell * columns.length,
+      height: cell * rows.length,
+      preserveAspectRatio: "none",
+      "image-rendering": "pixelated",
+    });
+  }
+  const written = cell >= 30;
+  const drawn = [];
+  for (let row = 0; row < rows.length; row++) {
+    for (let column = 0; column < columns.length; column++) {
+      if (!may(row, column)) continue;
+      const value = matrix.data[row * columns.length + column];
+      const colour = shade(value, most, theme);
+      drawn.push(
+        s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }),
+      );
+      if (written && Math.abs(value) >= 0.005) {
+        drawn.push(
+          label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
+            "text-anchor": "middle",
+            "font-size": 10.5,
+            fill: on(colour),
+            "pointer-events": "none",
+          }),
+        );
+      }
+    }
+  }
+  return s("g", {}, drawn);
+}
+
+/** @param {number} value */
+const short2 = (value) =>
+  Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
+
+/**
+ * The staircase of what may not be looked at.
+ * @param {Shown} shown
+ * @param {number} cell
+ */
+function hiddenPath({ rows, columns, may }, cell) {
+  let path = "";
+  for (let row = 0; row < rows.length; row++) {
+    let start = -1;
+    for (let column = 0; column <= columns.length; column++) {
+      const is = column < columns.length && !may(row, column);
+      if (is && start < 0) start = column;
+      if (!is && start >= 0) {
+        const width = (column - start) * cell;
+        path += `M${start * cell} ${row * cell}h${width}v${cell}h${-width}z`;
+        start = -1;
+      }
+    }
+  }
+  return path;
+}
+
+/**
+ * @param {number} most
+ * @param {boolean} signed
+ * @param {"light" | "dark"} theme
+ * @param {Record<string, string>} palette
+ */
+function legendOf(most, signed, theme, palette) {
+  const steps = LEGEND / 4;
+  const least = signed ? -most : 0;
+  const bars = Array.from({ length: steps }, (_, i) =>
+    s("rect", {
+      x: i * 4,
+      y: 0,
+      width: 4.2,
+      height: 9,
+      fill: css(shade(least + ((most - least) * i) / (steps - 1), most, theme)),
+    }),
+  );
+  const small = { "font-size": 11, fill: palette.soft };
+  return [
+    ...bars,
+    label(signed ? short(-most) : "0", 0, 18, small),
+    label(short(most), LEGEND, 18, { ...small, "text-anchor": "end" }),
+  ];
+}
+
+/**
+ * A matrix as an image, a pixel a cell.
+ * @param {import("../compute/tensor.js").Tensor} matrix
+ * @param {number} most
+ * @param {"light" | "dark"} theme
+ */
+export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [columns, rows];
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const image = context.createImageData(columns, rows);
+  for (let i = 0; i < data.length; i++) image.data.set([...shade(data[i], most, theme), 255], 4 * i);
+  context.putImageData(image, 0, 0);
+  return canvas;
+}

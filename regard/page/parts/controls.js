@@ -1,0 +1,256 @@
+// Controls that several screens share.
+
+import { ANEW } from "../state/store.js";
+import { h } from "./dom.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+
+/**
+ * A choice of a few, all of them visible.
+ * @param {string} name For those who hear it, and to find it again after a redraw.
+ * @param {{ value: string, text: string, title?: string }[]} choices
+ * @param {string} chosen
+ * @param {(value: string) => void} choose
+ */
+export function segments(name, choices, chosen, choose) {
+  return h(
+    "div",
+    { class: "segments", role: "group", "aria-label": name },
+    choices.map(({ value, text, title }) =>
+      h(
+        "button",
+        {
+          id: `choose-${value}`,
+          type: "button",
+          title,
+          "aria-pressed": String(value === chosen),
+          onclick: () => choose(value),
+        },
+        text,
+      ),
+    ),
+  );
+}
+
+/**
+ * A number that goes up and down.
+ * @param {string} name
+ * @param {string} id
+ * @param {number} value
+ * @param {number} count
+ * @param {(value: number) => void} set
+ */
+export function stepper(name, id, value, count, set) {
+  const button = (/** @type {string} */ sign, /** @type {number} */ by) =>
+    h(
+      "button",
+      {
+        id: `${id}${sign}`,
+        type: "button",
+        "aria-label": `${name} ${sign}`,
+        disabled: value + by < 0 || value + by >= count,
+        onclick: () => set(value + by),
+      },
+      sign,
+    );
+  return h(
+    "div",
+    { class: "stepper", role: "group", "aria-label": name },
+    h("span", { class: "stepper-name" }, name),
+    button("−", -1),
+    h("output", {}, `${value}`, h("span", { class: "soft" }, ` (0–${count - 1})`)),
+    button("+", 1),
+  );
+}
+
+/**
+ * Which head of which layer of which kind.
+ * @param {Context} context
+ */
+export function placeControls({ state, store, about, kind, t }) {
+  return [
+    segments(
+      t("kind"),
+      about.kinds.map((each) => ({
+        value: each.kind,
+        text: t(`kind.${each.kind}`),
+        title: t(`kind.${each.kind}.title`),
+      })),
+      state.kind,
+      (value) => store.set({ kind: value, key: -1, query: -1 }),
+    ),
+    stepper(t("layer"), "layer", state.layer, kind.layers, (layer) => store.set({ layer })),
+    stepper(t("head.number"), "head", state.head, kind.heads, (head) => store.set({ head })),
+  ];
+}
+
+/**
+ * A number to be slid.
+ * @param {object} given
+ * @param {string} given.id
+ * @param {string} given.text
+ * @param {string} [given.title]
+ * @param {number[]} given.range The least, the most, and the step between.
+ * @param {number} given.value
+ * @param {(value: number) => string} given.told
+ * @param {(value: number) => void} [given.slide] Hears every move.
+ * @param {(value: number) => void} [given.set] Hears where it comes to rest.
+ */
+export function slider({ id, text, title, range: [min, max, step], value, told, slide, set }) {
+  const output = h("output", {}, told(value));
+  const of = (/** @type {Event} */ event) => Number(/** @type {HTMLInputElement} */ (event.target).value);
+  return h(
+    "label",
+    { class: "slider", title },
+    text,
+    h("input", {
+      ...{ id, type: "range", min, max, step, value },
+      oninput: (/** @type {Event} */ event) => {
+        output.textContent = told(of(event));
+        slide?.(of(event));
+      },
+      onchange: (/** @type {Event} */ event) => set?.(of(event)),
+    }),
+    output,
+  );
+}
+
+/**
+ * A box to be ticked.
+ * @param {string} id
+ * @param {string} text
+ * @param {boolean} on
+ * @param {(on: boolean) => void} set
+ */
+export function tick(id, text, on, set) {
+  return h(
+    "label",
+    { class: "tick" },
+    h("input", {
+      id,
+      type: "checkbox",
+      checked: on,
+      onchange: (/** @type {Event} */ event) => set(/** @type {HTMLInputElement} */ (event.target).checked),
+    }),
+    text,
+  );
+}
+
+/**
+ * A table of the numbers of a figure.
+ * @param {{ caption: string, head: string[], rows: (string | number)[][] }} table
+ */
+export function tableOf({ caption, head, rows }) {
+  return h(
+    "div",
+    { class: "table", tabindex: 0, role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          head.map((text) => h("th", { scope: "col" }, text)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(([first, ...rest]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, first),
+            rest.map((value) => h("td", {}, value)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/**
+ * From which language into which, by which model; nothing where there is no choice.
+ * @param {Context} context
+ */
+export function picker({ live, state, store, t }) {
+  const { ways } = live;
+  const chosen = live.way(state);
+  if (ways.length < 2) return [];
+  const named = new Intl.DisplayNames([state.lang], { type: "language" });
+  const several = live.models.length > 1;
+  const translates = (/** @type {string} */ model) => ways.some((way) => way.model === model && way.from);
+  const text = (/** @type {import("../state/live.js").Way} */ { model, from, to }) =>
+    [
+      from ? `${named.of(from)} → ${named.of(to)}` : translates(model) && t("translate.detect"),
+      (several || !translates(model)) && model,
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  const back = chosen.from && ways.find((way) => way.from === chosen.to && way.to === chosen.from);
+  return [
+    h(
+      "select",
+      {
+        id: "way",
+        "aria-label": t("translate.way"),
+        onchange: (/** @type {Event} */ event) =>
+          store.set({
+            ...ways[Number(/** @type {HTMLSelectElement} */ (event.target).value)],
+            ...ANEW,
+            screen: "", // the first of the model that was chosen
+          }),
+      },
+      ways.map((way, i) => h("option", { value: i, selected: way === chosen }, text(way))),
+    ),
+    back &&
+      h(
+        "button",
+        {
+          id: "swap",
+          type: "button",
+          title: t("translate.swap"),
+          onclick: () => store.set({ ...back, ...ANEW }),
+        },
+        "⇄",
+      ),
+  ];
+}
+
+const FREE = { prefix: "", whole: "", target: "" };
+
+/**
+ * Make the output begin with some tokens; with the one that ends it, be nothing else.
+ * @param {Context} context
+ * @param {number[]} ids
+ */
+export function force({ about, store }, ids) {
+  const end = about.wanted[about.wanted.length - 1]?.id;
+  const ends = ids[ids.length - 1] === end;
+  const told = ids.filter((id) => id !== end).join(",");
+  store.set({ ...FREE, node: -1, [ends ? "whole" : "prefix"]: told });
+}
+
+/**
+ * That the output is not the model's own choice, and the way back; nothing where it is.
+ * @param {Context} context
+ */
+export function forced({ about, state, store, t }) {
+  if (!state.prefix && !state.whole && !state.target) return null;
+  const count = state.prefix ? state.prefix.split(",").length : about.outputs.tokens.length;
+  const tokens = about.outputs.tokens.slice(1, 1 + count).map((token) => token.text);
+  return h(
+    "div",
+    { class: "forced" },
+    h("span", {}, t(state.prefix ? "forced.prefix" : "forced.whole", { text: tokens.join(" ") })),
+    h(
+      "button",
+      { id: "free", type: "button", onclick: () => store.set({ ...FREE, node: -1 }) },
+      t("forced.free"),
+    ),
+  );
+}

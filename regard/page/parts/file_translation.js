@@ -1,0 +1,132 @@
+// A file of text, translated line by line: dropped where one writes, or chosen, and saved when it is done.
+
+import { download } from "../figures/svg.js";
+import { Question } from "../state/requests.js";
+import { h } from "./dom.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+
+const TOGETHER = 16; // lines of one request
+
+/**
+ * The text of a file: UTF-8, or what older Chinese programs write.
+ * @param {ArrayBuffer} bytes
+ */
+export function textOf(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("gb18030").decode(bytes);
+  }
+}
+
+export class FileDesk {
+  constructor() {
+    this.input = /** @type {HTMLInputElement} */ (
+      h("input", { id: "file", type: "file", accept: ".txt,text/plain", hidden: true })
+    );
+    this.choose = h("button", { id: "choose-file", type: "button", onclick: () => this.input.click() });
+    this.far = h("progress", { id: "file-far", max: 1 });
+    this.told = h("span", { class: "soft", id: "file-told", role: "status" });
+    this.stop = h("button", { id: "stop-file", type: "button", onclick: () => this.stopped() });
+    this.save = h("button", { id: "save-file", type: "button", class: "primary", onclick: () => this.saved() });
+    this.body = h(
+      "div",
+      { class: "under" },
+      ...[this.input, this.choose, this.far, this.told, this.stop, this.save],
+    );
+    this.asking = new Question();
+    this.name = "";
+    /** @type {string[]} */
+    this.lines = [];
+    /** @type {string[]} */
+    this.done = [];
+    this.problem = "";
+    /** @type {Context | null} */
+    this.context = null;
+    this.input.addEventListener("change", () => {
+      if (this.input.files?.[0]) void this.take(this.input.files[0]);
+      this.input.value = ""; // so that the same file can be chosen again
+    });
+  }
+
+  /** Take files that are dropped on an element. @param {HTMLElement} element */
+  listen(element) {
+    const carried = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+    const over = (/** @type {boolean} */ on) => element.classList.toggle("dropping", on);
+    element.addEventListener("dragover", (event) => {
+      if (!carried(event)) return;
+      event.preventDefault();
+      over(true);
+    });
+    element.addEventListener("dragleave", () => over(false));
+    element.addEventListener("drop", (event) => {
+      if (!carried(event)) return;
+      event.preventDefault();
+      over(false);
+      const file = event.dataTransfer?.files[0];
+      if (file) void this.take(file);
+    });
+  }
+
+  /** @param {Context} context */
+  draw(context) {
+    this.context = context;
+    const { t } = context;
+    this.choose.textContent = t("file.choose");
+    this.stop.textContent = t("generate.stop");
+    this.show();
+  }
+
+  /** Translate a file, the way that is chosen now. @param {File} file */
+  async take(file) {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    const state = { ...store.state };
+    const text = textOf(await file.arrayBuffer());
+    this.asking.stop();
+    [this.name, this.lines, this.done] = [file.name, text.replace(/\r?\n$/, "").split(/\r?\n/), []];
+    await this.asking.ask(
+      async (signal) => {
+        this.problem = ""; // where a server was busy, it goes on from where it was
+        this.show();
+        // One way for the whole file: a line of numbers alone has no language.
+        const way = await live.direction(state, text);
+        while (this.done.length < this.lines.length) {
+          const some = this.lines.slice(this.done.length, this.done.length + TOGETHER);
+          const said = await live.translateAll(state, some, way, signal);
+          if (signal.aborted) return;
+          this.done.push(...said);
+          this.show();
+        }
+      },
+      (problem) => {
+        this.problem = problem;
+        this.show();
+      },
+      t,
+    );
+  }
+
+  stopped() {
+    this.asking.stop();
+    this.lines = this.done = [];
+    this.show();
+  }
+
+  saved() {
+    const name = this.name.replace(/(\.\w+)?$/, (end) => `_translated${end || ".txt"}`);
+    download(new Blob([`${this.done.join("\n")}\n`], { type: "text/plain" }), name);
+  }
+
+  show() {
+    const { t } = /** @type {Context} */ (this.context);
+    const [done, of] = [this.done.length, this.lines.length];
+    this.far.hidden = this.stop.hidden = !of || done === of;
+    this.far.setAttribute("value", String(of && done / of));
+    this.save.hidden = !of || done < of;
+    this.save.textContent = t("file.save");
+    this.told.className = this.problem ? "problem" : "soft";
+    this.told.textContent =
+      this.problem || (of ? t("file.far", { name: this.name, done, of }) : t("file.drop"));
+  }
+}

@@ -1,0 +1,76 @@
+// Lists of probabilities with bars, and tokens shaded by their influence.
+
+import { fixed, percent } from "../compute/number.js";
+import { css, on, shade } from "../figures/colour.js";
+import { h } from "./dom.js";
+
+/**
+ * @typedef {object} Share
+ * @property {string} name
+ * @property {number} share
+ * @property {number} [then] What is left of it when others are cut away; 0: it is.
+ * @property {() => void} [pick] What a click on it does.
+ */
+
+/**
+ * Labels with the likeliest first: those that are numbers come out of an object in their own order.
+ * @param {Record<string, number>} labels
+ * @returns {Share[]}
+ */
+export function ranked(labels) {
+  const all = Object.entries(labels).map(([name, share]) => ({ name, share }));
+  return all.sort((one, other) => other.share - one.share);
+}
+
+/**
+ * @param {Share[]} all
+ * @param {string} told For those who hear it.
+ */
+export function shares(all, told) {
+  return h(
+    "ol",
+    { class: "shares", "aria-label": told },
+    all.map(({ name, share, then, pick }) =>
+      h(
+        "li",
+        { class: then === 0 && "cut" },
+        pick
+          ? h("button", { type: "button", class: "share-name", onclick: pick }, name)
+          : h("span", { class: "share-name", title: name }, name),
+        h("span", { class: "share-bar" }, h("span", { style: { width: `${100 * share}%` } })),
+        h("span", { class: "number" }, percent(share)),
+        then !== undefined && h("span", { class: "number then" }, then ? `→ ${percent(then)}` : "✕"),
+      ),
+    ),
+  );
+}
+
+/**
+ * @param {import("../frame.js").Context} context
+ * @param {string} label
+ * @param {import("../state/source.js").Token[]} tokens
+ * @param {number[]} values
+ */
+export function influence({ t, theme, tip }, label, tokens, values) {
+  const most = Math.max(...values.map(Math.abs));
+  const words = tokens.map((token, i) => {
+    const colour = shade(values[i], most, theme);
+    const told = `${token.text} · ${values[i] > 0 ? "+" : ""}${fixed(values[i], 3)}`;
+    return h(
+      "span",
+      {
+        class: "read",
+        title: told,
+        style: { "background-color": css(colour), color: on(colour) },
+        onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+        onmouseleave: () => tip.hide(),
+      },
+      token.text,
+    );
+  });
+  return [
+    h("h2", {}, t("classify.why", { label })),
+    h("p", { class: "soft" }, t("classify.why.note")),
+    h("p", { class: "reading" }, words),
+  ];
+}

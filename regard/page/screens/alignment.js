@@ -1,0 +1,166 @@
+// Alignment of words: which word comes from which, untranslated words, and the error rate against a reference.
+
+import { fixed, percent } from "../compute/number.js";
+import { linesFigure } from "../figures/lines.js";
+import { matrixFigure } from "../figures/matrix.js";
+import { segments } from "../parts/controls.js";
+import { h } from "../parts/dom.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("../state/source.js").Alignment} Alignment */
+
+/**
+ * @param {Context} context
+ * @param {Alignment} aligned
+ * @param {Gold} gold
+ * @returns {import("../figures/matrix.js").Shown}
+ */
+function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
+  const name = (/** @type {import("../state/source.js").Word} */ { text }, /** @type {number} */ i) =>
+    state.gold ? `${i} ${text}` : text;
+  const here = outputs.findIndex((word) => word.first <= state.query && state.query <= word.last);
+  return {
+    matrix: { data: Float32Array.from(shares.flat()), shape: [outputs.length, inputs.length] },
+    rows: outputs.map(name),
+    columns: inputs.map(name),
+    marks: [...gold.possible].map((link) => {
+      const [column, row] = link.split("-").map(Number);
+      return { row, column, sure: gold.sure.has(link) };
+    }),
+    may: () => true,
+    threshold: state.threshold,
+    row: kind.queries === "outputs" ? here : -1,
+    column: -1,
+    pick: (row) => store.set({ kind: "cross", query: outputs[Math.max(0, row)].first, key: -1 }),
+    say: (row, column) =>
+      `${outputs[row].text} ← ${inputs[column].text}: ${percent(shares[row][column])} · ${column}-${row}`,
+    told: t("alignment"),
+  };
+}
+
+/**
+ * How much was taken from each word.
+ * @param {Context} context
+ * @param {Alignment} aligned
+ * @param {Gold} gold
+ */
+function coverageOf(context, aligned, gold) {
+  const { t } = context;
+  const { inputs, coverage, untouched, heads, measured } = aligned;
+  const most = Math.max(1, ...coverage);
+  const named = heads.map(([layer, head]) => `${layer}.${head}`).join(", ");
+  const tag = () => h("span", { class: "tag" }, t("alignment.untouched"));
+  const words = inputs.map(({ text }, i) =>
+    h(
+      "li",
+      { class: untouched.includes(i) ? "untouched" : "" },
+      h("span", {}, text, untouched.includes(i) && tag()),
+      h("meter", { min: 0, max: most, value: coverage[i], "aria-label": text }),
+      h("span", { class: "number" }, fixed(coverage[i], 2)),
+    ),
+  );
+  return h(
+    "aside",
+    { class: "aside" },
+    h("h2", {}, t("alignment.coverage")),
+    h("p", { class: "soft" }, t("alignment.coverage.note")),
+    h("ol", { class: "favourites" }, words),
+    h("p", { class: "soft" }, t(measured ? "alignment.measured" : "alignment.usual", { heads: named })),
+    goldOf(context, aligned, gold),
+  );
+}
+
+/**
+ * Where links that are known to be right are pasted, and the error rate by them.
+ * @param {Context} context
+ * @param {Alignment} aligned
+ * @param {Gold} gold
+ */
+function goldOf({ state, store, t }, { links }, gold) {
+  const score = scored(links, gold);
+  const shares = score && Object.fromEntries(Object.entries(score).map(([name, value]) => [name, fixed(value, 3)]));
+  const told = gold.wrong
+    ? t("alignment.gold.wrong", { link: gold.wrong })
+    : shares
+      ? t("alignment.gold.score", shares)
+      : t("alignment.gold.note");
+  const set = (/** @type {Event} */ { target }) =>
+    store.set({ gold: /** @type {HTMLInputElement} */ (target).value.trim() });
+  const look = { id: "gold", type: "text", value: state.gold, placeholder: "0-0 1-2 2p1" };
+  return h(
+    "div",
+    { class: "gold" },
+    h("h2", {}, t("alignment.gold")),
+    h("input", { ...look, "aria-label": t("alignment.gold"), onchange: set }),
+    h("p", { class: "soft", role: "status" }, told),
+  );
+}
+
+/** @type {import("../frame.js").Screen} */
+export const alignment = {
+  id: "alignment",
+  sign: "⇄",
+  task: "translate",
+  render: async (context) => {
+    const { source, state, store, t } = context;
+    const aligned = await source.alignment();
+    if (!aligned) return { body: h("p", { class: "empty" }, t("alignment.none")) };
+    const { inputs, outputs, shares, links } = aligned;
+    const gold = readGold(state.gold, inputs.length, outputs.length);
+    const view = state.view === "lines" ? "lines" : "matrix";
+    const views = ["matrix", "lines"].map((value) => ({ value, text: t(`view.${value}`) }));
+    const figure = (view === "lines" ? linesFigure : matrixFigure)(context, shownOf(context, aligned, gold));
+    const row = (/** @type {[number, number]} */ [input, output]) => [
+      outputs[output].text,
+      inputs[input].text,
+      percent(shares[output][input]),
+    ];
+    return {
+      controls: [segments(t("view"), views, view, (value) => store.set({ view: value }))],
+      body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), coverageOf(context, aligned, gold)),
+      figure,
+      table: {
+        caption: t("alignment"),
+        head: [t("outputs"), t("inputs"), t("share")],
+        rows: links.map(row),
+      },
+    };
+  },
+};
+
+/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links as `1-2`; the first that is none. */
+
+/**
+ * `0-0 1-2 2p1`: words from 0; with p or ?, a link that is possible but not sure.
+ * @param {string} text
+ * @param {number} inputs How many words there are.
+ * @param {number} outputs
+ * @returns {Gold}
+ */
+export function readGold(text, inputs, outputs) {
+  const gold = { sure: new Set(), possible: new Set(), wrong: "" };
+  for (const each of text.split(/\s+/).filter(Boolean)) {
+    const [, input, sign, output] = /^(\d+)([-p?])(\d+)$/.exec(each) ?? [];
+    if (!sign || Number(input) >= inputs || Number(output) >= outputs) return { ...gold, wrong: each };
+    const link = `${Number(input)}-${Number(output)}`;
+    if (sign === "-") gold.sure.add(link);
+    gold.possible.add(link);
+  }
+  return gold;
+}
+
+/**
+ * Precision, recall and the alignment error rate (Och and Ney, 2003); null where nothing is sure.
+ * @param {[number, number][]} links
+ * @param {Gold} gold
+ */
+export function scored(links, { sure, possible }) {
+  const found = new Set(links.map((link) => link.join("-")));
+  const both = (/** @type {Set<string>} */ known) => [...found].filter((link) => known.has(link)).length;
+  if (!found.size || !sure.size) return null;
+  return {
+    precision: both(possible) / found.size,
+    recall: both(sure) / sure.size,
+    errors: 1 - (both(sure) + both(possible)) / (found.size + sure.size),
+  };
+}

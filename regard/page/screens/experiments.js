@@ -1,0 +1,170 @@
+// Claims about the Transformer that were run: what is claimed, whether it held, and the numbers.
+
+import { short } from "../compute/number.js";
+import { across, chart, legend } from "../figures/chart.js";
+import { stacked } from "../figures/svg.js";
+import { segments, tableOf } from "../parts/controls.js";
+import { h } from "../parts/dom.js";
+import { ask } from "../state/requests.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {{ en: string, zh: string }} Both */
+/** @typedef {{ mean: number | null, low: number | null, high: number | null }} PerSeed */
+/** @typedef {string | Both} Label A sign, such as d_k, is the same in both languages. */
+/** @typedef {Label | number | PerSeed | null} Cell */
+/**
+ * @typedef {object} Experiment
+ * @property {string} name
+ * @property {Both} claim
+ * @property {number[]} seeds
+ * @property {{ name: Label, columns: Label[], rows: Cell[][] }[]} tables
+ * @property {Chart[]} charts
+ * @property {{ holds: boolean, seen: Both }[]} verdict
+ *
+ * @typedef {object} Chart
+ * @property {Label} name
+ * @property {Label} x_name
+ * @property {boolean} log_x
+ * @property {boolean} log_y
+ * @property {{ name: Label, x: number[], y: PerSeed[] }[]} lines
+ */
+
+/**
+ * A cell as one reads it: of several seeds the mean, and how far they go.
+ * @param {Cell} cell
+ * @param {string} lang
+ * @returns {string}
+ */
+export function told(cell, lang) {
+  if (cell === null) return "–";
+  if (typeof cell === "string") return cell;
+  if (typeof cell === "object" && "en" in cell) return cell[/** @type {"en"} */ (lang)];
+  if (typeof cell === "number") return Number.isInteger(cell) ? String(cell) : brief(cell);
+  if (cell.mean === null) return "–";
+  if (cell.low === cell.high) return told(cell.mean, lang);
+  return `${brief(cell.mean)} (${brief(cell.low)} – ${brief(cell.high)})`;
+}
+
+/** @param {number | null} value */
+const brief = (value) => (value && Math.abs(value) < 0.001 ? value.toExponential(1) : short(value));
+
+/** The means of a line, where there is one. @param {Chart["lines"][number]} line */
+const points = ({ x, y }) =>
+  x.flatMap((place, i) => {
+    const mean = y[i].mean;
+    return mean === null ? [] : [/** @type {[number, number]} */ ([place, mean])];
+  });
+
+/**
+ * From the least to the greatest seed of a line; nothing where one seed is all that there is.
+ * @param {Chart["lines"][number]} line
+ * @returns {[number, number, number][] | undefined}
+ */
+function band({ x, y }) {
+  const ends = x.flatMap((place, i) => {
+    const { low, high } = y[i];
+    return low === null || high === null ? [] : [/** @type {[number, number, number]} */ ([place, low, high])];
+  });
+  return ends.some(([, low, high]) => low !== high) ? ends : undefined;
+}
+
+/** @param {Context} context @param {Experiment} experiment */
+function drawn(context, { name, charts }) {
+  const [width, { lang }] = [across(640), context.state];
+  return stacked(
+    charts.flatMap((each) => {
+      const lines = each.lines.map((line) => ({
+        name: told(line.name, lang),
+        points: points(line),
+        band: band(line),
+      }));
+      const [title, along] = [told(each.name, lang), told(each.x_name, lang)];
+      const { log_x: logX, log_y: logY } = each;
+      return [
+        chart(context, { title, across: along, lines, width, height: 260, logX, logY }),
+        legend(context, lines, width),
+      ];
+    }),
+    name,
+  );
+}
+
+/** @param {Context} context @param {Experiment} experiment */
+function verdict({ state, t }, { verdict: judgements }) {
+  return h(
+    "ul",
+    { class: "verdict" },
+    judgements.map(({ holds, seen }) =>
+      h(
+        "li",
+        { class: holds ? "holds" : "fails" },
+        h("strong", {}, t(holds ? "experiments.holds" : "experiments.fails")),
+        h("span", {}, told(seen, state.lang)),
+      ),
+    ),
+  );
+}
+
+/**
+ * All numbers, one a row: of its tables, and of its charts the means.
+ * @param {Context} context
+ * @param {Experiment} experiment
+ */
+function listed({ state, t }, { name, tables, charts }) {
+  const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
+  return {
+    caption: t(`experiments.name.${name}`),
+    head: [t("table"), t("experiments.row"), t("experiments.column"), t("experiments.value")],
+    rows: [
+      ...tables.flatMap((each) =>
+        each.rows.flatMap(([first, ...rest]) =>
+          rest.map((cell, i) => [each.name, first, each.columns[i + 1], cell].map(say)),
+        ),
+      ),
+      ...charts.flatMap((each) =>
+        each.lines.flatMap((line) => line.x.map((x, i) => [each.name, line.name, x, line.y[i]].map(say))),
+      ),
+    ],
+  };
+}
+
+/** @type {import("../frame.js").Screen} */
+export const experiments = {
+  id: "experiments",
+  sign: "⚗",
+  alone: true,
+  render: async (context) => {
+    const { live, state, store, t } = context;
+    /** @type {Experiment[]} */
+    const all = await live.once("experiments", async () =>
+      (await (await ask("/api/v1/experiments")).json()).experiments,
+    );
+    const chosen = all.find((each) => each.name === state.experiment) ?? all[0];
+    const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
+    const picture = chosen.charts.length ? drawn(context, chosen) : undefined;
+    return {
+      controls: [
+        segments(
+          t("experiments"),
+          all.map(({ name }) => ({ value: name, text: t(`experiments.name.${name}`) })),
+          chosen.name,
+          (experiment) => store.set({ experiment }),
+        ),
+      ],
+      body: h(
+        "div",
+        { class: "experiment" },
+        h("p", { class: "claim" }, say(chosen.claim)),
+        verdict(context, chosen),
+        picture && h("div", { class: "scroll" }, picture),
+        chosen.seeds.length > 1 && h("p", { class: "soft" }, t("experiments.seeds", { count: chosen.seeds.length })),
+        chosen.tables.map(({ name, columns, rows }) =>
+          tableOf({ caption: say(name), head: columns.map(say), rows: rows.map((row) => row.map(say)) }),
+        ),
+        h("p", { class: "soft" }, t("experiments.run"), " ", h("code", {}, `regard experiment ${chosen.name}`)),
+      ),
+      figure: picture,
+      table: listed(context, chosen),
+    };
+  },
+};

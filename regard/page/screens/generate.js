@@ -1,0 +1,237 @@
+// Generate text token by token, with the candidates for the next token.
+
+import { percent } from "../compute/number.js";
+import { cut } from "../compute/sampling.js";
+import { addition } from "../compute/text.js";
+import { picker, slider } from "../parts/controls.js";
+import { h } from "../parts/dom.js";
+import { shares } from "../parts/lists.js";
+import { Paper } from "../parts/text_field.js";
+import { Question } from "../state/requests.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+
+export class Writer {
+  constructor() {
+    this.paper = new Paper(() => this.changed());
+    this.title = h("span", {});
+    this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
+    this.status = h("p", { class: "status soft", role: "status" });
+    this.go = h("button", { id: "go", type: "button", class: "primary" });
+    this.keep = h("button", { id: "keep", type: "button" });
+    this.inside = h("button", { id: "look", type: "button" });
+    this.nextHead = h("h2", {});
+    this.nextNote = h("p", { class: "soft" });
+    this.next = h("div", {});
+    this.left = h("p", { id: "left", class: "soft" });
+    this.coming = h(
+      "section",
+      { class: "coming", hidden: true },
+      ...[this.nextHead, this.nextNote, this.next, this.left],
+    );
+    this.body = h(
+      "div",
+      { class: "translate" },
+      this.paper.beside(this.title, this.output, this.status),
+      h("div", { class: "under" }, this.go, this.keep, this.inside),
+      this.coming,
+    );
+    this.writing = new Question();
+    this.guessing = new Question();
+    this.running = false;
+    this.added = "";
+    this.guessed = ""; // the text whose next token was asked for
+    this.problem = "";
+    this.last = 0; // the step after the whole text
+    /** @type {import("../state/source.js").Candidate[]} */
+    this.candidates = [];
+    this.logProbs = new Float32Array(); // of all tokens, the likeliest first
+    /** @type {Context | null} */
+    this.context = null;
+    this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
+    this.keep.addEventListener("click", () => this.paper.write(this.paper.text.value + this.added));
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "steps", step: this.last }));
+  }
+
+  /** @param {Context} context */
+  draw(context) {
+    this.context = context;
+    const { t } = context;
+    this.paper.draw(context, t("generate.prompt"));
+    this.title.textContent = t("generate.output");
+    this.output.setAttribute("aria-label", t("generate.output"));
+    this.keep.textContent = t("generate.keep");
+    this.inside.textContent = t("translate.look");
+    this.nextHead.textContent = t("generate.next");
+    this.nextNote.textContent = t("generate.next.note");
+    this.show();
+    void this.guess();
+  }
+
+  /** What was written goes on from another text, and so is no longer shown. */
+  changed() {
+    this.stop();
+    this.added = this.problem = "";
+    this.show();
+    void this.guess();
+  }
+
+  stop() {
+    this.writing.stop();
+    this.running = false;
+    this.show();
+  }
+
+  /** Go on from the text; each time another way, where tokens are drawn. */
+  async write() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    this.paper.note();
+    const { state } = store;
+    this.added = this.problem = "";
+    this.running = true;
+    this.show();
+    await this.writing.ask(
+      async (signal) => {
+        for await (const piece of live.generate(state, signal)) {
+          if (signal.aborted) return;
+          this.added += piece;
+          this.show();
+        }
+        if (signal.aborted) return;
+        this.running = false;
+        store.note({ seed: state.seed + 1 });
+        this.show();
+      },
+      (problem) => {
+        this.running = false;
+        this.problem = problem;
+        this.show();
+      },
+      t,
+    );
+  }
+
+  /** Ask what the model holds likely to come next. */
+  async guess() {
+    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { state } = store;
+    const wanted = JSON.stringify([live.way(state).model, state.text]);
+    if (wanted === this.guessed) return;
+    this.guessed = wanted;
+    await this.guessing.ask(
+      async (signal) => {
+        const steps = await (await live.trace(state))?.source.steps();
+        const logProbs = steps && (await live.next(state, signal)).sort().reverse();
+        if (signal.aborted) return;
+        this.candidates = steps?.at(-1)?.candidates ?? [];
+        this.logProbs = logProbs ?? this.logProbs;
+        this.last = Math.max(0, (steps?.length ?? 0) - 1);
+        this.show();
+      },
+      () => {
+        this.guessed = ""; // too long to look at, perhaps: it can still be continued
+        this.candidates = [];
+        this.show();
+      },
+      t,
+    );
+  }
+
+  show() {
+    const { t, store } = /** @type {Context} */ (this.context);
+    const prompt = this.paper.text.value;
+    this.output.replaceChildren(
+      ...(this.added || this.running
+        ? [h("span", { class: "soft" }, prompt), h("span", { class: "added" }, this.added)]
+        : [h("span", { class: "soft" }, t("generate.here"))]),
+    );
+    this.output.setAttribute("aria-busy", String(this.running && !this.added));
+    this.output.scrollTop = this.output.scrollHeight;
+    this.go.textContent = t(this.running ? "generate.stop" : this.added ? "generate.again" : "generate.go");
+    this.keep.toggleAttribute("disabled", this.running || !this.added);
+    this.inside.toggleAttribute("disabled", !prompt.trim());
+    this.status.className = this.problem ? "status problem" : "status soft";
+    this.status.textContent = this.problem;
+    this.coming.hidden = !this.candidates.length;
+    if (!this.candidates.length) return;
+    const { chances, kept, mass } = cut(this.logProbs, store.state);
+    const told = { kept, of: chances.length, share: percent(mass) };
+    this.left.textContent = t(kept < chances.length ? "generate.left" : "generate.left.all", told);
+    this.next.replaceChildren(
+      shares(
+        this.candidates.map(({ piece, text }, i) => {
+          const added = addition(piece);
+          const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
+          const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : text;
+          const then = i < kept ? chances[i] / mass : 0;
+          return { name, share: chances[i], ...(kept < chances.length && { then }), pick };
+        }),
+        t("generate.next"),
+      ),
+    );
+  }
+}
+
+/** @type {Writer | null} */
+let writer = null;
+
+/** @param {Event} event */
+const value = (event) => /** @type {HTMLInputElement} */ (event.target).value;
+
+/** How the next tokens are chosen; what that cuts away is shown while one slides. @param {Context} context */
+function choices({ state, store, t }) {
+  const all = (/** @type {number} */ value) => (value ? String(value) : t("generate.all"));
+  const whole = (/** @type {number} */ value) => (value < 1 ? String(value) : t("generate.all"));
+  const sliding = /** @type {[keyof import("../compute/sampling.js").Settings, number[], (value: number) => string][]} */ ([
+    ["heat", [0, 2, 0.1], String],
+    ["top_k", [0, 100, 1], all],
+    ["top_p", [0.05, 1, 0.05], whole],
+    ["min_p", [0, 0.5, 0.01], all],
+  ]);
+  return [
+    ...sliding.map(([id, range, told]) =>
+      slider({
+        ...{ id, range, told, value: state[id], text: t(`generate.${id}`), title: t(`generate.${id}.title`) },
+        slide: (value) => {
+          store.note({ [id]: value });
+          writer?.show();
+        },
+      }),
+    ),
+    h(
+      "label",
+      { class: "slider" },
+      t("generate.most"),
+      h("input", {
+        ...{ id: "most", type: "number", min: 1, max: 1000, value: state.most },
+        onchange: (/** @type {Event} */ event) =>
+          store.set({ most: Math.min(1000, Math.max(1, Math.round(Number(value(event))) || 1)) }),
+      }),
+    ),
+    h(
+      "label",
+      { class: "slider", title: t("generate.until.title") },
+      t("generate.until"),
+      h("input", {
+        ...{ id: "until", type: "text", class: "brief", value: state.stop },
+        onchange: (/** @type {Event} */ event) => store.set({ stop: value(event) }),
+      }),
+    ),
+  ];
+}
+
+/** @type {import("../frame.js").Screen} */
+export const generate = {
+  id: "generate",
+  sign: "✎",
+  alone: true,
+  task: "generate",
+  keys: { "/": () => writer?.paper.text.focus() },
+  render: async (context) => {
+    const first = !writer;
+    writer ??= new Writer();
+    writer.draw(context);
+    if (first) requestAnimationFrame(() => writer?.paper.text.focus({ preventScroll: true }));
+    return { controls: [...picker(context), ...choices(context)], body: writer.body };
+  },
+};

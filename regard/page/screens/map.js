@@ -1,0 +1,240 @@
+// Every head of every layer at a glance, in the places that Figure 1 gives them: the last layer on top.
+
+import { manners, roleOf } from "../compute/head_roles.js";
+import { percent, short } from "../compute/number.js";
+import { at, furthest, pooled } from "../compute/tensor.js";
+import { css, on, shade } from "../figures/colour.js";
+import { thumbnail } from "../figures/matrix.js";
+import { figure, label } from "../figures/svg.js";
+import { segments } from "../parts/controls.js";
+import { h, s } from "../parts/dom.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/**
+ * @typedef {object} Head
+ * @property {import("../state/source.js").Kind} kind
+ * @property {number} layer
+ * @property {number} head
+ * @property {import("../compute/tensor.js").Tensor} matrix
+ * @property {ReturnType<typeof roleOf>} role
+ * @property {Record<string, number>} manners
+ */
+/**
+ * @typedef {object} Measure What heads are told apart by.
+ * @property {(head: Head) => number | undefined} of
+ * @property {number} most
+ */
+
+const PIXELS = 96; // a thumbnail is never finer than it can be shown
+
+/** @type {WeakMap<import("../state/source.js").Source, Promise<Head[][][]>>} */
+const known = new WeakMap();
+
+/**
+ * The heads of one layer, made small.
+ * @param {import("../state/source.js").Source} source
+ * @param {import("../state/source.js").Kind} kind
+ * @param {number} layer
+ * @returns {Promise<Head[]>}
+ */
+async function headsOf(source, kind, layer) {
+  const all = await source.heads(kind.kind, layer);
+  return Array.from({ length: kind.heads }, (_, head) => {
+    const matrix = at(all, head);
+    const self = kind.queries === kind.keys;
+    const small = pooled(matrix, PIXELS);
+    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), manners: manners(matrix, self) };
+  });
+}
+
+/** For each kind, for each layer, its heads. @param {Context} context @returns {Promise<Head[][][]>} */
+function gathered({ source, about }) {
+  const layersOf = (/** @type {import("../state/source.js").Kind} */ kind) =>
+    Promise.all(Array.from({ length: kind.layers }, (_, layer) => headsOf(source, kind, layer)));
+  const found = known.get(source) ?? Promise.all(about.kinds.map(layersOf));
+  known.set(source, found);
+  found.catch(() => known.delete(source));
+  return found;
+}
+
+const MANNERS = ["entropy", "confidence", "distance"];
+
+/** What there is to tell heads apart by: what was measured elsewhere, where it was. @param {Context} context */
+async function measures({ about, live, source }) {
+  const aligned = live && about.architecture === "encoder-decoder" && (await source.alignment());
+  return ["", ...MANNERS, aligned && aligned.of_each_head?.length && "alignment", live && "importance"].filter(
+    (each) => typeof each === "string",
+  );
+}
+
+/**
+ * @param {Context} context
+ * @param {Head[][][]} all
+ * @returns {Promise<Measure | null>}
+ */
+async function measured({ live, source, state }, all) {
+  /** @type {Record<string, number[][]>} */
+  const found =
+    state.by === "alignment"
+      ? { cross: (await source.alignment())?.of_each_head ?? [] }
+      : state.by === "importance" && live
+        ? (await live.ablate(state, { effects: true })).effects
+        : {};
+  const of = (/** @type {Head} */ { kind, layer, head, manners }) =>
+    found[kind.kind]?.[layer]?.[head] ?? manners[state.by];
+  const values = all.flat(2).map(of);
+  return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
+}
+
+/** As it is written; nothing where a head is not measured. @param {Head} head @param {Measure} by */
+function valueOf(head, { of }) {
+  const value = of(head);
+  return value === undefined ? "\u00a0" : short(value);
+}
+
+/** @param {Context} context @param {Head} shown @param {Measure | null} by */
+function thumb({ state, store, theme, t, tip }, shown, by) {
+  const { kind, layer, head, matrix, role } = shown;
+  const value = by?.of(shown);
+  const colour = by && value !== undefined ? shade(value, by.most, theme) : null;
+  const written = by ? valueOf(shown, by) : "";
+  const here = kind.kind === state.kind && layer === state.layer && head === state.head;
+  const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer}`, `${t("head.number")} ${head}`];
+  const told = [
+    ...place,
+    ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : []),
+    ...(colour ? [`${t(`map.${state.by}`)} ${written}`] : []),
+  ].join(" · ");
+  const canvas = thumbnail(matrix, furthest(matrix.data), theme);
+  canvas.setAttribute("aria-hidden", "true");
+  return h(
+    "button",
+    {
+      id: `thumb-${kind.kind}-${layer}-${head}`,
+      type: "button",
+      class: "thumb",
+      "aria-label": told,
+      "aria-current": here && "true",
+      onclick: () =>
+        store.set({
+          screen: "head",
+          kind: kind.kind,
+          layer,
+          head,
+          ...(kind.kind === state.kind ? {} : { query: -1, key: -1 }),
+        }),
+      onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+      onmouseleave: () => tip.hide(),
+    },
+    canvas,
+    by
+      ? h("span", { class: "role by", style: colour ? { background: css(colour), color: on(colour) } : {} }, written)
+      : h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
+  );
+}
+
+/** The same as one picture, to be saved. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
+function drawn({ theme, palette, t, about, state }, all, by) {
+  const named = by ? ` · ${t(`map.${state.by}`)}` : "";
+  const size = 64;
+  const line = size + (by ? 24 : 10);
+  const across = about.sizes.n_heads * (size + 6);
+  const tall = Math.max(...all.map((layers) => layers.length)) * line;
+  const columns = all.map((layers, column) => {
+    const x = 40 + column * (across + 60);
+    const rows = layers.map((heads, layer) => {
+      const y = 40 + tall - (layer + 1) * line;
+      return [
+        label(String(layer), x - 10, y + size / 2, { "text-anchor": "end", fill: palette.soft }),
+        ...heads.map((each, head) =>
+          label(by ? valueOf(each, by) : "", x + head * (size + 6) + size / 2, y + size + 10, {
+            ...{ "text-anchor": "middle", "font-size": 11, fill: palette.soft },
+          }),
+        ),
+        ...heads.map(({ matrix }, head) =>
+          s("image", {
+            href: thumbnail(matrix, furthest(matrix.data), theme).toDataURL(),
+            x: x + head * (size + 6),
+            y,
+            width: size,
+            height: size,
+            preserveAspectRatio: "none",
+            "image-rendering": "pixelated",
+          }),
+        ),
+      ];
+    });
+    return [
+      label(`${t(`kind.${layers[0][0].kind.kind}.title`)}${named}`, x, 18 + tall - layers.length * line, {
+        fill: palette.ink,
+        "font-weight": 600,
+        "font-size": 13,
+      }),
+      ...rows.flat(),
+    ];
+  });
+  return figure(all.length * (across + 60) + 20, tall + 50, t("map"), columns.flat());
+}
+
+/** @type {import("../frame.js").Screen} */
+export const map = {
+  id: "map",
+  sign: "▦",
+  render: async (context) => {
+    const { t, about, state, store } = context;
+    const all = await gathered(context);
+    const by = state.by ? await measured(context, all) : null;
+    const choices = (await measures(context)).map((value) => ({
+      value,
+      text: t(value ? `map.${value}` : "role"),
+      ...(value && { title: t(`map.${value}.title`) }),
+    }));
+    const columns = all.map((layers, i) => {
+      const { kind } = layers[0][0];
+      return h(
+        "section",
+        { class: "stack", "aria-label": t(`kind.${kind.kind}.title`) },
+        h("h2", {}, t(`kind.${kind.kind}.title`)),
+        h("p", { class: "soft" }, t(`kind.${kind.kind}.note`)),
+        h(
+          "div",
+          { class: "layers" },
+          layers.map((heads, layer) =>
+            h(
+              "div",
+              { class: "layer" },
+              h("span", { class: "layer-name soft" }, `${t("layer")} ${layer}`),
+              h(
+                "div",
+                { class: "heads", style: { "--heads": about.sizes.n_heads } },
+                heads.map((head) => thumb(context, head, by)),
+              ),
+            ),
+          ),
+        ),
+      );
+    });
+    const heads = all.flat(2);
+    const sign = state.by === "importance" ? -1 : 1; // a head matters by what is lost without it
+    const rank = (/** @type {Head} */ head) => sign * (by?.of(head) ?? -sign * 1e9);
+    if (by) heads.sort((one, other) => rank(other) - rank(one));
+    return {
+      controls: [
+        h("span", { class: "soft" }, t("map.by")),
+        segments(t("map.by"), choices, state.by, (value) => store.set({ by: value })),
+        by && h("span", { class: "soft" }, t(`map.${state.by}.title`)),
+      ],
+      body: h("div", { class: "stacks" }, columns),
+      figure: drawn(context, all, by),
+      table: {
+        caption: t("map"),
+        head: [t("kind"), t("layer"), t("head.number"), t("role"), t("share"), ...(by ? [t(`map.${state.by}`)] : [])],
+        rows: heads.map((each) => [
+          ...[t(`kind.${each.kind.kind}`), each.layer, each.head],
+          ...(each.role ? [t(`role.${each.role.role}`), percent(each.role.share)] : ["–", ""]),
+          ...(by ? [valueOf(each, by)] : []),
+        ]),
+      },
+    };
+  },
+};

@@ -1,0 +1,316 @@
+// Translate (or summarise, answer, converse) as the user types: alternatives, word sources, doubtful words.
+
+import { fixed, percent } from "../compute/number.js";
+import { cut, pieces, sureness } from "../compute/text.js";
+import { picker } from "../parts/controls.js";
+import { h } from "../parts/dom.js";
+import { FileDesk } from "../parts/file_translation.js";
+import { typing } from "../parts/text_field.js";
+import { connection, saidOf } from "../state/requests.js";
+import { ANEW } from "../state/store.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("../compute/text.js").Piece} Piece */
+
+const PAUSE = 220; // milliseconds without a key after which a text is translated
+const SLOW = 120; // and without an answer after which one is told to wait
+const DOUBT = 0.5; // words less likely than this are dotted
+const BEST = 4;
+
+export class Desk {
+  constructor() {
+    this.text = /** @type {HTMLTextAreaElement} */ (
+      h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" })
+    );
+    this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
+    this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
+    this.status = h("p", { class: "status soft", role: "status" });
+    this.others = h("ol", { class: "others" });
+    this.heads = [h("span", {}), h("span", {})];
+    this.legend = h("p", { class: "soft legend" });
+    this.inside = h("button", { id: "look", type: "button", class: "primary" });
+    this.copy = h("button", { id: "copy", type: "button" });
+    this.clear = h("button", { id: "clear", type: "button" }, "✕");
+    this.othersHead = h("h2", {});
+    this.files = new FileDesk();
+    this.body = this.layout();
+    /** @type {Context | null} */
+    this.context = null;
+    this.asked = ""; // what the last request was for
+    this.answer = null;
+    /** @type {Piece[]} */
+    this.said = [];
+    this.lit = -1;
+    this.going = new AbortController();
+    this.listen();
+  }
+
+  layout() {
+    return h(
+      "div",
+      { class: "translate" },
+      h(
+        "div",
+        { class: "panes" },
+        h(
+          "section",
+          { class: "pane" },
+          h("div", { class: "pane-head" }, this.heads[0], this.clear),
+          h("div", { class: "written" }, this.mirror, this.text),
+        ),
+        h(
+          "section",
+          { class: "pane said" },
+          h("div", { class: "pane-head" }, this.heads[1], this.copy),
+          this.output,
+          this.status,
+        ),
+      ),
+      h("div", { class: "under" }, this.inside, this.legend),
+      this.files.body,
+      h("section", { class: "alternatives" }, this.othersHead, this.others),
+    );
+  }
+
+  listen() {
+    this.text.addEventListener("input", () => this.light(-1));
+    typing(this.text, PAUSE, () => this.typed());
+    this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
+    this.clear.addEventListener("click", () => {
+      this.text.value = "";
+      this.text.focus();
+      this.typed();
+    });
+    this.copy.addEventListener("click", () => this.copied());
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
+    this.output.addEventListener("keydown", (event) => this.walked(event));
+    this.output.addEventListener("blur", () => this.light(-1));
+    this.output.addEventListener("mouseleave", () => this.light(-1));
+    this.files.listen(this.body);
+    connection.addEventListener("back", () => (this.asked = ""));
+  }
+
+  /** @param {Context} context */
+  draw(context) {
+    this.context = context;
+    const { live, state, t } = context;
+    const way = live.way(state);
+    const { does } = live.model(state);
+    const named = new Intl.DisplayNames([state.lang], { type: "language" });
+    const name = (/** @type {string} */ code, /** @type {string} */ usual) => (code ? named.of(code) : usual);
+    this.heads[0].textContent = name(way.from, t(`${does}.text`)) ?? way.from;
+    this.heads[1].textContent = name(way.to, t(`${does}.output`)) ?? way.to;
+    this.text.setAttribute("aria-label", t(`${does}.text`));
+    this.text.setAttribute("placeholder", t(`${does}.write`));
+    this.text.lang = way.from;
+    this.output.lang = way.to;
+    this.output.setAttribute("aria-label", t(`${does}.output`));
+    this.clear.title = t("translate.clear");
+    this.clear.setAttribute("aria-label", t("translate.clear"));
+    this.copy.textContent = t("copy");
+    this.inside.textContent = t("translate.look");
+    this.legend.textContent = t("translate.legend");
+    this.othersHead.textContent = t("translate.others");
+    if (this.text.value.trim() !== state.text.trim()) this.text.value = state.text;
+    this.files.draw(context);
+    this.show();
+    void this.translate();
+  }
+
+  typed() {
+    const { store } = /** @type {Context} */ (this.context);
+    if (this.text.value === store.state.text) return;
+    store.note({ text: this.text.value, ...ANEW });
+    void this.translate();
+  }
+
+  /** Ask for a translation of what is written, and no longer for that of what was. */
+  async translate() {
+    const { live, store } = /** @type {Context} */ (this.context);
+    const wanted = JSON.stringify(live.asked(store.state));
+    if (wanted === this.asked) return;
+    this.asked = wanted;
+    this.going.abort();
+    const { signal } = (this.going = new AbortController());
+    if (!store.state.text.trim()) return this.answered(null);
+    const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
+    let item = null;
+    try {
+      item = await live.translate(store.state, { n_best: BEST }, signal);
+      clearTimeout(waiting);
+      this.answered(item);
+      const more = await live.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
+      this.answered(more);
+    } catch (problem) {
+      clearTimeout(waiting);
+      if (signal.aborted) return;
+      if (!item) this.answered(null); // what stood there translates another text
+      this.refused(/** @type {Error} */ (problem), signal);
+    }
+  }
+
+  /** @param {any} item */
+  answered(item) {
+    this.answer = item;
+    this.said = item ? pieces(item.text, item.alignment ?? [], this.sure(item)) : [];
+    this.output.removeAttribute("aria-busy");
+    this.show();
+  }
+
+  /** @param {any} item */
+  sure(item) {
+    return item.token_scores ? sureness(item.text, item.tokens, item.token_scores) : [];
+  }
+
+  /**
+   * @param {Error} problem
+   * @param {AbortSignal} signal
+   */
+  refused(problem, signal) {
+    const { t } = /** @type {Context} */ (this.context);
+    this.output.removeAttribute("aria-busy");
+    this.asked = "";
+    const { busy, told } = saidOf(problem, t);
+    this.status.className = "status problem";
+    this.status.textContent = told;
+    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * busy);
+  }
+
+  show() {
+    const { t, tip, store, live } = /** @type {Context} */ (this.context);
+    const { answer } = this;
+    live.shown = answer && { of: this.asked, text: answer.text };
+    this.lit = -1;
+    this.mirror.replaceChildren();
+    this.output.replaceChildren(
+      ...(answer
+        ? this.said.map((piece, i) => this.word(piece, i))
+        : [h("span", { class: "soft" }, t(`${live.model(store.state).does}.here`))]),
+    );
+    this.inside.toggleAttribute("disabled", !answer);
+    this.copy.toggleAttribute("disabled", !answer);
+    this.clear.toggleAttribute("disabled", !this.text.value);
+    this.status.className = "status soft";
+    this.status.textContent = answer ? this.told(answer) : "";
+    this.status.title = answer ? t("translate.score.title") : "";
+    const others = (answer?.hypotheses ?? []).slice(1);
+    this.others.replaceChildren(
+      ...others.map((/** @type {{ text: string, score: number }} */ each) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "number soft", title: t("translate.score.title") }, fixed(each.score, 2)),
+          h("span", { dir: "auto", lang: this.output.lang }, each.text),
+          h(
+            "button",
+            { type: "button", onclick: () => store.set({ ...ANEW, target: each.text, screen: "map" }) },
+            t("translate.look"),
+          ),
+        ),
+      ),
+    );
+    this.body.classList.toggle("has-others", others.length > 0);
+    tip.hide();
+  }
+
+  /** @param {any} answer */
+  told({ score, engine, split, unfinished, repetitive }) {
+    const { t } = /** @type {Context} */ (this.context);
+    return [
+      t("translate.score", { score: fixed(score, 2) }),
+      engine && t("translate.by", { engine }),
+      split > 1 && t("translate.split", { split }),
+      unfinished && t("translate.unfinished"),
+      repetitive && t("translate.repetitive"),
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  }
+
+  /**
+   * @param {Piece} piece
+   * @param {number} i
+   */
+  word(piece, i) {
+    if (!piece.link) return document.createTextNode(piece.text);
+    const doubtful = piece.probability !== null && piece.probability < DOUBT;
+    return h(
+      "span",
+      {
+        class: doubtful ? "word doubtful" : "word",
+        dataset: { word: i },
+        onmouseenter: (/** @type {MouseEvent} */ event) => this.light(i, event),
+        onclick: () => this.light(i),
+      },
+      piece.text,
+    );
+  }
+
+  /**
+   * Light up a word and the one that it comes from.
+   * @param {number} i
+   * @param {MouseEvent} [event]
+   */
+  light(i, event) {
+    const { tip } = /** @type {Context} */ (this.context);
+    this.lit = i;
+    for (const each of this.output.querySelectorAll(".word"))
+      each.classList.toggle("lit", Number(/** @type {HTMLElement} */ (each).dataset.word) === i);
+    const link = this.said[i]?.link;
+    if (!link) {
+      this.mirror.replaceChildren();
+      return tip.hide();
+    }
+    const [before, of, after] = cut(this.text.value.normalize("NFC"), link.source_start, link.source_end);
+    this.mirror.replaceChildren(before, h("mark", {}, of), after);
+    this.mirror.scrollTop = this.text.scrollTop;
+    if (event) tip.show(this.saidOf(i), event);
+    else this.status.textContent = this.saidOf(i);
+  }
+
+  /** @param {number} i */
+  saidOf(i) {
+    const { t } = /** @type {Context} */ (this.context);
+    const { link, probability } = this.said[i];
+    const from = `${link?.target} ← ${link?.source} (${percent(link?.strength ?? 0)})`;
+    return probability === null ? from : `${from} · ${t("translate.sure", { share: percent(probability) })}`;
+  }
+
+  /** @param {KeyboardEvent} event */
+  walked(event) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const words = this.said.flatMap((piece, i) => (piece.link ? [i] : []));
+    const next = words[Math.min(words.length - 1, Math.max(0, words.indexOf(this.lit) + by))];
+    if (next !== undefined) this.light(next);
+  }
+
+  async copied() {
+    const { t } = /** @type {Context} */ (this.context);
+    await navigator.clipboard.writeText(this.answer?.text ?? "");
+    this.copy.textContent = t("copied");
+    setTimeout(() => (this.copy.textContent = t("copy")), 1500);
+  }
+}
+
+/** @type {Desk | null} */
+let desk = null;
+
+/** @type {import("../frame.js").Screen} */
+export const translate = {
+  id: "translate",
+  sign: "文",
+  alone: true,
+  task: "translate",
+  named: ({ live, state }) => /** @type {import("../state/live.js").Live} */ (live).model(state).does,
+  keys: { "/": () => desk?.text.focus() },
+  render: async (context) => {
+    const first = !desk;
+    desk ??= new Desk();
+    desk.draw(context);
+    if (first) requestAnimationFrame(() => desk?.text.focus({ preventScroll: true }));
+    return { controls: picker(context), body: desk.body };
+  },
+};

@@ -1,0 +1,196 @@
+// The formula, step by step, with the numbers of one token in one head.
+
+import { parse } from "../compute/latex.js";
+import { fixed, short } from "../compute/number.js";
+import { substituted } from "../compute/substitute.js";
+import { argmax } from "../compute/tensor.js";
+import { doubt, panel, SIGNS } from "../figures/walk_panels.js";
+import { placeControls, tick } from "../parts/controls.js";
+import { h, m } from "../parts/dom.js";
+import { byHand, concealed, openLines } from "../parts/exercise.js";
+import { Player } from "../parts/player.js";
+
+/** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("../state/source.js").WalkStep} WalkStep */
+
+const player = new Player("walk", "panel", 2600);
+const OF_KEYS = ["similarity", "scaled", "masked", "weights"]; // one number a key
+const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // without dimensions to be left out
+
+/**
+ * @param {import("../compute/latex.js").Formula | string} part
+ * @param {import("../words/i18n.js").Say} t
+ * @returns {Node | string}
+ */
+function mathml(part, t) {
+  if (typeof part === "string") return part;
+  const { name, attributes = {}, children } = part;
+  return m(
+    name,
+    attributes,
+    children.map((child) => (name === "mtext" ? t(String(child)) : mathml(child, t))),
+  );
+}
+
+/**
+ * All the steps, as the way so far.
+ * @param {Context} context
+ * @param {WalkStep[]} steps
+ * @param {number} index
+ */
+function way({ store, t }, steps, index) {
+  return h(
+    "ol",
+    { class: "way scroll", "aria-label": t("walk") },
+    steps.map((step, i) =>
+      h(
+        "li",
+        { class: i < index ? "done" : "" },
+        h(
+          "button",
+          {
+            id: `way-${i}`,
+            type: "button",
+            "aria-current": i === index && "step",
+            title: t(`walk.${step.name}`),
+            onclick: () => player.go(store, i),
+          },
+          SIGNS[step.name],
+        ),
+      ),
+    ),
+  );
+}
+
+/**
+ * What the scale is for, seen on these very numbers.
+ * @param {Context} context
+ * @param {import("../compute/substitute.js").At} at
+ */
+function comparison({ about, state, store, t }, at) {
+  if (at.steps[at.index].name !== "weights" || about.settings.similarity !== "scaled-dot") return null;
+  const bits = doubt(at);
+  const d_k = about.sizes.d_k;
+  return h(
+    "div",
+    { class: "comparison" },
+    tick("unscaled", t("walk.unscaled", { d_k }), Boolean(state.unscaled), (on) =>
+      store.set({ unscaled: on ? 1 : 0 }),
+    ),
+    state.unscaled
+      ? h(
+          "p",
+          {},
+          t("walk.doubt", {
+            with: fixed(bits.with, 2),
+            without: fixed(bits.without, 2),
+            most: fixed(bits.most, 2),
+          }),
+        )
+      : h("p", { class: "soft" }, t("walk.entropy", { bits: fixed(bits.with, 2) })),
+  );
+}
+
+/** @param {WalkStep} step @param {import("../words/i18n.js").Say} t */
+function table(step, t) {
+  const { rows, values } = step;
+  const listed = Array.isArray(values) ? values : [values];
+  const line = (/** @type {any} */ value) => (Array.isArray(value) ? value.map(short) : [short(value)]);
+  return {
+    caption: t(`walk.${step.name}`),
+    head: ["", ...line(listed[0]).map((_, i) => String(i))],
+    rows: listed.map((value, i) => [rows[i] ?? i, ...line(value)]),
+  };
+}
+
+/**
+ * The step's formula, with its own numbers beside it.
+ * @param {Context} context
+ * @param {import("../compute/substitute.js").At} at
+ */
+function formula(context, at) {
+  const { t, queries } = context;
+  const { name, latex, rows } = at.steps[at.index];
+  const whose = { query: queries[at.query].text, key: rows[at.focus] };
+  const lines = openLines(context, at, substituted(at));
+  return h(
+    "div",
+    { class: "formula" },
+    mathml(parse(latex), t),
+    h(
+      "div",
+      { class: "substituted" },
+      lines.map((line) => h("div", {}, line)),
+    ),
+    OF_KEYS.includes(name) && h("p", { class: "soft" }, t("walk.focus", whose)),
+  );
+}
+
+/**
+ * One step: what happens, the formula, the numbers.
+ * @param {Context} context
+ * @param {import("../compute/substitute.js").At} at
+ * @param {SVGElement} figure
+ */
+function card(context, at, figure) {
+  const { state, t } = context;
+  const step = at.steps[at.index];
+  const count = h("span", { class: "soft number" }, `${at.index + 1} / ${at.steps.length}`);
+  const sentence = concealed(context, at, state.lang === "zh" ? step.chinese : step.english);
+  return h(
+    "div",
+    { class: "card" },
+    h("header", {}, h("h2", {}, count, " ", t(`walk.${step.name}`)), h("p", { class: "sentence" }, sentence)),
+    formula(context, at),
+    byHand(context, at),
+    comparison(context, at),
+    h("div", { class: "scroll panel" }, figure),
+  );
+}
+
+/**
+ * A name for each step: its own, and for the second of that name, `norm-2`. So a step stays in view when one goes to
+ * another layer or head.
+ * @param {WalkStep[]} steps
+ * @returns {string[]}
+ */
+function named(steps) {
+  return steps.map(({ name }, i) => {
+    const before = steps.slice(0, i).filter((each) => each.name === name).length;
+    return before ? `${name}-${before + 1}` : name;
+  });
+}
+
+/** @type {import("../frame.js").Screen} */
+export const walk = {
+  id: "walk",
+  sign: "ƒ",
+  keys: player.keys,
+  render: async (context) => {
+    const { source, state, store, about, t } = context;
+    const steps = await source.walk(state.kind, state.layer, state.head, state.query);
+    if (!steps) return { controls: placeControls(context), body: h("p", { class: "empty" }, t("walk.none")) };
+    player.names = named(steps);
+    const index = player.place(state);
+    const weights = steps.find((each) => each.name === "weights")?.values;
+    const focus = state.key < 0 ? argmax(weights) : state.key;
+    const at = { steps, index, focus, about, query: state.query };
+    const figure = panel(context, at);
+    const widen = (/** @type {boolean} */ on) => store.set({ wide: on ? 1 : 0 });
+    const wide =
+      !NARROW.includes(steps[index].name) && tick("wide", t("walk.wide"), Boolean(state.wide), widen);
+    return {
+      controls: placeControls(context),
+      body: h(
+        "article",
+        { class: "walk" },
+        way(context, steps, index),
+        card(context, at, figure),
+        h("div", { class: "pace" }, player.buttons(context), wide),
+      ),
+      figure,
+      heard: `${t(`walk.${steps[index].name}`)}. ${state.lang === "zh" ? steps[index].chinese : steps[index].english}`,
+      table: table(steps[index], t),
+    };
+  },
+};

@@ -1,0 +1,76 @@
+// The page of a server: asks what it serves, and for a key where it wants one.
+
+import { Page } from "./page.js";
+import { h } from "./parts/dom.js";
+import { alignment } from "./screens/alignment.js";
+import { api } from "./screens/api.js";
+import { beam } from "./screens/beam.js";
+import { classify } from "./screens/classify.js";
+import { compare } from "./screens/compare.js";
+import { experiments } from "./screens/experiments.js";
+import { generate } from "./screens/generate.js";
+import { head } from "./screens/head.js";
+import { headsOff } from "./screens/heads_off.js";
+import { influence } from "./screens/influence.js";
+import { map } from "./screens/map.js";
+import { positions } from "./screens/positions.js";
+import { steps } from "./screens/steps.js";
+import { training } from "./screens/training.js";
+import { translate } from "./screens/translate.js";
+import { walk } from "./screens/walk.js";
+import { Live } from "./state/live.js";
+import { ask, keepKey, Refused } from "./state/requests.js";
+import { languageOf, speaker } from "./words/i18n.js";
+
+// In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
+const SCREENS = [
+  ...[translate, generate, classify],
+  ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
+  ...[positions, training, experiments, api],
+];
+const t = speaker(languageOf(navigator.languages));
+
+/** A field for the key that the server asks for. */
+function keyForm() {
+  const asked = h(
+    "form",
+    { class: "ask" },
+    h("h1", {}, t("ask.key")),
+    h("input", {
+      name: "key",
+      type: "password",
+      autocomplete: "off",
+      required: true,
+      "aria-label": t("ask.key"),
+      autofocus: true,
+    }),
+    h("button", { class: "primary", type: "submit" }, t("ask.enter")),
+  );
+  asked.addEventListener("submit", (event) => {
+    event.preventDefault();
+    keepKey(String(new FormData(/** @type {HTMLFormElement} */ (asked)).get("key")));
+    location.reload();
+  });
+  return asked;
+}
+
+/** @param {Error} problem */
+function failed(problem) {
+  return h(
+    "div",
+    { class: "ask", role: "alert" },
+    h("h1", {}, t("failed")),
+    h("p", {}, problem.message),
+    h("button", { type: "button", class: "primary", onclick: () => location.reload() }, t("again")),
+  );
+}
+
+const night = matchMedia("(prefers-color-scheme: dark)").matches;
+document.documentElement.dataset.theme = night ? "dark" : "light";
+ask("/api/v1/models")
+  .then((answer) => answer.json())
+  .then(({ models }) => new Page(SCREENS, new Live(models), null).draw())
+  .catch((problem) => {
+    const wantsKey = problem instanceof Refused && [401, 403].includes(problem.status);
+    document.body.replaceChildren(wantsKey ? keyForm() : failed(problem));
+  });

@@ -1,0 +1,66 @@
+// Keys, the same on every screen unless a screen has its own.
+
+/** @typedef {import("../frame.js").Context} Context */
+
+/** What the sheet of keys lists. */
+export const KEYS = [
+  { keys: ["1", "…", "9"], words: "key.screens" },
+  { keys: ["e", "d", "x"], words: "key.kinds" },
+  { keys: ["[", "]"], words: "key.layer" },
+  { keys: [",", "."], words: "key.head" },
+  { keys: ["←", "→"], words: "key.query" },
+  { keys: ["↑", "↓"], words: "key.key" },
+  { keys: ["␣"], words: "key.play" },
+  { keys: ["v"], words: "key.view" },
+  { keys: ["t"], words: "key.table" },
+  { keys: ["s"], words: "key.save" },
+  { keys: ["l"], words: "key.language" },
+  { keys: ["/"], words: "key.text", live: true },
+  { keys: ["?"], words: "key.help" },
+];
+
+/**
+ * The changes that a key makes to the state; null where it means nothing.
+ * @param {string} key
+ * @param {import("./store.js").State} state
+ * @param {import("./source.js").About | null} about
+ * @param {string[]} screens
+ * @returns {Partial<import("./store.js").State> | null}
+ */
+export function changesOf(key, state, about, screens) {
+  if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
+  if (key === "t") return { table: state.table ? 0 : 1 };
+  if (key === "l") return { lang: state.lang === "zh" ? "en" : "zh" };
+  if (!about) return null;
+  const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
+  const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
+  const turned = (/** @type {number} */ value, /** @type {number} */ by, /** @type {number} */ count) =>
+    Math.min(count - 1, Math.max(0, value + by));
+  const to = /** @type {Record<string, string>} */ ({ e: "encoder", d: "decoder", x: "cross" })[key];
+  if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
+  switch (key) {
+    case "[":
+      return { layer: turned(state.layer, -1, kind.layers) };
+    case "]":
+      return { layer: turned(state.layer, 1, kind.layers) };
+    case ",":
+      return { head: turned(state.head, -1, kind.heads) };
+    case ".":
+      return { head: turned(state.head, 1, kind.heads) };
+    case "ArrowLeft":
+      return { query: turned(state.query, -1, queries) };
+    case "ArrowRight":
+      return { query: turned(state.query, 1, queries) };
+    case "ArrowUp":
+      return { key: turned(state.key < 0 ? 1 : state.key, -1, keys) };
+    case "ArrowDown":
+      return { key: turned(state.key, 1, keys) };
+    case "v":
+      return {
+        view:
+          { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" }[state.view] ?? "matrix",
+      };
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,81 @@
+// A source out of the page itself: what `regard/look/export/html.py` has written into it.
+
+import { addressOf, scores, weights } from "../compute/attention.js";
+import { decode, fromBase64 } from "../compute/tensor.js";
+import { buildWalk } from "../compute/walk.js";
+
+/**
+ * @param {Record<string, any>} held What was written into the file.
+ * @returns {import("./source.js").Source}
+ */
+export function fileSource(held) {
+  const { about, steps, alignment, beam, precision } = held;
+  /** @type {Map<string, import("../compute/tensor.js").Tensor>} */
+  const decoded = new Map();
+  const arrays = (/** @type {string} */ name) => {
+    const written = held.arrays[name];
+    if (written && !decoded.has(name)) {
+      const data = decode(fromBase64(written.data), precision === "top" ? "u16" : precision);
+      decoded.set(name, { data, shape: written.shape });
+    }
+    return decoded.get(name) ?? null;
+  };
+  const shapeOf = (/** @type {string} */ kind) => {
+    const found = about.kinds.find((/** @type {any} */ each) => each.kind === kind);
+    return [about[found.queries].tokens.length, about[found.keys].tokens.length];
+  };
+  const headMatrix = (
+    /** @type {string} */ kind,
+    /** @type {number} */ layer,
+    /** @type {number} */ head,
+    form = "weights",
+  ) => {
+    const shape = shapeOf(kind);
+    if (precision === "top") return spread(/** @type {any} */ (arrays(`${kind}.${layer}.${head}`)), shape);
+    const row = (/** @type {number} */ query) => {
+      const place = { kind, layer, head, query };
+      return form === "weights" ? weights(arrays, about, place) : scores(arrays, about, place).changed;
+    };
+    return {
+      data: Float32Array.from(Array.from({ length: shape[0] }, (_, query) => row(query)).flat()),
+      shape,
+    };
+  };
+  return {
+    describe: async () => about,
+    steps: async () => steps,
+    alignment: async () => alignment,
+    beam: async () => beam,
+    influence: async () => held.influence ?? null,
+    influences: async () => null,
+    precision: () => ({ precision, kept: held.kept }),
+    matrix: async (kind, layer, head, form) => headMatrix(kind, layer, head, form),
+    heads: async (kind, layer) => {
+      const count = about.sizes.n_heads;
+      const each = Array.from({ length: count }, (_, head) => headMatrix(kind, layer, head).data);
+      const data = new Float32Array(count * each[0].length);
+      each.forEach((part, head) => data.set(part, head * part.length));
+      return { data, shape: [count, ...shapeOf(kind)] };
+    },
+    walk: async (kind, layer, head, query) => {
+      if (precision === "top" || !arrays(`${addressOf(kind, layer)}.q`)) return null;
+      return buildWalk(arrays, about, held.sentences, steps, { kind, layer, head, query });
+    },
+  };
+}
+
+/**
+ * The largest weights of each row, put back into their places; the rest is 0.
+ * @param {import("../compute/tensor.js").Tensor} top (queries, kept, 2)
+ * @param {number[]} shape
+ */
+export function spread({ data, shape: [rows, kept] }, shape) {
+  const whole = new Float32Array(shape[0] * shape[1]);
+  for (let row = 0; row < rows; row++) {
+    for (let i = 0; i < kept; i++) {
+      const at = 2 * (row * kept + i);
+      whole[row * shape[1] + data[at]] = data[at + 1] / 65535;
+    }
+  }
+  return { data: whole, shape };
+}
