@@ -1,4 +1,4 @@
-"""The command line: one file a verb, and none of them computes anything itself."""
+"""The command line: one file per verb. Verbs parse options and print; the rest of the package computes."""
 
 from regard.cli.program import main
 

@@ -1,4 +1,4 @@
-"""The program `regard`: its verbs, its global options, and how it ends."""
+"""The program `regard`: its verbs, global options and exit status."""
 
 import io
 import os
@@ -12,9 +12,7 @@ import typer
 
 from regard.cli.corpora import SetsCommand
 from regard.cli.shared.examples import examples_help
-from regard.cli.shared.flags import with_flags
-from regard.cli.shared.model_first import ModelFirstCommand
-from regard.cli.shared.options import settings_help
+from regard.cli.shared.options import ModelFirstCommand, settings_help, with_flags
 from regard.cli.verbs.average import average
 from regard.cli.verbs.classify import classify
 from regard.cli.verbs.config import config
@@ -34,12 +32,12 @@ from regard.errors import RegardError
 from regard.version import __version__
 
 MISTAKE = 2
-"""Exit status for a mistake in what was asked, the one that shells and argument parsers use."""
+"""Exit status for a mistake of the user, as shells and argument parsers use it."""
 
 PIPE_CLOSED = 1
-"""Exit status when the reader of our output went away (`regard … | head`); typer's own choice."""
+"""Exit status when the reader of our output has closed it (`regard … | head`), as in typer."""
 
-# Plain help text: it is quicker to make than panels, and reads the same in a pipe.
+# Plain help text: faster to build than panels, and the same in a pipe.
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -48,7 +46,7 @@ def _add(verb: str, function: Callable[..., None], *, settings: bool = False, **
     app.command(verb, epilog="\n\n".join(epilog), **others)(function)
 
 
-# In the order in which somebody meets them, which is that of the list in the help.
+# In the order in which a user meets them; the help lists them so.
 _add("train", train, settings=True, cls=SetsCommand)
 _add("translate", translate, cls=ModelFirstCommand)
 _add("look", look, cls=ModelFirstCommand)
@@ -87,22 +85,22 @@ def regard(
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
-    """What a warning looks like to who types commands: its words, without the line of code it comes from."""
+    """A warning as the command line prints it: without the line of code."""
     return f"regard: {message}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 if all went well, 2 and a message on stderr if the user can mend it."""
+    """Run the program and exit: status 0, or 2 and a message on stderr if a user can correct the error."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     warnings.formatwarning = _warning
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a letter gets its number: an arrow must not cost the score behind it.
+        # A terminal that cannot show a character gets its code instead of an error.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             app(words, prog_name="regard")
         finally:
-            # What is still buffered would otherwise fail at exit, where nobody can catch it.
+            # Buffered output would otherwise fail at exit, where the error cannot be caught.
             sys.stdout.flush()
     except RegardError as error:
         if "--debug" in words:
@@ -111,6 +109,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"regard: error[{error.code}]: {with_flags(error)}", file=sys.stderr)
         sys.exit(MISTAKE)
     except BrokenPipeError:
-        # Python flushes once more at exit: let that go nowhere.
+        # Python flushes once more at exit; discard that output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)

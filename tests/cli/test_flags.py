@@ -6,7 +6,7 @@ from inspect import signature
 import typer
 
 from regard.cli.program import app
-from regard.cli.shared.flags import FLAGS, with_flags
+from regard.cli.shared.options import FLAGS, with_flags
 from regard.engine.classification import Labelling
 from regard.engine.generation import Generation
 from regard.engine.loading import load

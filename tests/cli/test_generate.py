@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from regard.cli import main
-from regard.cli.shared.model_first import model_named
+from regard.cli.shared.options import model_named
 
 TINY = [
     *("--preset", "tiny", "--device", "cpu"),

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.cli import main
-from regard.cli.shared import reporting as telling
-from regard.cli.shared.input_lines import arriving
+from regard.cli.shared import reporting
+from regard.cli.shared.input_lines import read_arriving
 from tests.cli.conftest import Answer
 
 NASTY = "三月\n\n   \n😀\n\x00\x07\r\n四月\u2028五月\x85\x0b\n- 一。二。 \n" + "三" * 700 + "\n五月"
@@ -110,13 +110,13 @@ def test_progress_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
             return True
 
     clock = iter(range(0, 100, 2))
-    monkeypatch.setattr(telling.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(reporting.time, "monotonic", lambda: next(clock))
     for stdout, expected in (("pipe", "\r30 lines, 15 a second\033[K\r\033[K"), ("terminal", "")):
         monkeypatch.setattr(sys, "stderr", shown := Terminal())
         monkeypatch.setattr(sys, "stdout", Terminal() if stdout == "terminal" else io.StringIO())
-        watching = telling.Telling(progress=True, engines=False)
-        watching.progressed(30)
-        watching.end()
+        watching = reporting.LineReporter(progress=True, engines=False)
+        watching.advance(30)
+        watching.close()
         assert shown.getvalue() == expected
 
 
@@ -249,7 +249,7 @@ def test_lines_come_in_blocks_as_they_arrive():
 
     long = b"x" * 400_000
     chunks = ["三\n四".encode()[:5], "三\n四".encode()[5:], b"\n\nlast", long, long, long, b"y\nz"]
-    found = [line for block in arriving(Slow(chunks)) for line in block]
+    found = [line for block in read_arriving(Slow(chunks)) for line in block]
     assert [line.number for line in found] == [1, 2, 3, 4, 5]
     assert [line.text for line in found] == ["三", "四", "", "", "z"]
     assert [line.problem is None for line in found] == [True, True, True, False, True]

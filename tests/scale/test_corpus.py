@@ -15,7 +15,7 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.cli.shared.reporting import Telling
+from regard.cli.shared.reporting import LineReporter
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError
 from regard.scale import translate
 from regard.scale.corpus import CorpusRun
@@ -160,7 +160,7 @@ def test_who_interrupts_is_told_where_to_go_on_from(talker, corpus, monkeypatch,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Telling, "progressed", interrupt)
+        patch.setattr(LineReporter, "advance", interrupt)
         status, _, err = type_it("--ray", "auto", "--workers", "1")
     assert status == 130
     (told,) = [line for line in err.splitlines() if "--shards" in line]

@@ -1,1 +1,1 @@
-"""Options, input lines and reporting shared by several verbs."""
+"""Parts that several verbs share: options, examples for the help, input lines, and reports on stderr."""

@@ -1,4 +1,4 @@
-"""Examples of each verb, for the end of its help."""
+"""Examples of each verb, printed at the end of its help."""
 
 EXAMPLES = {
     "train": (
@@ -39,6 +39,6 @@ EXAMPLES = {
 
 
 def examples_help(verb: str) -> str:
-    """The examples of a verb, a line each."""
+    """The examples of a verb, one per line."""
     # "\b" keeps the help formatter from joining the lines of a paragraph.
     return "\b\nExamples:\n" + "\n".join(f"  {words}" for words in EXAMPLES[verb])

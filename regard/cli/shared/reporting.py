@@ -1,4 +1,4 @@
-"""What is told on stderr while lines go through: what could not be done, which engine runs, how far it is."""
+"""Reports on stderr while lines are processed: warnings, the engine in use, and progress."""
 
 from __future__ import annotations
 
@@ -7,70 +7,66 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.cli.shared.flags import with_flags
+from regard.cli.shared.options import with_flags
 
 if TYPE_CHECKING:
     from regard.engine.line_by_line import Written
 
-SPOILT = 2
-"""Exit status when a line could not be read: a mistake in what was given, as elsewhere."""
-MOST = 20
-"""Lines that something is told of, and characters of one; of the other lines, how many they are."""
-_OFTEN = 0.2
-"""Seconds between two looks at the progress."""
+UNREADABLE_INPUT = 2
+"""Exit status when a line could not be processed: the same as for other mistakes in the input."""
+MOST_WARNINGS = 20
+"""Most warnings printed, and most characters listed in one; the rest are counted."""
+_INTERVAL = 0.2
+"""Seconds between two updates of the progress."""
 
 
-def read_as_bytes(characters: Sequence[str]) -> str:
-    """That a vocabulary lacks some characters of a text."""
+def unseen_characters_warning(characters: Sequence[str]) -> str:
+    """The warning that a vocabulary lacks characters of a text."""
     problem = f"{len(characters):,} characters are in no subword, and were read as bytes"
-    return f"{problem}: {' '.join(characters[:MOST])}"
+    return f"{problem}: {' '.join(characters[:MOST_WARNINGS])}"
 
 
-class Telling:
-    """Hears of every line, and says what people should know."""
+class LineReporter:
+    """Prints the warnings of processed lines, the engines used, and the progress."""
 
     def __init__(self, *, progress: bool, engines: bool) -> None:
-        # Where translations go to the same terminal, they are the progress.
+        # Output on the same terminal shows the progress already.
         self._shows_progress = progress and sys.stderr.isatty() and not sys.stdout.isatty()
-        self._tells_engines = engines
+        self._shows_engines = engines
         self._engines: set[str] = set()
-        self._n_told = self._n_lines = 0
-        self._started = self._shown = time.monotonic()
-        self.n_spoilt = 0
-        """Lines that could not be read."""
+        self._n_warnings = self._n_lines = 0
+        self._started = self._updated = time.monotonic()
+        self.n_unreadable = 0
+        """Lines that could not be processed."""
 
-    def hear(self, written: Written) -> None:
-        """What became of a line."""
-        self.n_spoilt += written.spoilt
-        if self._tells_engines and written.engine not in {*self._engines, ""}:
+    def add(self, written: Written) -> None:
+        """Report the warnings and the engine of one line."""
+        self.n_unreadable += written.spoilt
+        if self._shows_engines and written.engine not in {*self._engines, ""}:
             self._engines.add(written.engine)
-            self._say(f"engine: {written.engine}")
+            self._print(f"engine: {written.engine}")
         for note in written.notes:
-            self._tell(note)
+            self._n_warnings += 1
+            if self._n_warnings <= MOST_WARNINGS:
+                self._print(with_flags(note))
 
-    def progressed(self, n_lines: int) -> None:
-        """So many lines more are done."""
+    def advance(self, n_lines: int) -> None:
+        """Count processed lines, and update the progress."""
         self._n_lines += n_lines
         now = time.monotonic()
-        if self._shows_progress and now - self._shown > _OFTEN:
-            self._shown = now
+        if self._shows_progress and now - self._updated > _INTERVAL:
+            self._updated = now
             speed = self._n_lines / (now - self._started)
-            print(
-                f"\r{self._n_lines:,} lines, {speed:,.0f} a second\033[K", end="", file=sys.stderr, flush=True
-            )
+            text = f"\r{self._n_lines:,} lines, {speed:,.0f} a second\033[K"
+            print(text, end="", file=sys.stderr, flush=True)
 
-    def end(self) -> None:
-        """Say what was left out."""
+    def close(self) -> None:
+        """Remove the progress, and print how many warnings were left out."""
         if self._shows_progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        if self._n_told > MOST:
-            self._say(f"{self._n_told - MOST:,} more like these")
+        if self._n_warnings > MOST_WARNINGS:
+            self._print(f"{self._n_warnings - MOST_WARNINGS:,} more like these")
 
-    def _tell(self, problem: str) -> None:
-        self._n_told += 1
-        if self._n_told <= MOST:
-            self._say(with_flags(problem))
-
-    def _say(self, words: str) -> None:
+    def _print(self, text: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""
-        print(f"{clear}regard: {words}", file=sys.stderr, flush=True)
+        print(f"{clear}regard: {text}", file=sys.stderr, flush=True)

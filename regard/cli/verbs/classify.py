@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import with_flags
-from regard.cli.shared.options import DeviceOption, JsonOption
-from regard.cli.shared.reporting import SPOILT, Telling, read_as_bytes
+from regard.cli.shared.options import DeviceOption, JsonOption, with_flags
+from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter, unseen_characters_warning
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
@@ -48,16 +47,16 @@ def classify(
     A line of output is a label, a tab and its probability; where a text may have several labels, those of
     each. A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
     """
-    from regard.cli.shared.input_lines import given_or_arriving
+    from regard.cli.shared.input_lines import input_blocks
     from regard.engine.classification import Labelling
     from regard.engine.line_by_line import Written
     from regard.loaded import load
 
     asked = Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
-    loaded, telling = load(models, device=device), Telling(progress=texts is None, engines=False)
+    loaded, reporter = load(models, device=device), LineReporter(progress=texts is None, engines=False)
     classifier = loaded.classifier  # a model for another task says so before a line is read
     between = loaded.task.label_separator or ""
-    for block in given_or_arriving(texts):
+    for block in input_blocks(texts):
         for line in block:
             found, problem = None, line.problem
             if problem is None:
@@ -66,13 +65,13 @@ def classify(
                 except RequestError as error:
                     problem = line.where + with_flags(error).replace("text 1 ", "the text ")
             text = _as_json(found, problem) if as_json else _as_columns(found, between)
-            telling.hear(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
+            reporter.add(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
             print(text)
         sys.stdout.flush()
-        telling.progressed(len(block))
-    telling.end()
-    if telling.n_spoilt:
-        raise typer.Exit(SPOILT)
+        reporter.advance(len(block))
+    reporter.close()
+    if reporter.n_unreadable:
+        raise typer.Exit(UNREADABLE_INPUT)
 
 
 def _notes(line: InputLine, found: Classification | None, problem: str | None) -> Iterator[str]:
@@ -82,7 +81,7 @@ def _notes(line: InputLine, found: Classification | None, problem: str | None) -
     if found is not None and found.cut:
         yield f"{line.where}the last {found.cut:,} tokens were not read"
     if found is not None and found.unseen:
-        yield line.where + read_as_bytes(found.unseen)
+        yield line.where + unseen_characters_warning(found.unseen)
 
 
 def _as_columns(found: Classification | None, between: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     DeviceOption,
     JsonOption,
@@ -18,8 +17,9 @@ from regard.cli.shared.options import (
     SeedOption,
     TopKOption,
     TopPOption,
+    with_flags,
 )
-from regard.cli.shared.reporting import SPOILT, Telling, read_as_bytes
+from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter, unseen_characters_warning
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
@@ -66,7 +66,7 @@ def generate(
 
     A prompt that cannot be continued becomes an empty line, is told on stderr, and makes the exit status 2.
     """
-    from regard.cli.shared.input_lines import given_or_arriving
+    from regard.cli.shared.input_lines import input_blocks
     from regard.engine.generation import Generation
     from regard.engine.line_by_line import Written
     from regard.loaded import load
@@ -82,33 +82,33 @@ def generate(
         past_length=past_length,  # type: ignore[arg-type]
     )
     generator = load(model, device=device).generator
-    telling = Telling(progress=False, engines=False)  # what is written is the progress
-    for line in (line for block in given_or_arriving(prompts) for line in block):
+    reporter = LineReporter(progress=False, engines=False)  # what is written is the progress
+    for line in (line for block in input_blocks(prompts) for line in block):
         problem = line.problem
         try:
             if problem is None and as_json:
                 print(json.dumps(asdict(generator.generate(line.text, options)), ensure_ascii=False))
             elif problem is None:
-                _write(generator, line, options, telling)
+                _write(generator, line, options, reporter)
         except RequestError as error:
             problem = f"{line.where}{with_flags(error)}"
         if problem is not None:
-            telling.hear(Written("", notes=(problem,), spoilt=True))
+            reporter.add(Written("", notes=(problem,), spoilt=True))
             print(json.dumps({"text": "", "error": problem}, ensure_ascii=False) if as_json else "")
         sys.stdout.flush()
-    telling.end()
-    if telling.n_spoilt:
-        raise typer.Exit(SPOILT)
+    reporter.close()
+    if reporter.n_unreadable:
+        raise typer.Exit(UNREADABLE_INPUT)
 
 
-def _write(generator: Generator, line: InputLine, options: Generation, telling: Telling) -> None:
+def _write(generator: Generator, line: InputLine, options: Generation, reporter: LineReporter) -> None:
     """A text with its prompt, as it is found."""
     from regard.engine.generation import unseen_characters
     from regard.engine.line_by_line import Written
 
     pieces = generator.stream(line.text, options)
     if unseen := unseen_characters(generator.subwords, line.text):
-        telling.hear(Written("", notes=(line.where + read_as_bytes(unseen),)))
+        reporter.add(Written("", notes=(line.where + unseen_characters_warning(unseen),)))
     print(line.text, end="", flush=True)
     for piece in pieces:
         print(piece, end="", flush=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     BUNDLED,
     DeviceOption,
@@ -19,8 +18,9 @@ from regard.cli.shared.options import (
     JsonOption,
     ModelOption,
     ThreadsOption,
+    with_flags,
 )
-from regard.cli.shared.reporting import SPOILT
+from regard.cli.shared.reporting import UNREADABLE_INPUT
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
@@ -59,7 +59,7 @@ def score(
                 print(f"regard: {source}:{number}: {with_flags(each)}", file=sys.stderr)
             print(_shown(each, as_json=as_json))
     if spoilt:
-        raise typer.Exit(SPOILT)
+        raise typer.Exit(UNREADABLE_INPUT)
 
 
 def _scores(

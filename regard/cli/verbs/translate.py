@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.shared.flags import with_flags
 from regard.cli.shared.options import (
     BUNDLED,
     DeviceOption,
@@ -23,8 +22,9 @@ from regard.cli.shared.options import (
     ThreadsOption,
     TopKOption,
     TopPOption,
+    with_flags,
 )
-from regard.cli.shared.reporting import SPOILT, Telling
+from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
@@ -123,20 +123,20 @@ def translate(
         **drawing,
     }
     asked = Asked(model, engine, device, threads, scores, as_json, options)
-    telling = Telling(progress=texts is None, engines=verbose)
+    reporter = LineReporter(progress=texts is None, engines=verbose)
     if ray is None and (workers or shards):
         raise ConfigError("--workers and --shards are for a Ray cluster: add --ray local, or its address")
     blocks = _here(asked, texts) if ray is None else _on_a_cluster(asked, texts, ray, workers, shards)
     with closing(blocks):
         for block in blocks:
             for written in block:
-                telling.hear(written)
+                reporter.add(written)
                 print(with_flags(written.text) if written.spoilt else written.text)
             sys.stdout.flush()
-            telling.progressed(len(block))
-    telling.end()
-    if telling.n_spoilt:
-        raise typer.Exit(SPOILT)
+            reporter.advance(len(block))
+    reporter.close()
+    if reporter.n_unreadable:
+        raise typer.Exit(UNREADABLE_INPUT)
 
 
 def _refuse_idle(drawing: dict[str, float]) -> None:
@@ -163,7 +163,7 @@ class Asked(NamedTuple):
 
 def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
     """By this process, as the lines arrive."""
-    from regard.cli.shared.input_lines import given_or_arriving
+    from regard.cli.shared.input_lines import input_blocks
     from regard.engine.line_by_line import LineByLine
     from regard.loaded import load
 
@@ -171,14 +171,14 @@ def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
     strictly = asked.options["too_long"] == "error"
     translator = loaded.translator(**asked.options)
     write = LineByLine(translator, strictly=strictly, scores=asked.scores, as_json=asked.as_json)
-    yield from map(write, given_or_arriving(texts))
+    yield from map(write, input_blocks(texts))
 
 
 def _on_a_cluster(
     asked: Asked, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
 ) -> Generator[list[Written]]:
     """By the workers of a Ray cluster, shard by shard."""
-    from regard.cli.shared.input_lines import given
+    from regard.cli.shared.input_lines import input_blocks
     from regard.scale.corpus import CorpusRun
     from regard.scale.order import Order
     from regard.scale.shards import lines_of
@@ -194,7 +194,7 @@ def _on_a_cluster(
     )
     run = CorpusRun(asked.model, order, address=address, workers=workers, shards=shards)
     try:
-        yield from run.written(lines_of([STDIN]) if texts is None else given(texts))
+        yield from run.written(lines_of([STDIN]) if texts is None else input_blocks(texts))
     except (KeyboardInterrupt, GeneratorExit):  # here, or where it was printed
         print(f"regard: what is done is kept: --shards {run.shards} goes on from there", file=sys.stderr)
         raise
