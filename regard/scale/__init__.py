@@ -1,9 +1,9 @@
-"""More machines than one, by Ray: a corpus through many workers, replicas of a server behind one address.
+"""Several machines, through Ray: translate a corpus with many workers, or serve replicas at one address.
 
-Nothing here imports Ray before it is used: `pip install 'regard[scale]'` brings it.
+Nothing here imports Ray before it is used; `pip install 'regard[scale]'` installs it.
 """
 
-from regard.scale.corpus import Outcome, translate
-from regard.scale.order import Order
+from regard.scale.corpus import CorpusResult, translate
+from regard.scale.workers import WorkerSettings
 
-__all__ = ["Order", "Outcome", "translate"]
+__all__ = ["CorpusResult", "WorkerSettings", "translate"]

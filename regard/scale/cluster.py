@@ -1,4 +1,4 @@
-"""The Ray cluster that work is given to: one that runs already, or one that is started here."""
+"""The Ray cluster to work on: one that already runs, or one that is started here."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ from regard.errors import ConfigError
 
 LOCAL, AUTO = "local", "auto"
 PATIENCE_S = 5.0
-"""Seconds that an address has to answer."""
+"""Seconds to wait for an answer from an address."""
 SETTINGS = b"\x04"
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0" * 5
-"""How HTTP/2, which Ray's machines speak, begins; the answer is a frame of settings too (RFC 9113, 3.4)."""
+"""Opens an HTTP/2 connection, as Ray uses them; the answer begins with a SETTINGS frame (RFC 9113, 3.4)."""
 OBJECTS = 128 << 20
-"""Bytes for what travels on a cluster that is started here: models do not, they lie on the same disk."""
+"""Bytes of Ray's object store on a local cluster; models are read from disk and do not pass through it."""
 
 
 class Cluster(NamedTuple):
-    """What there is to work with."""
+    """The resources of a cluster."""
 
     is_local: bool
-    """Whether it is this machine alone."""
+    """Whether it has no other machine than this one."""
     cpus: int
     gpus: int
 
-    def fitting(self, wanted: int | None, what: str, *, threads: int, gpu: bool) -> int:
-        """How many workers or replicas to start: as many as are wanted, or as there is room for.
+    def room_for(self, what: str, number: int | None, *, threads: int, gpu: bool) -> int:
+        """The number of workers or replicas to start: by default as many as there is room for.
 
         Raises:
-            ConfigError: there is no room for so many.
+            ConfigError: there is no room for `number`.
         """
         room = self.gpus if gpu else self.cpus // threads
-        each = "a GPU" if gpu else f"{threads} core{'' if threads == 1 else 's'}"
-        if (wanted or 1) > room:
+        if (number or 1) > room:
+            needs = "a GPU" if gpu else f"{threads} core{'' if threads == 1 else 's'}"
             has = f"{self.gpus} GPUs" if gpu else f"{self.cpus} cores"
-            raise ConfigError(f"{wanted or 1} {what} of {each} each: the Ray cluster has {has} in all")
-        return wanted or room
+            problem = f"{number or 1} {what} of {needs} each: the Ray cluster has {has} in all"
+            raise ConfigError(problem, code="no_room")
+        return number or room
 
 
-def ray_or_refuse(module: str = "ray") -> Any:
-    """The module `ray`, or one inside of it.
+def import_ray(module: str = "ray") -> Any:
+    """The module `ray`, or one of its submodules.
 
     Raises:
         ConfigError: it is not installed.
@@ -52,33 +53,33 @@ def ray_or_refuse(module: str = "ray") -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        needed = error.name or module
-        raise ConfigError(f"{needed} is needed for --ray: pip install 'regard[scale]'") from None
+        problem = f"--ray needs {error.name or module}: pip install 'regard[scale]'"
+        raise ConfigError(problem, code="missing_library") from None
 
 
 @contextmanager
 def joined(address: str) -> Iterator[Cluster]:
-    """Be part of a cluster for as long as the block runs; a process that is part of one stays in it.
+    """Join a cluster for the duration of the block; a process that has joined one before stays in it.
 
     Args:
-        address: `local` starts one on this machine, which ends with the block; `auto` finds the one that runs
-            here, or that `RAY_ADDRESS` names; else HOST:PORT of a cluster's head.
+        address: `local` starts a cluster on this machine, which ends with the block; `auto` finds the one
+            that runs here or that `RAY_ADDRESS` names; HOST:PORT is a cluster's head.
 
     Raises:
-        ConfigError: Ray is not installed, or nobody answers.
+        ConfigError: Ray is not installed, or the address does not answer.
     """
-    ray = ray_or_refuse()
+    ray = import_ray()
     if ray.is_initialized():
         yield _described(ray)
         return
     if address == AUTO:
         address = os.environ.get("RAY_ADDRESS") or AUTO
     if address not in (LOCAL, AUTO):
-        _refuse_strangers(address)
+        _check_address(address)
     quiet = {"logging_level": "error", "log_to_driver": False}
     try:
         if address == LOCAL:
-            # Ray would tell its makers of every cluster, and listen at every address of this machine.
+            # By default Ray reports its usage over the network, and listens on all interfaces.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init(
                 LOCAL,
@@ -89,13 +90,13 @@ def joined(address: str) -> Iterator[Cluster]:
             )
         else:
             ray.init(address, **quiet)
-    except Exception as error:  # Ray's own are of no kind in particular
+    except Exception as error:  # Ray raises plain exceptions of many classes
         ray.shutdown()
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         if address == LOCAL:
-            raise ConfigError(f"Ray did not start here: {first}") from error
-        how = "`ray start --head` starts one, and --ray local starts one for this run alone"
-        raise ConfigError(f"no Ray cluster at {address!r}: {first}; {how}") from error
+            raise ConfigError(f"Ray did not start on this machine: {first}", code="no_cluster") from error
+        remedy = "start one with `ray start --head`, or one for this run alone with --ray local"
+        raise ConfigError(f"no Ray cluster at {address!r}: {first}; {remedy}", code="no_cluster") from error
     try:
         yield _described(ray)
     finally:
@@ -103,23 +104,23 @@ def joined(address: str) -> Iterator[Cluster]:
 
 
 def _described(ray: Any) -> Cluster:
-    has = ray.cluster_resources()
-    return Cluster(len(ray.nodes()) == 1, int(has.get("CPU", 0)), int(has.get("GPU", 0)))
+    resources = ray.cluster_resources()
+    return Cluster(len(ray.nodes()) == 1, int(resources.get("CPU", 0)), int(resources.get("GPU", 0)))
 
 
-def _refuse_strangers(address: str) -> None:
-    """Ask who is there: Ray itself would wait for minutes, and then end the process."""
+def _check_address(address: str) -> None:
+    """Refuse an address without a Ray cluster; Ray itself would wait for minutes, and then exit."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal():
-        raise ConfigError(f"--ray {address}: expected local, auto or HOST:PORT of a cluster's head")
+        problem = f"--ray {address}: expected local, auto or HOST:PORT of a cluster's head"
+        raise ConfigError(problem, code="bad_address")
+    remedy = "`ray status` shows a head's address"
     try:
         with socket.create_connection((host.strip("[]"), int(port)), PATIENCE_S) as connection:
             connection.sendall(GREETING)
             answer = connection.recv(9)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(
-            f"nobody answers at {address}: {why}; `ray status` tells a head's address"
-        ) from error
+        raise ConfigError(f"{address} does not answer: {why}; {remedy}", code="no_cluster") from error
     if answer[3:4] != SETTINGS:
-        raise ConfigError(f"who answers at {address} is no Ray cluster; `ray status` tells a head's address")
+        raise ConfigError(f"the server at {address} is not a Ray cluster; {remedy}", code="no_cluster")

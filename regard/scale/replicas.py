@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError
 from regard.loaded import load
-from regard.scale.cluster import joined, ray_or_refuse
+from regard.scale.cluster import import_ray, joined
 from regard.scale.shipping import Parcel, packed, unpacked
 from regard.serve.http.app import create_app
 from regard.serve.http.keys import Key, KeyRing, read_keys
@@ -72,9 +72,9 @@ def replicated(
     _refuse_unservable(models, engine, device)
     with joined(address) as cluster:
         gpu, cores = device == "cuda", threads or 1
-        n_replicas = cluster.fitting(replicas, "replicas", threads=cores, gpu=gpu)
+        n_replicas = cluster.room_for("replicas", replicas, threads=cores, gpu=gpu)
         port = _free(door) if cluster.is_local else door.port
-        ray, serve = ray_or_refuse(), ray_or_refuse("ray.serve")
+        ray, serve = import_ray(), import_ray("ray.serve")
         if serve.status().proxies:
             raise ConfigError("Ray Serve runs on this cluster already, elsewhere; `serve shutdown` ends it")
         parcels = [packed(model, None if cluster.is_local else ray) for model in models]

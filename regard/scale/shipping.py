@@ -1,4 +1,4 @@
-"""Model folders on their way to other machines, which need not see the disk that they lie on."""
+"""Send model folders to machines of a cluster that do not share a disk."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from regard.exchange.ctranslate2.cache import cache_folder
 
 
 class Parcel(NamedTuple):
-    """A model folder, by the path that it has here and by what is in it."""
+    """A model folder to send: its path on this machine, and its content."""
 
     path: Path
-    """As it was named: a model folder, or a run's."""
+    """The path as the user gave it: of a model folder, or a run's."""
     manifest: bytes
-    """Which lists the hash of every other file, and so stands for all of them."""
+    """The manifest lists the hash of every other file, so it identifies them all."""
     files: Any
-    """Where Ray keeps their contents; None where all machines see the path."""
+    """Ray's reference to the contents of all files; None on a local cluster."""
 
     @property
     def key(self) -> str:
-        """A name for what is in it."""
+        """Identifies the content."""
         return sha256(self.manifest).hexdigest()
 
 
 def packed(path: Path, ray: Any = None) -> Parcel:
-    """A parcel of a model folder; with `ray`, its files are put where all machines of the cluster find them.
+    """The parcel of a model folder; with `ray`, its files go into the object store of the cluster.
 
     Raises:
         BundleError: the folder is missing or damaged.
     """
     folder = model_folder(path).resolve()
-    path = path.resolve() if path.exists() else folder  # a bundled one is known by its name
+    path = path.resolve() if path.exists() else folder  # a bundled model is given by name
     manifest, problems = read_manifest(folder), list[str]()
     files = None if ray is None else dict(intact_files(folder, manifest, problems))
     if problems:
-        raise BundleError(problems, str(folder))
+        raise BundleError(problems, str(folder), code="damaged_model_folder")
     content = (folder / MANIFEST).read_bytes()
     return Parcel(path, content, None if ray is None else ray.put(files))
 
 
 def unpacked(parcel: Parcel) -> Path:
-    """The model on this machine: at its own path, where that holds the same, or a copy in the cache.
+    """The model's path on this machine: its own if the content is the same there, or a copy in the cache.
 
     Raises:
-        BundleError: it is not here, and cannot be written.
+        BundleError: the model is not here, and a copy cannot be written.
     """
     if _holds(model_folder(parcel.path), parcel):
         return parcel.path
     if parcel.files is None:
-        raise BundleError("is not this model any more: it was changed in the meantime", str(parcel.path))
+        raise BundleError("the model was changed while it was in use", str(parcel.path), code="changed_model")
     copy = cache_folder().parent / "models" / parcel.key[:32] / _name(parcel.path)
     if not _holds(copy, parcel):
         import ray
@@ -62,7 +62,7 @@ def unpacked(parcel: Parcel) -> Path:
         try:
             write_folder(copy, {**ray.get(parcel.files), MANIFEST: parcel.manifest}, overwrite=True)
         except BundleError:
-            if not _holds(copy, parcel):  # else another worker was quicker
+            if not _holds(copy, parcel):  # otherwise another worker has written it meanwhile
                 raise
     return copy
 
@@ -75,5 +75,5 @@ def _holds(folder: Path, parcel: Parcel) -> bool:
 
 
 def _name(path: Path) -> str:
-    """What a model is called: a server goes by it."""
+    """The name of a model, as a server shows it."""
     return path.parent.name if path.name in (BEST, "last") else path.name

@@ -1,4 +1,4 @@
-"""Orders whose workers die at a certain line: of an order, or killed from outside."""
+"""Settings whose workers die at a certain line, by themselves or killed from outside."""
 
 import os
 import signal
@@ -6,19 +6,19 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.scale.order import Order
+from regard.scale.workers import WorkerSettings
 
 EXACT = "float32"  # at int8, rounding can depend on what else is in a batch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Watched(Order):
-    """Notes down every shard that is begun, by the text of its first line."""
+class Watched(WorkerSettings):
+    """Logs every shard that is begun, by the text of its first line."""
 
     folder: Path
 
     def writer(self, models):
-        write = Order.writer(self, models)
+        write = WorkerSettings.writer(self, models)
 
         def watched(lines):
             with (self.folder / "begun").open("a", encoding="utf-8") as log:
@@ -29,12 +29,12 @@ class Watched(Order):
         return watched
 
     def meet(self, lines):
-        """What happens before lines are translated."""
+        """Called before lines are translated."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting(Watched):
-    """The first worker that comes to a line says which process it is, and waits to be killed."""
+    """The first worker that gets to a line writes its process ID, and waits to be killed."""
 
     line: str
 
@@ -48,7 +48,7 @@ class Waiting(Watched):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deadly(Watched):
-    """Every worker that comes to a line dies of it."""
+    """Every worker that gets to a line dies of it."""
 
     line: str
 
@@ -57,22 +57,22 @@ class Deadly(Watched):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Unstartable(Order):
-    """Whoever reads it dies of it."""
+class Unstartable(WorkerSettings):
+    """A process that unpickles it exits."""
 
     def __reduce__(self):
         return os._exit, (1,)
 
 
-class Outdated(Order):
-    """Whoever reads it is of an older version."""
+class Outdated(WorkerSettings):
+    """A process that unpickles it has an older version."""
 
     def __reduce__(self):
         return _older, ()
 
 
 def _older():
-    from regard.scale import crew
+    from regard.scale import workers
 
-    crew.__version__ = "0.0.1"
-    return Order()
+    workers.__version__ = "0.0.1"
+    return WorkerSettings()

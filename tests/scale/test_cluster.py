@@ -1,4 +1,4 @@
-"""Addresses that are none, that do not answer, or where somebody else does; Ray that is not there."""
+"""Addresses without a Ray cluster, machines without Ray, and clusters without room."""
 
 import socket
 import subprocess
@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from regard.errors import ConfigError
-from regard.scale.cluster import Cluster, joined, ray_or_refuse
+from regard.scale.cluster import Cluster, import_ray, joined
+from tests.refusals import refused
 
 
 @pytest.fixture(autouse=True)
@@ -19,28 +20,28 @@ def _no_cluster_yet(monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
 
-def refusal(address):
-    with pytest.raises(ConfigError) as refused, joined(address):
-        pass
-    return str(refused.value)
-
-
 @pytest.mark.parametrize("address", ["here", "", ":6379", "host:", "ray://host:port"])
 def test_what_is_no_address(address):
-    assert f"--ray {address}: expected local, auto or HOST:PORT" in refusal(address)
+    with refused("bad_address", f"--ray {address}:", "HOST:PORT", error=ConfigError), joined(address):
+        pass
 
 
-def test_nobody_answers(monkeypatch):
+def test_an_address_that_does_not_answer(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    assert f"nobody answers at {address}: Connection refused" in refusal(address)
-    assert "nobody answers at nowhere.invalid:6379" in refusal("nowhere.invalid:6379")
-    assert "nobody answers at 127.0.0.1:99999" in refusal("127.0.0.1:99999")
+    with refused("no_cluster", f"{address} does not answer: Connection refused"), joined(address):
+        pass
     monkeypatch.setenv("RAY_ADDRESS", address)
-    assert f"nobody answers at {address}" in refusal("auto")
+    for given, place in (
+        ("nowhere.invalid:6379",) * 2,
+        ("127.0.0.1:99999",) * 2,
+        ("auto", address),
+    ):
+        with refused("no_cluster", place), joined(given):
+            pass
 
 
-def test_somebody_else_answers():
+def test_an_address_of_another_server():
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
@@ -51,25 +52,26 @@ def test_somebody_else_answers():
 
         threading.Thread(target=answer).start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert f"who answers at {address} is no Ray cluster" in refusal(address)
+        with refused("no_cluster", f"{address} is not a Ray cluster"), joined(address):
+            pass
 
 
 @pytest.mark.parametrize("module", ["ray", "ray.serve"])
 def test_ray_that_is_not_installed(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ConfigError, match=rf"{module} is needed for --ray: pip install 'regard\[scale\]'"):
-        ray_or_refuse(module)
+    with refused("missing_library", module, "pip install 'regard[scale]'"):
+        import_ray(module)
 
 
-def test_as_many_as_there_is_room_for():
+def test_as_many_workers_as_there_is_room_for():
     cluster = Cluster(is_local=True, cpus=7, gpus=2)
-    assert cluster.fitting(None, "workers", threads=2, gpu=False) == 3
-    assert cluster.fitting(2, "workers", threads=3, gpu=False) == 2
-    assert cluster.fitting(None, "workers", threads=9, gpu=True) == 2
-    with pytest.raises(ConfigError, match="4 replicas of 2 cores each: the Ray cluster has 7 cores in all"):
-        cluster.fitting(4, "replicas", threads=2, gpu=False)
-    with pytest.raises(ConfigError, match="3 workers of a GPU each: the Ray cluster has 2 GPUs in all"):
-        cluster.fitting(3, "workers", threads=1, gpu=True)
+    assert cluster.room_for("workers", None, threads=2, gpu=False) == 3
+    assert cluster.room_for("workers", 2, threads=3, gpu=False) == 2
+    assert cluster.room_for("workers", None, threads=9, gpu=True) == 2
+    with refused("no_room", "4 replicas of 2 cores each: the Ray cluster has 7 cores in all"):
+        cluster.room_for("replicas", 4, threads=2, gpu=False)
+    with refused("no_room", "3 workers of a GPU each", "2 GPUs"):
+        cluster.room_for("workers", 3, threads=1, gpu=True)
 
 
 def test_ray_is_not_imported_before_it_is_used():

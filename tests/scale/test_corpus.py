@@ -18,10 +18,10 @@ from regard.cli import main
 from regard.cli.shared.reporting import LineReporter
 from regard.errors import BundleError, ConfigError, CorpusError, RequestError
 from regard.scale import translate
-from regard.scale.corpus import CorpusRun
-from regard.scale.order import Order
-from regard.scale.shards import lines_of
+from regard.scale.corpus import CorpusRun, lines_of
 from regard.scale.shipping import packed
+from regard.scale.workers import WorkerPool, WorkerSettings, cut
+from tests.refusals import refused
 from tests.scale.deadly import EXACT, Deadly, Outdated, Unstartable, Waiting, Watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
@@ -40,7 +40,7 @@ def corpus(folder, sources):
 @pytest.fixture(scope="module")
 def expected(talker, corpus):
     """What `regard translate` makes of it without Ray."""
-    write = Order(quantisation=EXACT).carried().writer([talker])
+    write = WorkerSettings(quantisation=EXACT).portable().writer([talker])
     return [each.text for block in lines_of([corpus]) for each in write(block)]
 
 
@@ -55,24 +55,24 @@ def begun(folder):
 def test_several_files_packed_or_not_become_one_in_order(talker, corpus, expected, tmp_path):
     nasty = "三月\r\n\n  \n".encode() + b"ab\xff\n" + "四月\u2028五月".encode()
     (tmp_path / "nasty.xz").write_bytes(lzma.compress(nasty))
-    order = Order(quantisation=EXACT)
+    settings = WorkerSettings(quantisation=EXACT)
     found = translate(
         [corpus, tmp_path / "nasty.xz"],
         tmp_path / "out",
         model=talker,
         workers=2,
         shard_lines=SHARD,
-        order=order,
+        settings=settings,
     )
-    write = order.carried().writer([talker])
+    write = settings.portable().writer([talker])
     alone = [each.text for block in lines_of([tmp_path / "nasty.xz"]) for each in write(block)]
     assert lines(tmp_path / "out") == expected + alone
     assert alone[1:4] == ["", "  ", ""]
-    assert (found.n_lines, found.n_spoilt, found.out) == (66, 1, tmp_path / "out")
+    assert (found.n_lines, found.n_unreadable, found.out) == (66, 1, tmp_path / "out")
 
 
 def test_a_worker_that_is_killed_is_replaced(talker, corpus, sources, expected, tmp_path):
-    order = Waiting(quantisation=EXACT, folder=tmp_path, line=sources[3 * SHARD + 2])
+    settings = Waiting(quantisation=EXACT, folder=tmp_path, line=sources[3 * SHARD + 2])
 
     def kill():
         until = time.monotonic() + 60
@@ -82,7 +82,7 @@ def test_a_worker_that_is_killed_is_replaced(talker, corpus, sources, expected, 
 
     killer = threading.Thread(target=kill)
     killer.start()
-    translate(corpus, tmp_path / "out", model=talker, workers=2, shard_lines=SHARD, order=order)
+    translate(corpus, tmp_path / "out", model=talker, workers=2, shard_lines=SHARD, settings=settings)
     killer.join()
     assert lines(tmp_path / "out") == expected
     twice = sources[3 * SHARD]
@@ -93,31 +93,31 @@ def test_a_shard_that_kills_three_workers_is_named_and_nothing_else_is_lost(
     talker, corpus, sources, expected, tmp_path
 ):
     out, shards = tmp_path / "out", tmp_path / "shards"
-    order = Deadly(quantisation=EXACT, folder=tmp_path, line=sources[2 * SHARD + 3])
-    ask = {"model": talker, "workers": 2, "shards": shards, "shard_lines": SHARD}
-    with pytest.raises(CorpusError, match=rf"corpus\.zh:15-21: every worker .* --shards {shards}"):
-        translate(corpus, out, order=order, **ask)
+    settings = Deadly(quantisation=EXACT, folder=tmp_path, line=sources[2 * SHARD + 3])
+    arguments = {"model": talker, "workers": 2, "shards": shards, "shard_lines": SHARD}
+    with refused("worker_died", "corpus.zh:15-21", f"--shards {shards}", error=CorpusError):
+        translate(corpus, out, settings=settings, **arguments)
     assert not out.exists()
     assert begun(tmp_path).count(sources[2 * SHARD]) == 3
     assert len(begun(tmp_path)) == 9 + 2
 
     (tmp_path / "begun").unlink()
-    translate(corpus, out, order=Watched(quantisation=EXACT, folder=tmp_path), **ask)
+    translate(corpus, out, settings=Watched(quantisation=EXACT, folder=tmp_path), **arguments)
     assert begun(tmp_path) == [sources[2 * SHARD]]
     assert lines(out) == expected
 
 
 def test_a_run_that_was_cut_goes_on_where_it_stopped(talker, corpus, sources, expected, tmp_path):
-    order = Watched(quantisation=EXACT, folder=tmp_path)
-    ask = {"workers": 1, "shards": tmp_path / "shards"}
-    first = CorpusRun([talker], order, **ask).written(lines_of([corpus]), SHARD)
+    settings = Watched(quantisation=EXACT, folder=tmp_path)
+    arguments = {"workers": 1, "shards": tmp_path / "shards"}
+    first = CorpusRun([talker], settings, **arguments).written(lines_of([corpus]), SHARD)
     assert [each.text for each in next(first)] == expected[:SHARD]
     first.close()
     done = {path.name[:8] for path in (tmp_path / "shards").glob("0*.jsonl")}
     assert 1 <= len(done) < 9
 
     (tmp_path / "begun").unlink()
-    again = CorpusRun([talker], order, **ask).written(lines_of([corpus]), SHARD)
+    again = CorpusRun([talker], settings, **arguments).written(lines_of([corpus]), SHARD)
     assert [each.text for block in again for each in block] == expected
     # A worker that is killed may begin one more shard before it dies, which the next run begins, too.
     assert list(dict.fromkeys(begun(tmp_path))) == [
@@ -126,11 +126,11 @@ def test_a_run_that_was_cut_goes_on_where_it_stopped(talker, corpus, sources, ex
 
 
 def test_lines_that_changed_are_translated_anew(talker, sources, tmp_path):
-    order = Watched(quantisation=EXACT, folder=tmp_path)
-    file, ask = tmp_path / "zh", {"model": talker, "workers": 1, "shards": tmp_path / "shards"}
+    settings = Watched(quantisation=EXACT, folder=tmp_path)
+    file, arguments = tmp_path / "zh", {"model": talker, "workers": 1, "shards": tmp_path / "shards"}
     for changed in ("三月", "四月"):
         file.write_text("\n".join([*sources[:3], changed]), encoding="utf-8")
-        translate(file, tmp_path / "out", shard_lines=2, order=order, **ask)
+        translate(file, tmp_path / "out", shard_lines=2, settings=settings, **arguments)
     assert begun(tmp_path) == [sources[0], sources[2], sources[2]]
 
 
@@ -149,7 +149,7 @@ def test_the_command_prints_what_it_prints_without_ray(talker, corpus, monkeypat
     assert json.loads(out.split("\n")[61])["error"]
 
 
-def test_who_interrupts_is_told_where_to_go_on_from(talker, corpus, monkeypatch, capsys):
+def test_an_interrupted_command_names_the_folder_to_continue_from(talker, corpus, monkeypatch, capsys):
     def type_it(*words):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(corpus.read_bytes())))
         with pytest.raises(SystemExit) as ended:
@@ -163,8 +163,8 @@ def test_who_interrupts_is_told_where_to_go_on_from(talker, corpus, monkeypatch,
         patch.setattr(LineReporter, "advance", interrupt)
         status, _, err = type_it("--ray", "auto", "--workers", "1")
     assert status == 130
-    (told,) = [line for line in err.splitlines() if "--shards" in line]
-    shards = Path(told.split("--shards ")[1].split()[0])
+    (message,) = [line for line in err.splitlines() if "--shards" in line]
+    shards = Path(message.split("--shards ")[1].split()[0])
     assert len(list(shards.iterdir())) == 2
     try:
         again = type_it("--ray", "auto", "--shards", str(shards))
@@ -174,41 +174,41 @@ def test_who_interrupts_is_told_where_to_go_on_from(talker, corpus, monkeypatch,
 
 
 def test_a_model_that_other_machines_do_not_see_goes_along(cluster, talker, sources, expected, tmp_path):
-    from regard.scale.crew import Crew
-    from regard.scale.shards import cut
-
     elsewhere = talker.rename(talker.with_name("for-now"))
     try:
         parcel = packed(elsewhere, cluster)._replace(path=talker)
-        order = Order(quantisation=EXACT).carried()
+        settings = WorkerSettings(quantisation=EXACT).portable()
         blocks = lines_of([tmp_path / "zh"])
         (tmp_path / "zh").write_text("\n".join(sources[:SHARD]), encoding="utf-8")
-        ((_, written),) = Crew(order, [parcel], 1).done(cut(blocks))
-        with pytest.raises(BundleError, match="changed in the meantime"):
-            list(Crew(order, [parcel._replace(files=None)], 1).done(cut(lines_of([tmp_path / "zh"]))))
+        ((_, written),) = WorkerPool(settings, [parcel], 1).translated(cut(blocks))
+        pool = WorkerPool(settings, [parcel._replace(files=None)], 1)
+        with refused("changed_model", str(talker), error=BundleError):
+            list(pool.translated(cut(lines_of([tmp_path / "zh"]))))
     finally:
         elsewhere.rename(talker)
     assert [each.text for each in written] == expected[:SHARD]
 
 
 def test_what_a_worker_refuses_is_said_as_without_ray(talker, corpus, tmp_path):
-    order = Order(options={"sample": True}, engine="ctranslate2")
+    settings = WorkerSettings(options={"sample": True}, engine="ctranslate2")
     with pytest.raises(RequestError, match="draw"):
-        translate(corpus, tmp_path / "out", model=talker, workers=1, order=order)
+        translate(corpus, tmp_path / "out", model=talker, workers=1, settings=settings)
 
 
 @pytest.mark.parametrize(
-    ("order", "problem"),
+    ("settings", "code", "version"),
     [
-        (Unstartable(), f"3 workers ended before they began; regard {regard.__version__} must be installed"),
-        (Outdated(), f"a machine of the cluster has regard 0.0.1, and this is {regard.__version__}"),
+        (Unstartable(), "worker_died", f"regard {regard.__version__} must be installed"),
+        (Outdated(), "version_mismatch", "regard 0.0.1"),
     ],
 )
-def test_machines_without_this_version_of_regard_are_told_of(talker, corpus, tmp_path, order, problem):
-    with pytest.raises(ConfigError, match=problem):
-        translate(corpus, tmp_path / "out", model=talker, workers=1, order=order)
+def test_machines_without_this_version_of_regard_are_refused(
+    talker, corpus, tmp_path, settings, code, version
+):
+    with refused(code, version, error=ConfigError):
+        translate(corpus, tmp_path / "out", model=talker, workers=1, settings=settings)
 
 
 def test_more_workers_than_there_is_room_for_are_refused(talker, corpus, tmp_path):
-    with pytest.raises(ConfigError, match="5 workers of 1 core each: the Ray cluster has 4 cores in all"):
+    with refused("no_room", "5 workers", "4 cores", error=ConfigError):
         translate(corpus, tmp_path / "out", model=talker, workers=5)

@@ -9,6 +9,7 @@ from regard import bundled
 from regard.errors import BundleError
 from regard.scale.shipping import packed, unpacked
 from tests.architecture.sources import ROOT
+from tests.refusals import refused
 
 GOLDEN = ROOT / "tests" / "golden" / "v1-encoder-decoder"
 
@@ -33,7 +34,7 @@ def test_what_is_at_its_own_path_stays_there(run):
     parcel = packed(run)
     assert unpacked(parcel) == run
     shutil.rmtree(run)
-    with pytest.raises(BundleError, match="changed in the meantime"):
+    with refused("changed_model", str(run), error=BundleError):
         unpacked(parcel)
 
 
@@ -47,5 +48,5 @@ def test_a_bundled_model_is_known_by_its_name(run, monkeypatch):
 def test_a_damaged_folder_is_not_sent(run):
     weights = run / "best" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
-    with pytest.raises(BundleError, match=r"model\.safetensors is not what was saved"):
+    with refused("damaged_model_folder", "model.safetensors", error=BundleError):
         packed(run, pytest.importorskip("ray"))

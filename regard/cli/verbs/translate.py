@@ -179,12 +179,11 @@ def _on_a_cluster(
 ) -> Generator[list[Written]]:
     """By the workers of a Ray cluster, shard by shard."""
     from regard.cli.shared.input_lines import input_blocks
-    from regard.scale.corpus import CorpusRun
-    from regard.scale.order import Order
-    from regard.scale.shards import lines_of
+    from regard.scale.corpus import CorpusRun, lines_of
+    from regard.scale.workers import WorkerSettings
     from regard.text.files import STDIN
 
-    order = Order(
+    settings = WorkerSettings(
         engine=asked.engine,  # type: ignore[arg-type]
         device=asked.device,
         threads=asked.threads or 1,
@@ -192,7 +191,7 @@ def _on_a_cluster(
         as_json=asked.as_json,
         options=asked.options,
     )
-    run = CorpusRun(asked.model, order, address=address, workers=workers, shards=shards)
+    run = CorpusRun(asked.model, settings, address=address, workers=workers, shards=shards)
     try:
         yield from run.written(lines_of([STDIN]) if texts is None else input_blocks(texts))
     except (KeyboardInterrupt, GeneratorExit):  # here, or where it was printed
