@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import regard  # noqa: E402
 from regard.data.numerals import sample  # noqa: E402
-from regard.engine.model import Model  # noqa: E402
+from regard.tasks.loaded.translator import LoadedTranslator  # noqa: E402
 
 SENTENCES, LONG = 640, 15
 ONCE = "我昨天在图书馆丢了我的钥匙。"
@@ -36,7 +36,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def tokens_a_second(model: Model, texts: list[str], beam_size: int, rounds: int) -> list[float]:
+def tokens_a_second(model: LoadedTranslator, texts: list[str], beam_size: int, rounds: int) -> list[float]:
     """Of outputs, round by round."""
     rates = []
     for _ in range(rounds):
@@ -47,7 +47,7 @@ def tokens_a_second(model: Model, texts: list[str], beam_size: int, rounds: int)
     return rates
 
 
-def one_of_15(model: Model, texts: list[str]) -> str:
+def one_of_15(model: LoadedTranslator, texts: list[str]) -> str:
     """The first text whose translation has 15 tokens, or the most below."""
     results = model.translate(texts, beam_size=1)
     lengths = [len(result.tokens) if len(result.tokens) <= LONG else 0 for result in results]

@@ -31,7 +31,8 @@ from benchmarks.peers.http_client import ask_all  # noqa: E402
 from benchmarks.result import Result, write_results  # noqa: E402
 from benchmarks.soak import soak  # noqa: E402
 from regard import bundled  # noqa: E402
-from regard.loaded import LoadedModel, load  # noqa: E402
+from regard.loaded import load  # noqa: E402
+from regard.tasks.loaded import LoadedModel  # noqa: E402
 
 CLIENTS = 64
 TIPPED = 0.05

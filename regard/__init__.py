@@ -21,11 +21,10 @@ if TYPE_CHECKING:
         read_config,
         to_toml,
     )
-    from regard.engine.model import Model
-    from regard.engine.result import Result, Score
+    from regard.engine.results import Classification, Continuation, Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
     from regard.exchange.huggingface.import_ import import_model
-    from regard.loaded import LoadedModel, load
+    from regard.loaded import load
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
     from regard.model.decoder import Decoder, DecoderLayer
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
     from regard.model.taps import recording
     from regard.model.transformer import Transformer
     from regard.packing import Packed, pack, unpack
+    from regard.tasks.loaded import LoadedModel
+    from regard.tasks.loaded.classifier import LoadedClassifier
+    from regard.tasks.loaded.generator import LoadedGenerator
+    from regard.tasks.loaded.translator import LoadedTranslator
 
 # The same list as above: that one is for type checkers, this one runs. A test holds them equal.
 _HOMES = {
@@ -45,9 +48,11 @@ _HOMES = {
     "attention_weights": "regard.model.scaled_dot_product_attention",
     "Bundle": "regard.bundle",
     "BundleError": "regard.errors",
+    "Classification": "regard.engine.results",
     "Classifier": "regard.model.classifier",
     "compact": "regard.bundle",
     "ConfigError": "regard.errors",
+    "Continuation": "regard.engine.results",
     "CorpusError": "regard.errors",
     "DataConfig": "regard.config",
     "Decoder": "regard.model.decoder",
@@ -62,8 +67,10 @@ _HOMES = {
     "LanguageModel": "regard.model.language_model",
     "load": "regard.loaded",
     "load_bundle": "regard.bundle",
-    "LoadedModel": "regard.loaded",
-    "Model": "regard.engine.model",
+    "LoadedClassifier": "regard.tasks.loaded.classifier",
+    "LoadedGenerator": "regard.tasks.loaded.generator",
+    "LoadedModel": "regard.tasks.loaded",
+    "LoadedTranslator": "regard.tasks.loaded.translator",
     "ModelConfig": "regard.config",
     "MultiHeadAttention": "regard.model.multi_head_attention",
     "pack": "regard.packing",
@@ -73,11 +80,11 @@ _HOMES = {
     "recording": "regard.model.taps",
     "RegardError": "regard.errors",
     "RequestError": "regard.errors",
-    "Result": "regard.engine.result",
+    "Result": "regard.engine.results",
     "RunConfig": "regard.config",
     "save_bundle": "regard.bundle",
     "scaled_dot_product_attention": "regard.model.scaled_dot_product_attention",
-    "Score": "regard.engine.result",
+    "Score": "regard.engine.results",
     "ShapeError": "regard.errors",
     "to_toml": "regard.config",
     "TrainingConfig": "regard.config",
@@ -92,9 +99,11 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "attention_weights",
     "Bundle",
     "BundleError",
+    "Classification",
     "Classifier",
     "compact",
     "ConfigError",
+    "Continuation",
     "CorpusError",
     "DataConfig",
     "Decoder",
@@ -109,8 +118,10 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "LanguageModel",
     "load",
     "load_bundle",
+    "LoadedClassifier",
+    "LoadedGenerator",
     "LoadedModel",
-    "Model",
+    "LoadedTranslator",
     "ModelConfig",
     "MultiHeadAttention",
     "pack",

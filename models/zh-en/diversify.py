@@ -41,7 +41,7 @@ def distinct_inputs(store: Store) -> list[np.ndarray]:
 def translate_share(teacher: Path, inputs: list[np.ndarray], until: float, out: Path) -> None:
     """One process of several on one device: translates until a time, and leaves its outputs in a file."""
     from regard.engine.engines.protocol import Request, Search
-    from regard.engine.loading import load
+    from regard.loaded import load
 
     engine, search = load(teacher, engine="torch").engines.first, Search(beam_size=1)
     done: list[np.ndarray] = []

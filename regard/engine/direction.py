@@ -1,4 +1,4 @@
-"""Which way a text is translated: from which language, into which, and how the model is told."""
+"""The direction of a translation: source and target language, and the language tag that the model reads."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Direction:
     source: str | None
     target: str | None
     tag: tuple[int, ...] = ()
-    """What stands before the tokens of every input; empty where the model needs none."""
+    """Language tag before the tokens of every input; empty if the model uses none."""
 
     @property
     def adds_spaces(self) -> bool:
-        """Whether there are spaces between sentences of the outputs, and none between those of the inputs."""
+        """Whether the target language puts spaces between sentences and the source language does not."""
         return self.target is not None and _unspaced(self.source) and not _unspaced(self.target)
 
     @property
     def drops_spaces(self) -> bool:
-        """Whether there are spaces between sentences of the inputs, and none between those of the outputs."""
+        """Whether the source language puts spaces between sentences and the target language does not."""
         return self.source is not None and _unspaced(self.target) and not _unspaced(self.source)
 
     @property
@@ -40,7 +40,7 @@ class Direction:
 
 
 class Directions:
-    """The directions in which a model translates: one, or both of two languages."""
+    """The directions of a model: one, or both between two languages."""
 
     def __init__(self, task: TaskConfig, subwords: Vocabulary) -> None:
         self.known = tuple(
@@ -48,23 +48,23 @@ class Directions:
             for source, target in task.directions
         )
 
-    def asked(self, source: str | None, target: str | None) -> Direction | None:
-        """The direction between languages that are asked for; None where it is left to each text.
+    def requested(self, source: str | None, target: str | None) -> Direction | None:
+        """The direction between two languages; None if it has to be detected for each text.
 
         Raises:
-            RequestError: the model does not translate so.
+            RequestError: the model does not have this direction.
         """
         wanted = [(known_code(code) or code) if code else None for code in (source, target)]
         fitting = [each for each in self.known if _fits(each, *wanted)]
         if not fitting:
-            raise RequestError(self._refusal(*wanted))
+            raise RequestError(self._mismatch(*wanted), code="unknown_direction")
         return fitting[0] if len(fitting) == 1 else None
 
-    def of(self, text: str) -> Direction:
-        """The direction of a text, told by its letters; a text without letters goes the first way.
+    def detect(self, text: str) -> Direction:
+        """The direction of a text by its script; the first one for a text without letters.
 
         Raises:
-            RequestError: its letters do not tell.
+            RequestError: the script does not decide it.
         """
         if len(self.known) == 1:
             return self.known[0]
@@ -74,31 +74,34 @@ class Directions:
             shown = text.strip() if len(text.strip()) <= 40 else f"{text.strip()[:40]}…"
             names = " or ".join(languages)
             raise RequestError(
-                f"{shown!r} does not tell whether it is {names}; say which language is wanted with `to`"
+                f"cannot detect whether {shown!r} is {names}; give the target language with `to`",
+                code="unclear_language",
             )
         return next((each for each in self.known if each.source == language), self.known[0])
 
-    def has_arrived(self, text: str, direction: Direction) -> bool:
-        """Whether a text is in the language that is wanted already."""
+    def already_translated(self, text: str, direction: Direction) -> bool:
+        """Whether a text is in the target language already."""
         languages = [each.target or "" for each in self.known]
         return len(languages) > 1 and is_in(text, direction.target or "", languages)
 
-    def _refusal(self, source: str | None, target: str | None) -> str:
+    def _mismatch(self, source: str | None, target: str | None) -> str:
         if len(self.known) > 1:
             ways = " and ".join(f"from {each.source} into {each.target}" for each in self.known)
-            asked = " ".join(f"{way} {code}" for way, code in (("from", source), ("into", target)) if code)
-            return f"the model translates {ways}, not {asked}"
+            requested = " ".join(
+                f"{way} {code}" for way, code in (("from", source), ("into", target)) if code
+            )
+            return f"the model translates {ways}, not {requested}"
         (only,) = self.known
-        asked_for = {"from": (source, only.source), "into": (target, only.target)}
+        requested_and_known = {"from": (source, only.source), "into": (target, only.target)}
         return "; ".join(
             f"the model translates {way} {has}, not {way} {wanted}"
-            for way, (wanted, has) in asked_for.items()
+            for way, (wanted, has) in requested_and_known.items()
             if wanted and has and wanted != (known_code(has) or has)
         )
 
 
 def _fits(direction: Direction, source: str | None, target: str | None) -> bool:
-    """Whether nothing that is asked for contradicts what is known."""
+    """Whether the requested languages do not contradict the known ones; either may be None."""
     pairs = ((source, direction.source), (target, direction.target))
     return all(not wanted or not has or wanted == (known_code(has) or has) for wanted, has in pairs)
 

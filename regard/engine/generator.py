@@ -1,8 +1,8 @@
-"""What continues texts: the decoder alone, a prompt read at once and then one token after another."""
+"""Text generation: the decoder alone reads a prompt at once, and then adds one token after another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -11,17 +11,17 @@ from torch import Tensor
 
 from regard.decode.sampling import Sampling, drawing
 from regard.decode.walk import Choose, likeliest
-from regard.engine.document.characters import characters
-from regard.engine.generation import Continuation, Finish, Generation, Stopping, unseen_characters
+from regard.engine.options import GenerateOptions
+from regard.engine.results import Continuation, Finish
 from regard.errors import ConfigError, RequestError
 from regard.model.fast.cache import Cache
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
-from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary, unseen_characters, whole_characters
 
 
 @dataclass(slots=True)
-class _Written:
+class _NewTokens:
     """Tokens that were added so far."""
 
     ids: list[int] = field(default_factory=list)
@@ -30,21 +30,21 @@ class _Written:
 
 
 class Generator:
-    """A language model that continues texts. May be used by several threads, one text each."""
+    """A language model that continues texts. May be used by several threads, with one text each."""
 
     def __init__(self, model: LanguageModel, subwords: Vocabulary) -> None:
         self.model, self.subwords = model.eval(), subwords
         self.device = model.output_probabilities.weight.device
 
     def generate(
-        self, prompt: str, options: Generation, wanted: Callable[[], bool] = lambda: True
+        self, prompt: str, options: GenerateOptions, wanted: Callable[[], bool] = lambda: True
     ) -> Continuation:
-        """Continue a text, for as long as it is wanted.
+        """Continue a text until it ends, or until `wanted` returns False.
 
         Raises:
-            RequestError: it would grow past the trained length, and that is an error; or options are wrong.
+            RequestError: it would grow past the trained length, or options are invalid.
         """
-        ids, written, stopping = self._encoded(prompt), _Written(), Stopping(options.stop)
+        ids, written, stopping = self._encoded(prompt), _NewTokens(), UntilStop(options.stop)
         pieces = self._pieces(ids, options, written, stopping)
         text = "".join(takewhile(lambda _: wanted(), pieces))
         finish: Finish = "stop" if stopping.stopped else "end" if written.ended else "length"
@@ -58,41 +58,41 @@ class Generator:
             unseen=unseen_characters(self.subwords, prompt),
         )
 
-    def stream(self, prompt: str, options: Generation) -> Iterator[str]:
-        """What is added to a text, piece by piece as it is found, each made of whole characters.
+    def stream(self, prompt: str, options: GenerateOptions) -> Iterator[str]:
+        """The continuation of a text in pieces of whole characters, as they are generated.
 
         Raises:
             RequestError: see `generate`; before the first piece.
         """
         ids = self._encoded(prompt)
         options.room(len(ids), self.model.config.max_length)
-        return self._pieces(ids, options, _Written(), Stopping(options.stop))
+        return self._pieces(ids, options, _NewTokens(), UntilStop(options.stop))
 
-    def ids(self, prompt: list[int], options: Generation) -> list[int]:
-        """The token ids that are added to those of a prompt.
+    def ids(self, prompt: list[int], options: GenerateOptions) -> list[int]:
+        """The token ids that continue those of a prompt.
 
         Raises:
             RequestError: see `generate`.
         """
-        return list(self._tokens(prompt, options, _Written()))
+        return list(self._tokens(prompt, options, _NewTokens()))
 
     @torch.inference_mode()
     def log_probs_after(self, prompt: str) -> Tensor:
-        """The log-probability of every token to be the next: what the first is drawn from."""
+        """The log-probability of every token to come next: the distribution of the first new token."""
         read = self.subwords.begun(self._encoded(prompt))
         log_probs_1V, _ = self._read(read[-self.model.config.max_length :])
         return log_probs_1V[0]
 
     def _encoded(self, prompt: str) -> list[int]:
         if not isinstance(prompt, str):
-            raise RequestError(f"a prompt is a text, and this is {type(prompt).__name__}")
+            raise RequestError(f"a prompt is a {type(prompt).__name__}, not a string", code="not_a_text")
         ids: list[int] = self.subwords.encode_one(prompt).tolist()
         return ids
 
     def _pieces(
-        self, ids: list[int], options: Generation, written: _Written, stopping: Stopping
+        self, ids: list[int], options: GenerateOptions, written: _NewTokens, stopping: UntilStop
     ) -> Iterator[str]:
-        """The text that tokens make, without the prompt's."""
+        """The text of the new tokens; decoded with the prompt, because spaces depend on it."""
         before = len(self.subwords.decode(ids))
 
         def tokens() -> Iterator[int]:
@@ -100,22 +100,22 @@ class Generator:
             yield from self._tokens(ids, options, written)
 
         def added() -> Iterator[str]:
-            told = 0
-            for piece in characters(self.subwords, tokens()):
-                told += len(piece)
-                if told > before:
-                    yield piece[-(told - before) :] if told - before < len(piece) else piece
+            so_far = 0
+            for piece in whole_characters(self.subwords, tokens()):
+                so_far += len(piece)
+                if so_far > before:
+                    yield piece[-(so_far - before) :] if so_far - before < len(piece) else piece
 
         return stopping(added())
 
     @torch.inference_mode()
-    def _tokens(self, prompt: list[int], options: Generation, written: _Written) -> Iterator[int]:
-        """Tokens as they are found, without the one that ends a text."""
+    def _tokens(self, prompt: list[int], options: GenerateOptions, written: _NewTokens) -> Iterator[int]:
+        """New tokens as they are generated, without the end token."""
         model, longest = self.model, self.model.config.max_length
         room = options.room(len(prompt), longest)
         choose = _choice(options, room, self.device)
         read = self.subwords.begun(prompt)
-        # A window that has slid begins in the middle of a text, as windows do in training.
+        # A window that slid begins in the middle of a text, as windows do in training.
         log_probs_1V, cache = self._read(read[-longest:])
         source_1 = torch.zeros(1, dtype=torch.int64, device=self.device)
         for t in range(room):
@@ -136,13 +136,13 @@ class Generator:
                 log_probs_1V, cache = self._read(read[-max(1, longest // 2) :])
 
     def _read(self, ids: list[int]) -> tuple[Tensor, Cache]:
-        """Log-probabilities after a text, and a cache to go on from."""
+        """Log-probabilities after a text, and the cache to continue from."""
         cache = self.model.start(1, self.model.config.max_length)
         log_probs_NV, cache = self.model.extend(pack([ids], self.device), cache)
         return log_probs_NV[-1:], cache
 
 
-def _choice(options: Generation, n_steps: int, device: torch.device) -> Choose:
+def _choice(options: GenerateOptions, n_steps: int, device: torch.device) -> Choose:
     if options.temperature == 0:
         return likeliest
     try:
@@ -153,5 +153,35 @@ def _choice(options: Generation, n_steps: int, device: torch.device) -> Choose:
             min_p=options.min_p,
         )
     except ConfigError as error:
-        raise RequestError("; ".join(error.problems)) from None
+        raise RequestError("; ".join(error.problems), code="bad_option") from None
     return drawing(sampling, [options.seed], n_steps, device)
+
+
+class UntilStop:
+    """Passes a text through up to a stop string, and holds back what might become one."""
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self._stop = tuple(stop)
+        self.stopped = False
+
+    def __call__(self, pieces: Iterable[str]) -> Iterator[str]:
+        """The pieces of the text that are certainly before a stop string."""
+        held = ""
+        for piece in pieces:
+            held += piece
+            places = [place for stop in self._stop if (place := held.find(stop)) >= 0]
+            if places:
+                self.stopped = True
+                held = held[: min(places)]
+                break
+            safe = len(held) - self._n_undecided(held)
+            if safe:
+                yield held[:safe]
+                held = held[safe:]
+        if held:
+            yield held
+
+    def _n_undecided(self, text: str) -> int:
+        """Number of characters at the end of a text that might begin a stop string."""
+        beginnings = (stop[:n] for stop in self._stop for n in range(1, len(stop)))
+        return max((len(start) for start in beginnings if text.endswith(start)), default=0)

@@ -1,86 +1,32 @@
-"""Opening a model folder, with the engine that is asked for or the fastest that there is."""
+"""Model folders, and the engines that can run one. torch and CTranslate2 are imported when they load."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from regard import bundled
-from regard.bundle.bundle import Bundle, Description, describe_bundle
+from regard.bundle.bundle import Bundle, Description
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.config.checking import did_you_mean
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Engine
-from regard.engine.model import Model
+from regard.engine.engines.protocol import Engine, Engines
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
 from regard.exchange.ctranslate2.weights_file import Quantisation
-from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
 ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
-"""What `auto` asks, the most wanted first."""
-TORCH_KNOWS = ("float32", "bfloat16")
-M = TypeVar("M", bound=Model)
+"""The engines that `auto` tries, the preferred one first."""
+TORCH_DTYPES = ("float32", "bfloat16")
 BEST = "best"
-"""The model folder of a run that is meant when the run is named."""
-
-
-def load(
-    folder: Path | str | Sequence[Path | str],
-    *,
-    engine: EngineName = "auto",
-    device: str = "auto",
-    threads: int | None = None,
-    quantisation: Quantisation | None = None,
-) -> Model:
-    """Open a model that translates text; `regard.load` has the same arguments, and says what they mean.
-
-    Raises:
-        BundleError: a model folder is missing, damaged or without subwords.
-        ConfigError: the engine does not exist, or cannot run the model; the model is for another task.
-    """
-    return open_as(Model, folder, engine=engine, device=device, threads=threads, quantisation=quantisation)
-
-
-def open_as(
-    kind: type[M],
-    folder: Path | str | Sequence[Path | str],
-    *,
-    engine: EngineName = "auto",
-    device: str = "auto",
-    threads: int | None = None,
-    quantisation: Quantisation | None = None,
-) -> M:
-    """Open a model as `load` does, as one that can do more."""
-    folders = [model_folder(each) for each in ([folder] if isinstance(folder, Path | str) else folder)]
-    if not folders:
-        raise ConfigError("there is no model to load: name at least one folder")
-    described = [describe_bundle(each) for each in folders]
-    subwords = _shared_subwords(described)
-    names = _names(described, engine, device)
-    if quantisation not in (None, *TORCH_KNOWS) and "ctranslate2" not in names:
-        raise ConfigError(f"`quantisation={quantisation!r}` is for CTranslate2, and torch is to run here")
-    loaders: dict[str, Callable[[], Engine]] = {
-        "ctranslate2": partial(_ctranslate2, folders[0], subwords, quantisation, threads),
-        "torch": partial(_torch, folders, subwords, quantisation, device, threads),
-    }
-    return kind(
-        Engines([loaders[name] for name in names]),
-        subwords,
-        max_length=min(each.config.max_length for each in described),
-        decoding=described[0].decoding,
-        task=described[0].task,
-        folders=folders,
-        device=device,
-    )
+"""Name of a run's model folder that is used when the run is named."""
 
 
 def model_folder(path: Path | str) -> Path:
-    """The model folder that a path means: itself, the best model of a run, or a bundled one, by name."""
+    """The model folder for a path: itself, the best model of a run, or a bundled model by its name."""
     path = Path(path)
     if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
         return bundled.folder(str(path))
@@ -88,66 +34,103 @@ def model_folder(path: Path | str) -> Path:
 
 
 def engine_name(word: str) -> EngineName:
-    """The engine that a word names.
+    """A word as the name of an engine.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is no such engine.
     """
     names: tuple[EngineName, ...] = get_args(EngineName)
     for name in names:
         if word == name:
             return name
-    raise ConfigError(f"there is no engine {word!r}; there are {', '.join(names)}{did_you_mean(word, names)}")
-
-
-def _names(described: list[Description], engine: str, device: str) -> list[str]:
-    """The engines that may run, the most wanted first."""
-    engine = engine_name(engine)
-    obstacles = inexpressible(described[0].config)
-    if len(described) > 1:
-        obstacles.append("CTranslate2 runs one model, and not several together")
-    if device not in ("auto", "cpu"):
-        obstacles.append(f"CTranslate2 runs on CPUs here, and `device={device!r}` was asked for")
-    if engine == "auto":
-        return ["torch"] if obstacles else [*ORDER]
-    if engine == "ctranslate2" and obstacles:
-        raise ConfigError([*obstacles, "the engine torch can do it"], str(described[0].folder))
-    return [engine]
-
-
-def _shared_subwords(described: list[Description]) -> Vocabulary:
-    for each in described:
-        if each.config.architecture != "encoder-decoder":
-            raise of_another_task(each)
-    models = [subword_model(each) for each in described]
-    for each, model in zip(described, models, strict=True):
-        if model != models[0]:
-            raise BundleError(
-                f"has other subwords than {described[0].folder}: models of one ensemble share them",
-                str(each.folder),
-            )
-    return read_vocabulary(models[0])
-
-
-def of_another_task(described: Description) -> ConfigError:
-    """Why a model of one stack alone is not asked for translations."""
-    what = f"is a model of the {described.config.architecture} alone, which does not translate"
-    return ConfigError(f"{described.folder}: {what}; an encoder-decoder model does")
+    known = f"there are {', '.join(names)}{did_you_mean(word, names)}"
+    raise ConfigError(f"there is no engine {word!r}; {known}", code="unknown_engine")
 
 
 def subword_model(described: Description) -> bytes:
-    """What a model folder reads text with.
+    """The content of a model folder's vocabulary.
 
     Raises:
-        BundleError: it has nothing to.
+        BundleError: the folder has none.
     """
     if SUBWORDS not in described.files:
-        raise BundleError(f"has no {SUBWORDS}, without which it cannot read text", str(described.folder))
+        raise BundleError(
+            f"has no {SUBWORDS}, without which it cannot read text",
+            str(described.folder),
+            code="no_vocabulary",
+        )
     return (described.folder / SUBWORDS).read_bytes()
 
 
+def load_onto(folder: Path, device: str) -> Bundle:
+    """A model folder with its weights on a device; `auto` is a GPU if there is one.
+
+    Raises:
+        BundleError: the folder is missing or damaged.
+        ConfigError: the device cannot be used.
+    """
+    import torch
+
+    from regard.bundle.bundle import load_bundle
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return load_bundle(folder, device)
+    except (RuntimeError, AssertionError) as error:  # what torch raises for a device that it lacks
+        advice = "cpu always works, and auto chooses"
+        raise ConfigError(
+            f"`device={device!r}` cannot be used; {advice} (torch: {error})", code="unusable_device"
+        ) from error
+
+
+def engines_of(
+    described: Sequence[Description],
+    subwords: Vocabulary,
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    quantisation: Quantisation | None = None,
+) -> Engines:
+    """The engines that can run an encoder-decoder model, or an ensemble; `regard.load` has the arguments.
+
+    Raises:
+        ConfigError: the engine does not exist, or cannot run the model.
+    """
+    names = _runnable(described, engine, device)
+    if quantisation not in (None, *TORCH_DTYPES) and "ctranslate2" not in names:
+        raise ConfigError(
+            f"`quantisation={quantisation!r}` needs CTranslate2, but torch is to run here",
+            code="unusable_quantisation",
+        )
+    loaders: dict[str, Callable[[], Engine]] = {
+        "ctranslate2": partial(_ctranslate2, described[0], subwords, quantisation, threads),
+        "torch": partial(
+            _torch, [each.folder for each in described], subwords, quantisation, device, threads
+        ),
+    }
+    return Engines([loaders[name] for name in names])
+
+
+def _runnable(described: Sequence[Description], engine: str, device: str) -> list[str]:
+    """The names of the engines that may run, the preferred one first."""
+    engine = engine_name(engine)
+    obstacles = inexpressible(described[0].config)
+    if len(described) > 1:
+        obstacles.append("CTranslate2 runs one model, not an ensemble")
+    if device not in ("auto", "cpu"):
+        obstacles.append(f"CTranslate2 runs on CPUs here, not on `device={device!r}`")
+    if engine == "auto":
+        return ["torch"] if obstacles else [*ORDER]
+    if engine == "ctranslate2" and obstacles:
+        problems = [*obstacles, "the engine torch can run it"]
+        raise ConfigError(problems, str(described[0].folder), code="unusable_engine")
+    return [engine]
+
+
 def _ctranslate2(
-    folder: Path, subwords: Vocabulary, quantisation: Quantisation | None, threads: int | None
+    described: Description, subwords: Vocabulary, quantisation: Quantisation | None, threads: int | None
 ) -> Engine:
     from ctranslate2 import get_supported_compute_types
 
@@ -156,7 +139,7 @@ def _ctranslate2(
     if quantisation is None:
         quantisation = "int8" if "int8" in get_supported_compute_types("cpu") else "float32"
     return CTranslate2Engine(
-        folder, bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
+        described, bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
     )
 
 
@@ -177,28 +160,8 @@ def _torch(
     bundles = [load_onto(folder, device) for folder in folders]
     transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
     device = str(transformers[0].output_probabilities.weight.device)
-    if quantisation not in TORCH_KNOWS:
+    if quantisation not in TORCH_DTYPES:
         quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
     for model in transformers:
         model.compute_dtype = getattr(torch, quantisation)
     return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)
-
-
-def load_onto(folder: Path, device: str) -> Bundle:
-    """A model folder with its weights on a device; `auto` is a GPU if there is one.
-
-    Raises:
-        BundleError: it is missing or damaged.
-        ConfigError: the device cannot be used.
-    """
-    import torch
-
-    from regard.bundle.bundle import load_bundle
-
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return load_bundle(folder, device)
-    except (RuntimeError, AssertionError) as error:  # torch's own words for a device that it lacks
-        way = "cpu always can, and auto chooses"
-        raise ConfigError(f"`device={device!r}` cannot be used; {way} (torch: {error})") from error

@@ -1,4 +1,4 @@
-"""What may be asked of a translation. The docstrings are the reference."""
+"""The options of translating, generating and classifying; the docstrings are the reference. No torch here."""
 
 from __future__ import annotations
 
@@ -6,72 +6,163 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar, get_args
 
 from regard.config import DecodingConfig
 from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
 
+PastLength = Literal["error", "slide"]
+TooLong = Literal["error", "cut"]
+SLIDING = 256
+"""Default of `max_tokens` in a sliding window, which has no other limit."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Options:
-    """How to translate. What is None is as the model folder says."""
+class TranslateOptions:
+    """How to translate. None stands for the default of the model folder."""
 
     to: str | None = None
-    """Code of the language to translate into; where a model knows both directions, else each text tells."""
+    """Code of the target language. A model that knows both directions otherwise detects it for each text."""
     source: str | None = None
-    """Code of the language of the texts, to be sure of it."""
+    """Code of the source language, where it should not be detected."""
     beam_size: int | None = None
     """Hypotheses kept at each step; 1 is greedy search."""
     n_best: int = 1
-    """Translations of each text: the best, and the others as its `alternatives`."""
+    """Translations per text: the best one, and the others as its `alternatives`."""
     length_penalty: float | None = None
     """The paper's alpha: scores are divided by ((5 + length) / 6) ** alpha."""
     prefix: str | None = None
-    """How the translation of each text must begin."""
+    """How every translation must begin."""
     glossary: Mapping[str, str] | Path | str | None = None
-    """Phrases of the source, each with what the translation must contain for it; or a file of two columns."""
+    """Source phrases and what the translation must contain for them; or a file with two columns."""
     keep: Sequence[str | re.Pattern[str]] = ()
-    """What must not be translated, wherever it stands in the source: texts, or patterns, as for URLs."""
+    """What must be copied untranslated wherever it occurs in the source: texts, or patterns, as for URLs."""
     whole_lines: bool = False
-    """Translate lines as they stand, and cut them into sentences only where they are too long."""
+    """Translate lines as they are; split only lines that are too long into sentences."""
     too_long: Literal["split", "error"] = "split"
-    """What to do about a sentence that is too long for the model: cut it, and say so, or refuse the text."""
+    """For a sentence longer than the model reads: split it and report that, or raise an error."""
     token_scores: bool = False
-    """Whether each token's log-probability is wanted, which takes one engine a second run."""
+    """Return the log-probability of each token; CTranslate2 needs a second run for it."""
     alignment: bool = False
-    """Whether it is wanted where each word comes from: the model reads every translation once more for it."""
+    """Return word alignments; this takes one more forward pass per translation."""
     min_length: int = 0
-    """Fewest tokens of the translation of a sentence."""
+    """Minimum number of tokens in the translation of a sentence."""
     extra_length: int | None = None
-    """How many tokens longer than its sentence a translation may grow."""
+    """How many tokens longer than its sentence a translation may be."""
     sample: bool = False
-    """Draw tokens instead of searching for the likeliest."""
+    """Sample tokens instead of searching for the most likely ones."""
     temperature: float = 1.0
     top_k: int = 0
-    """Draw from so many of the likeliest tokens; 0 for all."""
+    """Sample from this many of the most likely tokens; 0 for all."""
     top_p: float = 1.0
-    """Draw from the likeliest tokens that together have this probability."""
+    """Sample from the most likely tokens that together have this probability."""
     min_p: float = 0.0
-    """Draw from tokens at least this share as likely as the likeliest."""
+    """Sample from tokens at least this fraction as likely as the most likely one."""
     seed: int = 1
-    """Where drawing starts."""
+    """Seed of the sampling."""
 
     def __post_init__(self) -> None:
         if self.too_long not in ("split", "error"):
-            raise RequestError(f"`too_long={self.too_long!r}` is not split or error")
-        least = {"beam_size": 1, "n_best": 1, "length_penalty": 0, "min_length": 0, "extra_length": 0}
-        for name, bound in least.items():
+            raise RequestError(f"`too_long={self.too_long!r}` is not split or error", code="bad_option")
+        minima = {"beam_size": 1, "n_best": 1, "length_penalty": 0, "min_length": 0, "extra_length": 0}
+        for name, minimum in minima.items():
             value = getattr(self, name)
-            if value is not None and value < bound:
-                raise RequestError(f"`{name}={value}` is less than {bound}")
+            if value is not None and value < minimum:
+                raise RequestError(f"`{name}={value}` is less than {minimum}", code="bad_option")
 
-    def search(self, usual: DecodingConfig) -> Search:
-        """These options as engines take them."""
-        given = {field.name: getattr(self, field.name) for field in fields(Search)}
+    def search(self, defaults: DecodingConfig) -> Search:
+        """The part of these options that engines take."""
+        values = {field.name: getattr(self, field.name) for field in fields(Search)}
         for name in ("beam_size", "length_penalty", "extra_length"):
-            if given[name] is None:
-                given[name] = getattr(usual, name)
+            if values[name] is None:
+                values[name] = getattr(defaults, name)
         if self.beam_size is None and not self.sample:
-            given["beam_size"] = max(given["beam_size"], self.n_best)
-        return Search(**given)
+            values["beam_size"] = max(values["beam_size"], self.n_best)
+        return Search(**values)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateOptions:
+    """How to continue a text."""
+
+    max_tokens: int | None = None
+    """Maximum number of new tokens; by default up to the trained length, or 256 in a sliding window."""
+    temperature: float = 1.0
+    """Below 1 sharpens the distribution, above 1 flattens it; 0 always takes the most likely token."""
+    top_k: int = 0
+    """Sample from this many of the most likely tokens; 0 for all."""
+    top_p: float = 1.0
+    """Sample from the most likely tokens that together have this probability."""
+    min_p: float = 0.0
+    """Sample from tokens at least this fraction as likely as the most likely one."""
+    seed: int = 1
+    """Seed of the sampling: the same seed gives the same text."""
+    stop: Sequence[str] = ()
+    """The text ends before any of these strings."""
+    past_length: PastLength = "error"
+    """Past the trained length: raise an error, or slide the window and forget the beginning."""
+
+    def __post_init__(self) -> None:
+        checks = {
+            f"`max_tokens={self.max_tokens}` must be at least 1": self.max_tokens is None
+            or self.max_tokens >= 1,
+            f"`temperature={self.temperature}` must be at least 0": self.temperature >= 0,
+            "a stop string is empty": all(self.stop),
+            f"`past_length={self.past_length!r}` is not error or slide": self.past_length
+            in get_args(PastLength),
+        }
+        if problems := [problem for problem, holds in checks.items() if not holds]:
+            raise RequestError("; ".join(problems), code="bad_option")
+
+    def room(self, n_prompt: int, max_length: int) -> int:
+        """How many tokens may be added to a prompt of `n_prompt` tokens.
+
+        Raises:
+            RequestError: the text would grow past the trained length, and the window must not slide.
+        """
+        if self.past_length == "slide":
+            return SLIDING if self.max_tokens is None else self.max_tokens
+        # The last token is not read, but the one that starts every text is.
+        left = max_length - n_prompt
+        wanted = max(1, left) if self.max_tokens is None else self.max_tokens
+        if wanted > left:
+            raise RequestError(
+                f"the model was trained on texts of {max_length:,} tokens; the prompt has {n_prompt:,}, "
+                f"which leaves {max(0, left):,}, not {wanted:,}. Ask for fewer tokens, shorten the prompt, "
+                "or let the window slide (`past_length='slide'`)",
+                code="no_room",
+            )
+        return wanted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassifyOptions:
+    """How to label texts."""
+
+    too_long: TooLong = "error"
+    """For a text longer than the model reads: raise an error, or cut its end off and report that."""
+    threshold: float = 0.5
+    """With several labels per text: the minimum probability of a label."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1:
+            raise RequestError(f"`threshold={self.threshold}` is not between 0 and 1", code="bad_option")
+        if self.too_long not in get_args(TooLong):
+            raise RequestError(f"`too_long={self.too_long!r}` is not error or cut", code="bad_option")
+
+
+T = TypeVar("T", TranslateOptions, GenerateOptions, ClassifyOptions)
+
+
+def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Keyword arguments as options of one kind.
+
+    Raises:
+        RequestError: there is no such option, or a value is out of range.
+    """
+    try:
+        return kind(**given)
+    except TypeError as error:
+        known = ", ".join(kind.__slots__)
+        raise RequestError(f"{error}; the options are {known}", code="unknown_option") from None

@@ -1,30 +1,29 @@
-"""Texts to translations: cut into sentences, decoded together, and put back where they stood."""
+"""Texts to translations: split into sentences, decoded together, and put back into the layout."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 from regard.config import DecodingConfig
-from regard.engine.aligner import Aligner
 from regard.engine.direction import Direction, Directions
-from regard.engine.document.characters import characters
 from regard.engine.document.layout import Part, parts, trimmed, without_breaks
 from regard.engine.document.sentences import cut
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Request
-from regard.engine.options import Options
-from regard.engine.phrases.requirements import Requirements
-from regard.engine.result import Result, together
-from regard.engine.writer import Piece, Writer, encoded
+from regard.engine.engines.protocol import Engines, Request
+from regard.engine.options import TranslateOptions
+from regard.engine.results import Aligner, Result, joined
+from regard.engine.sentence_decoder import Piece, Requirements, SentenceDecoder, encoded
 from regard.errors import RequestError
+from regard.text.files.lines import InputLine
 from regard.text.normalisation import composed
-from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
 
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A text on its way."""
+    """A text in pieces."""
 
     pieces: list[Piece]
     split: int
@@ -35,32 +34,45 @@ class _Passage:
 
 
 class Translator:
-    """Translates texts in one way."""
+    """Translates texts with one set of options."""
 
     def __init__(
         self,
         engines: Engines,
         subwords: Vocabulary,
-        options: Options,
+        options: TranslateOptions,
         *,
         max_length: int,
         decoding: DecodingConfig,
         directions: Directions,
         aligner: Aligner | None = None,
         placer: Callable[[], Aligner | None] = lambda: None,
-        as_read: Callable[[str], str] | None = None,
+        read: Callable[[str], str] | None = None,
     ) -> None:
+        """Prepare to translate.
+
+        Args:
+            engines: what decodes.
+            subwords: the vocabulary.
+            options: how to translate.
+            max_length: positions of the model.
+            decoding: defaults of the search.
+            directions: the model's languages.
+            aligner: aligns the words of results, if requested.
+            placer: returns what aligns words to place glossary phrases, or None; called when needed.
+            read: for tasks other than translation, converts a text to the one line that the model reads.
+        """
         self._engines, self._subwords, self._options = engines, subwords, options
-        self._as_read, self._search = as_read, options.search(decoding)
-        self._directions, self._direction = directions, directions.asked(options.source, options.to)
-        # One place is for the token that begins or ends it, one for a tag.
+        self._read, self._search = read, options.search(decoding)
+        self._directions, self._direction = directions, directions.requested(options.source, options.to)
+        # One position is for the token that begins or ends a text, one for a language tag.
         self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
-        self._write = Writer(
+        self._decode = SentenceDecoder(
             engines,
             subwords,
             self._search,
-            Requirements(options, translating=as_read is None),
-            most=self._most,
+            Requirements(options, translating=read is None),
+            max_tokens=self._most,
             aligner=aligner,
             placer=placer,
         )
@@ -68,47 +80,47 @@ class Translator:
         self._prefix = tuple(subwords.outputs.encode_one(prefix).tolist()) if prefix else ()
 
     def __call__(self, texts: Sequence[str]) -> list[Result]:
-        """The translation of each text; none depends on another.
+        """The translation of each text; texts do not influence each other.
 
         Raises:
-            RequestError: what is asked for cannot be done, or a text cannot be read.
+            RequestError: an option cannot be satisfied, or a text cannot be read.
         """
         passages = self._passages(texts)
-        outputs = iter(self._write([piece for passage in passages for piece in passage.sentences]))
+        outputs = iter(self._decode([piece for passage in passages for piece in passage.sentences]))
         return [self._result(each, [next(outputs) for _ in each.sentences]) for each in passages]
 
     def stream(self, text: str) -> Iterator[str]:
-        """The translation of one text, piece by piece, each made of whole characters; greedy or drawn."""
+        """The translation of one text in pieces of whole characters; greedy or sampled."""
         search = replace(self._search, beam_size=1, n_best=1)
         (passage,) = self._passages([text])
         for piece in passage.pieces:
             if piece.ids is None:
                 yield piece.text
                 continue
-            if self._write.requires_anything_of(piece.text):
-                # What is required may have to be searched for, so such a sentence comes whole.
-                yield self._write([piece])[0][0].text
+            if self._decode.requires_anything_of(piece.text):
+                # Required phrases need beam search, so the sentence comes as a whole.
+                yield self._decode([piece])[0][0].text
                 continue
             request = Request(ids=piece.ids, prefix=piece.prefix)
             tokens = self._engines.choose(request, search).stream(request, search)
-            for some in characters(self._subwords, tokens):
+            for some in whole_characters(self._subwords, tokens):
                 yield without_breaks(some)
 
     def check(self, text: str) -> None:
-        """Refuse what cannot be translated.
+        """Check that a text can be translated.
 
         Raises:
-            RequestError: the text cannot be read, or is too long and must not be cut.
+            RequestError: the text cannot be read, or is too long and must not be split.
         """
         self._passages([text])
 
     def direction(self, text: str) -> Direction:
-        """Which way a text is translated.
+        """The direction in which a text is translated.
 
         Raises:
-            RequestError: that was not said, and the text does not tell.
+            RequestError: it was not specified, and cannot be detected.
         """
-        return self._direction or self._directions.of(text)
+        return self._direction or self._directions.detect(text)
 
     # --- reading -------------------------------------------------------------------------------------------
 
@@ -121,8 +133,8 @@ class Translator:
         ]
 
     def _parts(self, text: str) -> list[Part]:
-        if self._as_read is not None:  # a document's summary is not that of its lines
-            return list(trimmed(self._as_read(text)))
+        if self._read is not None:  # the summary of a document is not that of its lines
+            return list(trimmed(self._read(text)))
         return parts(text, whole_lines=self._options.whole_lines)
 
     def _passage(
@@ -131,8 +143,8 @@ class Translator:
         pieces, split, prefix, start = [], 1, self._prefix, 0
         for part in document:
             ids = next(encoded) if part.translated else None
-            if ids is not None and self._directions.has_arrived(part.text, direction):
-                found = [Piece(part.text, None, direction, has_arrived=True)]
+            if ids is not None and self._directions.already_translated(part.text, direction):
+                found = [Piece(part.text, None, direction, already_translated=True)]
             elif ids is None or len(ids) <= self._most:
                 found = [_piece(part.text, ids, direction)]
             else:
@@ -148,7 +160,7 @@ class Translator:
         if self._options.too_long == "error":
             shown = text if len(text) <= 40 else f"{text[:40]}…"
             raise RequestError(
-                f"{shown!r} has {n_tokens:,} tokens, and the model reads {self._most:,} at most"
+                f"{shown!r} has {n_tokens:,} tokens; the model reads at most {self._most:,}", code="too_long"
             )
         cuts = cut(text, lambda texts: list(map(len, self._encoded(texts))), self._most)
         found = [part for piece in cuts for part in trimmed(piece)]
@@ -161,14 +173,14 @@ class Translator:
     # --- putting back --------------------------------------------------------------------------------------
 
     def _result(self, passage: _Passage, outputs: list[list[Result]]) -> Result:
-        """The best of every sentence together; and the second best, and so on."""
+        """The best output of every sentence as one; as alternatives the second best, and so on."""
         n = max(map(len, outputs), default=1)
         best, *others = (
-            self._together(passage, [each[min(i, len(each) - 1)] for each in outputs]) for i in range(n)
+            self._joined(passage, [each[min(i, len(each) - 1)] for each in outputs]) for i in range(n)
         )
         return replace(best, alternatives=tuple(others)) if others else best
 
-    def _together(self, passage: _Passage, results: list[Result]) -> Result:
+    def _joined(self, passage: _Passage, results: list[Result]) -> Result:
         if len(passage.pieces) == len(results) == 1:
             return results[0]
         outputs, text, placed = iter(results), "", []
@@ -180,7 +192,7 @@ class Translator:
             links = tuple(link.moved(piece.start, len(text)) for link in one.alignment)
             placed.append(replace(one, alignment=links))
             text += one.text
-        return together(text, placed, passage.split)
+        return joined(text, placed, passage.split)
 
 
 def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> Piece:
@@ -188,19 +200,19 @@ def _piece(text: str, ids: tuple[int, ...] | None, direction: Direction) -> Piec
 
 
 def _respaced(pieces: list[Piece], direction: Direction) -> list[Piece]:
-    """With a space between sentences, or without, as the language of the outputs has it."""
+    """Add or remove the space between sentences, as the target language has it."""
     spaced: list[Piece] = []
     for piece in pieces:
         if piece.is_sentence and spaced:
             if direction.adds_spaces and spaced[-1].is_sentence:
                 spaced.append(Piece(" ", None, direction))
-            elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_a_sentence(spaced[:-1]):
+            elif direction.drops_spaces and spaced[-1].text == " " and _ends_in_sentence(spaced[:-1]):
                 spaced.pop()
         spaced.append(piece)
     return spaced
 
 
-def _ends_in_a_sentence(pieces: list[Piece]) -> bool:
+def _ends_in_sentence(pieces: list[Piece]) -> bool:
     return bool(pieces) and pieces[-1].is_sentence
 
 
@@ -208,6 +220,102 @@ def _readable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        what = f"U+{ord(text[error.start]):04X}, half a character"
-        raise RequestError(f"character {error.start + 1} of a text is {what}: it cannot be read") from None
+        what = f"U+{ord(text[error.start]):04X}, half a surrogate pair"
+        raise RequestError(
+            f"character {error.start + 1} of a text is {what}: it cannot be read", code="bad_character"
+        ) from None
     return text
+
+
+# --- line by line -----------------------------------------------------------------------------------------
+
+
+class OutputLine(NamedTuple):
+    """The output for one line of input."""
+
+    text: str
+    """What to print, without the line break."""
+    engine: str = ""
+    notes: tuple[str, ...] = ()
+    """Warnings for the user, with the place in the input."""
+    failed: bool = False
+    """Whether the line could not be processed; then nothing is printed, and a note gives the reason."""
+
+
+class LineTranslator:
+    """Translates lines; every line of input has exactly one line of output."""
+
+    def __init__(
+        self, translator: Translator, *, strict: bool = False, scores: bool = False, as_json: bool = False
+    ) -> None:
+        """Prepare to translate.
+
+        Args:
+            translator: translates texts.
+            strict: whether a line that is too long for the model fails.
+            scores: print the score and a tab before each translation.
+            as_json: print a JSON object instead.
+        """
+        self._translator, self._strict = translator, strict
+        self._scores, self._as_json = scores, as_json
+
+    def __call__(self, lines: Sequence[InputLine]) -> list[OutputLine]:
+        """The output of each line.
+
+        Raises:
+            RequestError: an option cannot be satisfied.
+        """
+        checked = [self._checked(line) for line in lines]
+        results = iter(self._translator([line.text for line in checked if line.problem is None]))
+        return [
+            self._failure(line) if line.problem else self._output(line, next(results)) for line in checked
+        ]
+
+    def _checked(self, line: InputLine) -> InputLine:
+        """The line, with a problem if it cannot be translated."""
+        if line.problem is not None:
+            return line
+        try:
+            self._translator.direction(line.text)
+            if self._strict:
+                self._translator.check(line.text)
+        except RequestError as error:
+            return line._replace(text="", problem=f"{line.where}{error}")
+        return line
+
+    def _failure(self, line: InputLine) -> OutputLine:
+        problem = line.problem or ""
+        text = json.dumps({"text": "", "error": problem}, ensure_ascii=False) if self._as_json else ""
+        return OutputLine(text, notes=(problem,), failed=True)
+
+    def _output(self, line: InputLine, result: Result) -> OutputLine:
+        text = json.dumps(_as_dict(result), ensure_ascii=False) if self._as_json else self._columns(result)
+        return OutputLine(text, result.engine, tuple(line.where + warning for warning in _warnings(result)))
+
+    def _columns(self, result: Result) -> str:
+        ranked = [result, *result.alternatives]
+        if not result.text.strip() or (not self._scores and len(ranked) == 1):
+            return result.text
+        columns = [
+            column
+            for each in ranked
+            for column in ((f"{each.score:.4f}",) if self._scores else ()) + (each.text,)
+        ]
+        return "\t".join(column.replace("\t", " ") for column in columns)
+
+
+def _as_dict(result: Result) -> dict[str, Any]:
+    return {**asdict(result), "alternatives": [_as_dict(each) for each in result.alternatives]}
+
+
+def _warnings(result: Result) -> Iterator[str]:
+    if result.split > 1:
+        yield f"too long for the model, so it was translated in {result.split} pieces"
+    if result.missing:
+        yield f"the translation does not contain {', '.join(map(repr, result.missing))}"
+    if result.repetitive:
+        yield "the translation repeats itself in a loop"
+    if result.unfinished:
+        yield "the translation was cut off at its length limit"
+    if result.engine and not result.text.strip():
+        yield "the model's output is empty"

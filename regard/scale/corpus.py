@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.durable import open_atomically, sync_folder, write_atomically
-from regard.engine.line_by_line import Written
+from regard.engine.translator import OutputLine
 from regard.errors import ConfigError, CorpusError
 from regard.scale.cluster import AUTO, import_ray, joined
 from regard.scale.shipping import packed
@@ -73,7 +73,7 @@ def translate(
     with open_atomically(out) as file:
         for block in run.written(lines_of(paths), shard_lines):
             file.writelines(f"{line.text}\n" for line in block)
-            n_lines, n_unreadable = n_lines + len(block), n_unreadable + sum(line.spoilt for line in block)
+            n_lines, n_unreadable = n_lines + len(block), n_unreadable + sum(line.failed for line in block)
     return CorpusResult(n_lines, n_unreadable, out)
 
 
@@ -122,7 +122,7 @@ class CorpusRun:
 
     def written(
         self, blocks: Iterable[list[InputLine]], shard_lines: int = SHARD_LINES
-    ) -> Iterator[list[Written]]:
+    ) -> Iterator[list[OutputLine]]:
         """The translations of lines, in order, each as soon as all before it are done.
 
         Raises:
@@ -138,7 +138,7 @@ class CorpusRun:
         if self._is_temporary:
             shutil.rmtree(self.shards, ignore_errors=True)
 
-    def _in_order(self, shards: Iterator[Shard], pool: WorkerPool) -> Iterator[list[Written]]:
+    def _in_order(self, shards: Iterator[Shard], pool: WorkerPool) -> Iterator[list[OutputLine]]:
         pending = deque[ShardKey]()
 
         def unfinished() -> Iterator[Shard]:
@@ -147,7 +147,7 @@ class CorpusRun:
                 if shard.key not in self._finished:
                     yield shard
 
-        def ready() -> Iterator[list[Written]]:
+        def ready() -> Iterator[list[OutputLine]]:
             while pending and pending[0] in self._finished:
                 yield self._finished.read(pending.popleft())
 
@@ -197,14 +197,14 @@ class FinishedShards:
     def __contains__(self, key: ShardKey) -> bool:
         return self._path(key).is_file()
 
-    def keep(self, key: ShardKey, written: list[Written]) -> None:
+    def keep(self, key: ShardKey, written: list[OutputLine]) -> None:
         """Save the translations of a shard."""
         assert len(written) == key.n_lines, f"{key.where}: {len(written)} lines came back"
         lines = (json.dumps(line, ensure_ascii=False) for line in written)
         write_atomically(self._path(key), "".join(line + "\n" for line in lines))
         sync_folder(self.folder)
 
-    def read(self, key: ShardKey) -> list[Written]:
+    def read(self, key: ShardKey) -> list[OutputLine]:
         """The translations of a shard.
 
         Raises:
@@ -213,7 +213,7 @@ class FinishedShards:
         path, remedy = self._path(key), "remove it, and it is made again"
         try:
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-            written = [Written(text, engine, tuple(notes), spoilt) for text, engine, notes, spoilt in rows]
+            written = [OutputLine(text, engine, tuple(notes), spoilt) for text, engine, notes, spoilt in rows]
         except (OSError, ValueError, TypeError) as error:
             raise CorpusError(f"{path}: cannot be read: {error}; {remedy}", code="damaged_shard") from error
         if len(written) != key.n_lines:

@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.engine.line_by_line import LineByLine, Written
 from regard.engine.loading import EngineName
 from regard.engine.phrases.glossary import read_glossary
+from regard.engine.translator import LineTranslator, OutputLine
 from regard.errors import ConfigError, RegardError
 from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.loaded import load
@@ -88,7 +88,7 @@ class WorkerSettings:
     scores: bool = False
     as_json: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `Options`; `whole_lines` is true by default."""
+    """Fields of `TranslateOptions`; `whole_lines` is true by default."""
 
     def portable(self) -> WorkerSettings:
         """The settings for other machines: with the glossary's content, and with a device that all have.
@@ -101,7 +101,7 @@ class WorkerSettings:
             options["glossary"] = read_glossary(glossary)
         return replace(self, options=options, device="cpu" if self.device == "auto" else self.device)
 
-    def writer(self, models: Sequence[Path]) -> LineByLine:
+    def writer(self, models: Sequence[Path]) -> LineTranslator:
         """The translator of lines; it loads its engine at the first line.
 
         Raises:
@@ -116,9 +116,9 @@ class WorkerSettings:
             threads=self.threads,
             quantisation=self.quantisation,
         )
-        return LineByLine(
+        return LineTranslator(
             loaded.translator(**self.options),
-            strictly=self.options.get("too_long") == "error",
+            strict=self.options.get("too_long") == "error",
             scores=self.scores,
             as_json=self.as_json,
         )
@@ -151,13 +151,13 @@ class Worker:
 
     def __init__(self, settings: WorkerSettings, parcels: Sequence[Parcel]) -> None:
         self._settings, self._parcels = settings, parcels
-        self._writer: LineByLine | None = None
+        self._writer: LineTranslator | None = None
 
     def begin(self) -> str:
         """The version of regard on this machine."""
         return __version__
 
-    def write(self, lines: Sequence[InputLine]) -> list[Written]:
+    def write(self, lines: Sequence[InputLine]) -> list[OutputLine]:
         """The translations of lines."""
         if self._writer is None:
             self._writer = self._settings.writer([unpacked(parcel) for parcel in self._parcels])
@@ -177,7 +177,7 @@ class WorkerPool:
         self.lost: list[ShardKey] = []
         """Shards that were given up."""
 
-    def translated(self, shards: Iterator[Shard]) -> Iterator[tuple[Shard, list[Written]]]:
+    def translated(self, shards: Iterator[Shard]) -> Iterator[tuple[Shard, list[OutputLine]]]:
         """The translations of every shard, in the order in which they are finished.
 
         Raises:
@@ -217,7 +217,7 @@ class WorkerPool:
     def _give(self, worker: Any, shard: Shard) -> None:
         self._busy[worker.write.remote(shard.lines)] = worker, shard
 
-    def _result(self, ended: Any, worker: Any, shard: Shard | None) -> list[Written] | None:
+    def _result(self, ended: Any, worker: Any, shard: Shard | None) -> list[OutputLine] | None:
         """A worker's translations, none after its start; None if it died."""
         from ray.exceptions import RayError, RayTaskError
 

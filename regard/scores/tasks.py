@@ -17,10 +17,9 @@ from regard.data.batches.examples import windows
 from regard.data.reading.documents import encode_document, open_documents
 from regard.data.reading.labelled import labelled_corpus, split_labels
 from regard.data.reading.templates import read_examples, single_line
-from regard.engine.classification import Labelling
-from regard.engine.classifier import TextClassifier
-from regard.engine.classifier_ensemble import ClassifierEnsemble
+from regard.engine.classifier import ClassifierEnsemble, TextClassifier
 from regard.engine.loading import load_onto, model_folder, subword_model
+from regard.engine.options import ClassifyOptions
 from regard.errors import ConfigError, CorpusError
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.language_model import LanguageModel
@@ -109,8 +108,8 @@ def _labels(
             raise CorpusError(f"{display_name(file)}: {text[:40]!r} is labelled {strange[0]!r}, and {known}")
         right.append([numbers[label] for label in own])
         texts.append(text)
-    classifier = TextClassifier.of(first) if len(described) == 1 else ClassifierEnsemble.of(described)
-    found = classifier.classify(texts, Labelling(too_long="cut"))
+    classifier = TextClassifier.load(first) if len(described) == 1 else ClassifierEnsemble.load(described)
+    found = classifier.classify(texts, ClassifyOptions(too_long="cut"))
     probs_BC = np.array([[each.probabilities[label] for label in labels] for each in found])
     if separator is None:
         return score_labels(probs_BC, [only for (only,) in right], labels)

@@ -87,6 +87,6 @@ def check_length(service: Service, served: Served, param: str, text: str | Seque
 def _check_language(served: Served, source: str) -> None:
     """That a text tells which way it is translated, with a code of its own: a page then asks its reader."""
     try:
-        served.model.directions.of(source)
+        served.model.directions.detect(source)
     except RequestError as unclear:
         raise unclear_language(f"{unclear}.", "to") from None

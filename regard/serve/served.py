@@ -6,21 +6,22 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from regard.bundle.bundle import Description, describe_bundle
+from regard.bundle.bundle import Description
 from regard.config import TaskConfig
-from regard.engine.aligner import Aligner
-from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Engines
 from regard.engine.loading import BEST, EngineName, model_folder
-from regard.engine.model import Model
+from regard.engine.results import Aligner
 from regard.errors import ConfigError
-from regard.loaded import LoadedModel, load
+from regard.loaded import load
 from regard.serve.http.errors import Refusal, bad_value, not_found
 from regard.serve.http.metrics import Metrics
 from regard.serve.work.job import Job
 from regard.serve.work.lone_engine import LoneEngine
 from regard.serve.work.scheduler import Scheduler
 from regard.serve.work.turns import AlignsInTurn, Scheduled
+from regard.tasks.loaded import LoadedModel
 from regard.text.languages import known_code
 
 JOURNAL = "journal.jsonl"
@@ -37,7 +38,7 @@ class Served:
         self.folder = model_folder(path)
         self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)
         """The folder of the run that it comes from, where there is one."""
-        self.description: Description = describe_bundle(self.folder)
+        self.description: Description = model.description
         self.task = TASKS[self.description.config.architecture]
         """What it does."""
         self.does = self.description.task.name if self.task == TRANSLATE else self.task
@@ -49,10 +50,12 @@ class Served:
         self._aligner: Aligner | None = None
         self._opening = threading.Lock()
 
-    def for_job(self, job: Job, *, aligning: bool = False) -> Model:
+    def for_job(self, job: Job, *, aligning: bool = False) -> Any:
         """The model, as one job may use it: in turn with all others."""
         aligner = AlignsInTurn(self.scheduler, job, self._opened()) if aligning else None
-        return self.model.run_by(Scheduled(self.scheduler, job), aligner)
+        return self.model.with_engines(  # type: ignore[attr-defined]
+            Scheduled(self.scheduler, job), aligner
+        )
 
     def open_inside(self) -> None:
         """Read the weights that looking takes, and aligning, generating or labelling."""

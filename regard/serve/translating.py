@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from regard.engine.document.layout import parts
-from regard.engine.model import Model
-from regard.engine.result import Result
+from regard.engine.results import Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.served import Catalogue, Served, agree
@@ -191,7 +190,7 @@ def _known(pairs: Sequence[tuple[str, str]]) -> set[str]:
     return {code for pair in pairs for code in pair}
 
 
-def _model(how: Way, job: Job, asked: Asked) -> Model:
+def _model(how: Way, job: Job, asked: Asked) -> Any:
     assert how.model is not None, "what stays as it is needs no model"
     # Who looks for phrases of a glossary wants to know where they belong.
     aligning = any(asked.options.get(name) for name in ("alignment", "glossary", "keep"))

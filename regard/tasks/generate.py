@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from regard.bundle.bundle import Description
 from regard.config import registries
+from regard.tasks.loaded.generator import LoadedGenerator
 from regard.tasks.task import Task
 
 
@@ -15,3 +20,10 @@ class Generate(Task):
     preset = "generator"
     settings = ("model.architecture=decoder",)
     verb = "generate"
+
+    @classmethod
+    def load(
+        cls, described: Sequence[Description], *, device: str = "auto", **_engine: Any
+    ) -> LoadedGenerator:
+        """Load finished models of this task; torch runs them, so options of the engine do not apply."""
+        return LoadedGenerator(described, device=device)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from regard.config import RunConfig
+from regard.bundle.bundle import Description
+from regard.config import RunConfig, registries
 from regard.config.model import Architecture
+
+if TYPE_CHECKING:
+    from regard.tasks.loaded import LoadedModel
 
 
 class Task:
@@ -31,3 +35,26 @@ class Task:
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
+
+    @classmethod
+    def load(cls, described: Sequence[Description], **options: Any) -> LoadedModel:
+        """Load finished models of this task, several as an ensemble; `regard.load` has the options."""
+        from regard.tasks.loaded.translator import LoadedTranslator
+
+        return LoadedTranslator(described, **options)
+
+
+def task_of(described: Description) -> type[Task]:
+    """The task of a model folder; of one that does not say, the usual task of its architecture."""
+    task: type[Task] = registries.tasks[described.task.name]
+    if task.architecture != described.config.architecture:
+        task = registries.tasks[USUAL[described.config.architecture]]
+    return task
+
+
+USUAL: dict[Architecture, str] = {
+    "encoder-decoder": "translate",
+    "decoder": "generate",
+    "encoder": "classify",
+}
+"""The task of a model folder that names no task for its architecture, as imported ones may."""

@@ -17,8 +17,8 @@ from regard.bundle import load_bundle
 from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_atomically
-from regard.engine.classification import Labelling
 from regard.engine.classifier import TextClassifier
+from regard.engine.options import ClassifyOptions
 from regard.look.figures.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
 from regard.scores.classification import ClassificationScore, score_labels
@@ -168,7 +168,7 @@ class LabelledTrial:
     def _given(self, probs_C: np.ndarray) -> list[str]:
         """The label that is given, or every one that is; with how probable it is."""
         best = [int(probs_C.argmax())]
-        given = [i for i, probable in enumerate(probs_C >= Labelling().threshold) if probable] or best
+        given = [i for i, probable in enumerate(probs_C >= ClassifyOptions().threshold) if probable] or best
         return [f"{self.labels[i]} ({probs_C[i]:.0%})" for i in (given if self.several else best)]
 
     def _scored(self, probs_BC: np.ndarray) -> ClassificationScore | TagScore:

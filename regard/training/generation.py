@@ -15,8 +15,8 @@ from regard.config import RunConfig
 from regard.data.batches import one_pass
 from regard.data.store import Store
 from regard.durable import write_atomically
-from regard.engine.generation import Generation
 from regard.engine.generator import Generator
+from regard.engine.options import GenerateOptions
 from regard.model.language_model import LanguageModel
 from regard.scores.perplexity import Perplexity
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -107,7 +107,7 @@ class ContinuedText:
         """What the model writes, the likeliest token each time."""
         assert isinstance(model, LanguageModel)
         was_training = model.training
-        options = Generation(max_tokens=SHOWN, temperature=0.0, past_length="slide")
+        options = GenerateOptions(max_tokens=SHOWN, temperature=0.0, past_length="slide")
         text = Generator(model, self.subwords).generate(self.prompt, options).text
         model.train(was_training)
         return {"sample": {"source": self.prompt, "output": text, "reference": self.reference}}

@@ -35,13 +35,12 @@ from regard.data.store.writing import (
     write_store,
 )
 from regard.durable import write_atomically
-from regard.engine.generation import unseen_characters
 from regard.errors import CorpusError
 from regard.host import usable_cores
 from regard.text.files.lines import Tally
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.subwords import learn_subwords
-from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary, unseen_characters
 from regard.training.checkpoints.folder import KEY
 from regard.training.lesson import PairsData
 

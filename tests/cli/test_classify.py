@@ -64,14 +64,14 @@ def test_lines_that_cannot_be_labelled_stay_in_step(run, capsys, monkeypatch):
 
 def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
     status, _, err = typed(capsys, monkeypatch, "generate", "it", "--model", str(run))
-    assert (status, "only a model of the decoder alone continues texts" in err) == (2, True)
+    assert (status, "error[wrong_task]" in err, "use classify" in err) == (2, True, True)
 
 
 def test_a_model_that_labels_nothing_is_refused_once_and_not_for_each_line(tmp_path, capsys, monkeypatch):
     folder = save_lone_models(tmp_path, ["good", "bad"]) / "writer"
     words = ["classify", "--model", str(folder)]
     status, out, err = typed(capsys, monkeypatch, *words, stdin=b"one\ntwo\n")
-    assert (status, out, err.count("only a model of the encoder alone labels texts")) == (2, "", 1)
+    assert (status, out, err.count("error[wrong_task]")) == (2, "", 1)
 
 
 def test_texts_to_guess_tokens_of_are_many_words():
@@ -96,4 +96,4 @@ def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monke
     words = ["classify", "--model", str(talker)]
     status, out, err = typed(capsys, monkeypatch, *words, stdin=b"fine\n" * 3)
     assert (status, out) == (2, "")
-    assert err.count("only a model of the encoder alone labels texts") == 1
+    assert err.count("error[wrong_task]") == 1

@@ -9,7 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from regard.cli import main
-from regard.scores.running import translations
+from regard.loaded import load
 from tests.scores.translators import REFERENCES, SOURCES, subword_model, translator
 
 
@@ -62,7 +62,7 @@ def test_models_are_run_and_compared_with_the_first(evaluate, tmp_path, subwords
     assert (status, told["language"], told["n_lines"]) == (0, "en", len(REFERENCES))
     how = "(torch, float32, beam 2, length penalty 0.4)"
     assert [system["name"] for system in told["systems"]] == [f"{one} {how}", f"{other} {how}", "half.en"]
-    made = translations(other, SOURCES, beam_size=2, engine="torch").lines
+    made = load(other, engine="torch").translate_lines(SOURCES, beam_size=2).lines
     bleu, *_ = told["systems"][1]["measures"]
     assert bleu["score"] == pytest.approx(BLEU().corpus_score(made, [REFERENCES]).score)
     assert 0 < bleu["p_value"] <= 1

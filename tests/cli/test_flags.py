@@ -7,17 +7,17 @@ import typer
 
 from regard.cli.program import app
 from regard.cli.shared.options import FLAGS, with_flags
-from regard.engine.classification import Labelling
-from regard.engine.generation import Generation
 from regard.engine.loading import load
-from regard.engine.options import Options
+from regard.engine.options import ClassifyOptions, GenerateOptions, TranslateOptions
 from regard.errors import RequestError
 
 
 def test_every_flag_and_every_option_is_there():
     verbs = typer.main.get_command(app).commands.values()
     assert set(FLAGS.values()) <= {flag for verb in verbs for param in verb.params for flag in param.opts}
-    options = {field.name for kind in (Options, Generation, Labelling) for field in fields(kind)}
+    options = {
+        field.name for kind in (TranslateOptions, GenerateOptions, ClassifyOptions) for field in fields(kind)
+    }
     assert set(FLAGS) <= options | set(signature(load).parameters)
 
 

@@ -204,7 +204,7 @@ def test_fractions_decimals_and_digits():
     assert (chinese_digits("305"), english_digits("305")) == ("三零五", "three zero five")
 
 
-# Written out once more, so that a slip in the package's own lists is found.
+# OutputLine out once more, so that a slip in the package's own lists is found.
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 )

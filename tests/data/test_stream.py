@@ -88,7 +88,7 @@ def test_the_seed_decides(store, budget):
 
 
 def test_the_order_stays_what_it_is():
-    """Written down, since a run that goes on under another version of numpy must not see other batches."""
+    """OutputLine down, since a run that goes on under another version of numpy must not see other batches."""
     assert streaming._shuffle(11, 1, 0, 0).tolist() == [2, 6, 8, 3, 9, 5, 10, 0, 1, 4, 7]
     assert streaming._shuffle(11, 1, 0, 1).tolist() == [8, 10, 6, 7, 0, 5, 3, 1, 2, 4, 9]
 

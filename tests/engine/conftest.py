@@ -5,11 +5,9 @@ import torch
 
 from regard.bundle import save_bundle
 from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
-from regard.engine.engines.fallback import Engines
-from regard.engine.model import Model
 from regard.model.build import build
 from regard.training.loop import Run
-from tests.engine.echo import Echo
+from tests.engine.echo import Echo, translator_with
 from tests.engine.talking import DECODING, PAIRS, learned, trained
 from tests.model.small import stirred
 from tests.training.copying import BOS, EOS, config, data
@@ -60,4 +58,4 @@ def talkers(tmp_path_factory, subwords):
 @pytest.fixture(scope="session")
 def echo(subwords):
     """A model that gives back what it reads, twenty tokens at a time."""
-    return Model(Engines([Echo]), subwords, max_length=21)
+    return translator_with(Echo, subwords)

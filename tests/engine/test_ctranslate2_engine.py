@@ -12,8 +12,7 @@ import pytest
 from regard.decode.hypothesis import Hypothesis, loops
 from regard.engine.engines import ctranslate2_engine
 from regard.engine.engines.ctranslate2_engine import CTranslate2Engine, batches
-from regard.engine.engines.protocol import Request, Search
-from regard.engine.engines.second_try import with_second_try
+from regard.engine.engines.protocol import Request, Search, with_second_attempt
 from regard.errors import ConfigError, RequestError, ShapeError
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import (
@@ -314,7 +313,7 @@ def test_what_still_goes_round_is_flagged():
         tried.extend(requests)
         return [(loop,), ()]
 
-    found = with_second_try(asked, [(loop,), (loop,), (plain,), (loop,)], again)
+    found = with_second_attempt(asked, [(loop,), (loop,), (plain,), (loop,)], again)
     assert tried == [asked[0], asked[3]]
     assert [best.repetitive for (best,) in found] == [True, False, False, True]
 
@@ -371,13 +370,13 @@ def test_a_stream_may_be_left(engine):
 
 
 REFUSED = {
-    "drawing": (Search(sample=True), Request(ids=(3,)), "a draw could not be repeated"),
-    "n_best": (Search(beam_size=2, n_best=3), Request(ids=(3,)), "no 3 hypotheses with `beam_size=2`"),
+    "drawing": (Search(sample=True), Request(ids=(3,)), "samples are not reproducible"),
+    "n_best": (Search(beam_size=2, n_best=3), Request(ids=(3,)), "3 hypotheses with `beam_size=2`"),
     "phrases": (Search(), Request(ids=(3,), phrases=(((4, 5),),)), "required phrases"),
     "length": (
         Search(),
         Request(ids=(3,) * 1024),
-        r"model.max_length = 1,024, .* a sequence has 1,024 tokens",
+        r"a sequence has 1,024 tokens; model.max_length = 1,024",
     ),
     "prefix": (Search(), Request(ids=(3,), prefix=(4,) * 1024), "a sequence has 1,024 tokens"),
 }
@@ -385,7 +384,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("search", "request_", "reason"), REFUSED.values(), ids=REFUSED)
 def test_it_says_what_it_cannot_do(engine, search, request_, reason):
-    assert re.search(reason, engine.refusal(search, [Request(ids=(3, 4)), request_]))
+    assert re.search(reason, engine.unsupported(search, [Request(ids=(3, 4)), request_]))
     with pytest.raises(RequestError, match=reason):
         engine.decode([request_], search)
     with pytest.raises(RequestError, match=reason):
@@ -394,8 +393,8 @@ def test_it_says_what_it_cannot_do(engine, search, request_, reason):
 
 def test_it_refuses_nothing_else(engine):
     longest = Request(ids=(3,) * 1023, prefix=(4,) * 1023)
-    assert engine.refusal(Search(beam_size=2, n_best=2, min_length=3), [longest]) is None
-    assert engine.refusal(Search(), []) is None
+    assert engine.unsupported(Search(beam_size=2, n_best=2, min_length=3), [longest]) is None
+    assert engine.unsupported(Search(), []) is None
 
 
 def test_ids_that_do_not_exist_are_named(engine):
@@ -411,7 +410,7 @@ def test_ids_that_do_not_exist_are_named(engine):
 
 def test_a_quantisation_that_the_cpu_lacks_is_refused(reverser, monkeypatch):
     monkeypatch.setattr(ctranslate2_engine.ctranslate2, "get_supported_compute_types", lambda _: {"float32"})
-    with pytest.raises(ConfigError, match="does not compute in int8; it has float32"):
+    with pytest.raises(ConfigError, match="does not support int8; it supports float32"):
         CTranslate2Engine(reverser, bos=BOS, eos=EOS)
 
 

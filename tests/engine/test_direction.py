@@ -4,12 +4,11 @@ import pytest
 
 from regard.config import TaskConfig
 from regard.engine.direction import Direction, Directions
-from regard.engine.engines.fallback import Engines
-from regard.engine.model import Model
-from regard.errors import ConfigError, RequestError
+from regard.errors import ConfigError
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from tests.engine.echo import Echo
+from tests.engine.echo import Echo, translator_with
 from tests.engine.talking import PAIRS
+from tests.refusals import refused
 
 BOTH = TaskConfig(source="zh", target="en", both_directions=True)
 
@@ -27,13 +26,13 @@ def engine():
 
 @pytest.fixture
 def model(tagged, engine):
-    return Model(Engines([lambda: engine]), tagged, max_length=21, task=BOTH)
+    return translator_with(lambda: engine, tagged, task=BOTH)
 
 
 def wanted(tagged, engine):
     """The languages that the engine was asked for, by the tags before its inputs."""
     tags = {tagged.tag_id(language): language for language in ("zh", "en")}
-    return [tags[request.ids[0]] for request in engine.asked]
+    return [tags[request.ids[0]] for request in engine.requests]
 
 
 def test_both_directions_are_told_apart_by_tags(tagged):
@@ -68,7 +67,7 @@ def test_a_document_goes_one_way_and_each_of_its_parts_has_the_tag(model, tagged
     assert first == "# 三月。 四月！\n\nMay"
     assert (rest.replace(" ", ""), result.split) == (digits, 2)
     assert set(wanted(tagged, engine)) == {"en"}
-    assert max(len(request.ids) for request in engine.asked) <= 20
+    assert max(len(request.ids) for request in engine.requests) <= 20
     assert model.translate("One. Two.").text == "One.Two."
 
 
@@ -76,8 +75,8 @@ def test_what_is_in_the_language_that_is_wanted_stays_as_it_is(model, engine):
     for text, to in (("你好，世界。\nThanks, 老王!", "zh"), ("Hello, world.\n再见", "en")):
         result = model.translate(text, to=to)
         assert result.text == text
-        assert len(engine.asked) == 1
-        engine.asked.clear()
+        assert len(engine.requests) == 1
+        engine.requests.clear()
     assert model.translate("Hello, world.", to="en").engine == ""
     assert model.translate("三。This is it. 四。", to="en").text == "三。 This is it. 四。"
 
@@ -85,16 +84,16 @@ def test_what_is_in_the_language_that_is_wanted_stays_as_it_is(model, engine):
 def test_a_phrase_is_required_as_the_language_of_its_output_is_written(model, engine):
     model.translate("三月", glossary={"三月": "one"})
     model.translate("March", glossary={"March": "one"})
-    english, chinese = (request.phrases[0] for request in engine.asked[:2])
+    english, chinese = (request.phrases[0] for request in engine.requests[:2])
     assert english != chinese
 
 
 def test_what_does_not_tell_its_language_is_refused(model):
-    with pytest.raises(RequestError, match="'Привет' does not tell whether it is zh or en; say which"):
+    with refused("unclear_language", "'Привет'", "zh or en", "`to`"):
         model.translate(["一", "Привет"])
     assert model.translate("Привет", to="en").text == "Привет"
     for asked in ({"to": "fr"}, {"source": "zh", "to": "zh"}):
-        with pytest.raises(RequestError, match="translates from zh into en and from en into zh, not"):
+        with refused("unknown_direction", "from zh into en and from en into zh"):
             model.translate("一", **asked)
 
 
@@ -106,13 +105,13 @@ def test_a_source_is_scored_with_its_tag(model, tagged):
             read.extend(sources)
             return super().score(sources, targets)
 
-    scorer = Model(Engines([Scorer]), tagged, max_length=21, task=BOTH)
+    scorer = translator_with(Scorer, tagged, task=BOTH)
     scorer.score(["一", "one"], ["one", "一"])
     scorer.score(["一"], ["一"], to="zh")
     tags = [tagged.tag_id(language) for language in ("en", "zh", "zh")]
     assert [ids[0] for ids in read] == tags
     assert read[0] == model.read("一") == (tags[0], *tagged.encode_one("一").tolist())
-    with pytest.raises(RequestError, match="pair 1: a text has 21 tokens"):
+    with refused("too_long", "pair 1", "21 tokens"):
         scorer.score(["7" * 19], ["one"])
 
 

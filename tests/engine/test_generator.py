@@ -5,12 +5,13 @@ import torch
 
 from regard.config import ModelConfig
 from regard.engine import generator as module
-from regard.engine.generation import Generation, Stopping, unseen_characters
-from regard.engine.generator import Generator
-from regard.errors import RequestError
+from regard.engine.generator import Generator, UntilStop
+from regard.engine.options import GenerateOptions
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
+from regard.text.vocabularies.vocabulary import unseen_characters
+from tests.refusals import refused
 
 LONGEST = 17
 
@@ -42,7 +43,7 @@ def likeliest_by_the_whole(generator, prompt, n):
 
 
 def test_the_cache_changes_nothing(generator):
-    found = generator.generate("the cat", Generation(max_tokens=9, temperature=0))
+    found = generator.generate("the cat", GenerateOptions(max_tokens=9, temperature=0))
     assert found.finish == "length"
     assert list(found.tokens) == likeliest_by_the_whole(generator, "the cat", 9)
     assert len(found.token_scores) == 9
@@ -50,26 +51,26 @@ def test_the_cache_changes_nothing(generator):
 
 
 def test_a_stream_is_the_same_text_and_a_seed_repeats_it(generator):
-    options = Generation(max_tokens=10, seed=5)
+    options = GenerateOptions(max_tokens=10, seed=5)
     text = generator.generate("a dog", options).text
     assert "".join(generator.stream("a dog", options)) == text
-    assert generator.generate("a dog", Generation(max_tokens=10, seed=6)).text != text
+    assert generator.generate("a dog", GenerateOptions(max_tokens=10, seed=6)).text != text
 
 
 def test_past_the_trained_length_is_an_error_unless_the_window_slides(generator):
     n_prompt = len(generator.subwords.encode_one("the cat"))
     room = LONGEST - n_prompt
-    assert len(generator.generate("the cat", Generation(max_tokens=room)).tokens) == room
-    with pytest.raises(RequestError, match=f"leaves room for {room} and not for {room + 1}"):
-        generator.generate("the cat", Generation(max_tokens=room + 1))
-    with pytest.raises(RequestError, match="leaves room for"):  # before the first piece
-        generator.stream("the cat", Generation(max_tokens=room + 1))
-    slid = generator.generate("the cat", Generation(max_tokens=3 * LONGEST, past_length="slide"))
+    assert len(generator.generate("the cat", GenerateOptions(max_tokens=room)).tokens) == room
+    with refused("no_room", f"leaves {room}, not {room + 1}"):
+        generator.generate("the cat", GenerateOptions(max_tokens=room + 1))
+    with refused("no_room"):  # before the first piece
+        generator.stream("the cat", GenerateOptions(max_tokens=room + 1))
+    slid = generator.generate("the cat", GenerateOptions(max_tokens=3 * LONGEST, past_length="slide"))
     assert len(slid.tokens) == 3 * LONGEST
 
 
 def test_a_window_that_has_slid_reads_its_second_half(generator):
-    options = Generation(max_tokens=LONGEST + 3, temperature=0, past_length="slide")
+    options = GenerateOptions(max_tokens=LONGEST + 3, temperature=0, past_length="slide")
     found = generator.generate("", options)
     every = generator.subwords.pieces(range(generator.subwords.vocab_size))
     ids_of = dict(zip(every, range(len(every)), strict=True))
@@ -81,23 +82,23 @@ def test_a_window_that_has_slid_reads_its_second_half(generator):
 
 def test_a_prompt_longer_than_the_model_needs_a_window_that_slides(generator):
     prompt = "the cat sat " * LONGEST
-    with pytest.raises(RequestError, match="leaves room for 0"):
-        generator.generate(prompt, Generation())
-    found = generator.generate(prompt, Generation(max_tokens=5, past_length="slide"))
+    with refused("no_room", "leaves 0,"):
+        generator.generate(prompt, GenerateOptions())
+    found = generator.generate(prompt, GenerateOptions(max_tokens=5, past_length="slide"))
     assert len(found.tokens) == 5
 
 
 def test_an_end_ends_the_text(generator, monkeypatch):
     eos, word = generator.subwords.eos_id, generator.subwords.encode_one("the")[0]
     monkeypatch.setattr(module, "likeliest", lambda *_: torch.tensor([eos if _[2] == 2 else int(word)]))
-    found = generator.generate("the", Generation(max_tokens=9, temperature=0))
+    found = generator.generate("the", GenerateOptions(max_tokens=9, temperature=0))
     assert found.finish == "end"
     assert found.tokens == tuple(generator.subwords.pieces([word, word]))
 
 
 def test_characters_never_seen_are_read_as_bytes_and_named(generator):
     assert unseen_characters(generator.subwords, "the 龘 cat 龘é\n") == ("龘", "é")
-    found = generator.generate("龘", Generation(max_tokens=3))
+    found = generator.generate("龘", GenerateOptions(max_tokens=3))
     assert found.unseen == ("龘",)
 
 
@@ -112,13 +113,13 @@ def test_characters_never_seen_are_read_as_bytes_and_named(generator):
     ],
 )
 def test_a_text_ends_before_a_stop_string_wherever_it_is_cut(pieces, stop, text, stopped):
-    stopping = Stopping(stop)
+    stopping = UntilStop(stop)
     assert "".join(stopping(pieces)) == text
     assert stopping.stopped == stopped
 
 
 def test_what_cannot_become_a_stop_string_does_not_wait():
-    stopping = Stopping(["\n\n"])
+    stopping = UntilStop(["\n\n"])
     assert list(stopping(["one\n", "two", "\n", "\nthree"])) == ["one", "\ntwo"]
 
 
@@ -127,5 +128,5 @@ def test_what_cannot_become_a_stop_string_does_not_wait():
     [{"max_tokens": 0}, {"temperature": -1.0}, {"stop": [""]}, {"past_length": "grow"}, {"top_p": 2.0}],
 )
 def test_nonsense_is_refused(generator, options):
-    with pytest.raises(RequestError):
-        generator.generate("the", Generation(**options))
+    with refused("bad_option", next(iter(options)).replace("stop", "stop string")):
+        generator.generate("the", GenerateOptions(**options))

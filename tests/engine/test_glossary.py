@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from regard.engine.phrases.glossary import Glossary, Phrase, read_glossary
-from regard.engine.phrases.spelling import Speller
-from regard.errors import CorpusError, RequestError
+from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
+from regard.errors import CorpusError
+from tests.refusals import refused
 
 
 def texts(terms):
@@ -69,7 +69,7 @@ def test_spellings_are_the_phrase_in_running_text(subwords, text):
     before = subwords.encode_one("7").tolist()
     for ids in speller.usual(term):
         assert subwords.decode([*before, *ids]) in (f"7{text}", f"7 {text}")
-    found = {subwords.decode([*before, *ids]) for ids in speller.firm(term)}
+    found = {subwords.decode([*before, *ids]) for ids in speller.separated(term)}
     assert found
     for output in found:
         assert term.is_in(output), output
@@ -93,12 +93,12 @@ def test_a_file_has_two_columns_or_one(tmp_path):
 def test_a_file_that_makes_no_sense_is_refused_with_its_line(tmp_path, content, problem):
     file = tmp_path / "terms.tsv"
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(CorpusError, match=re.escape(f"{file}{problem}")):
+    with refused("bad_glossary", f"{file}{problem}", error=CorpusError):
         read_glossary(file)
 
 
 def test_an_empty_phrase_is_refused():
-    with pytest.raises(RequestError, match="'cat' → ''"):
+    with refused("bad_glossary", "'cat' → ''"):
         Glossary({"cat": " "})
 
 

@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Request, Search
-from regard.engine.loading import load
+from regard.engine.engines.protocol import Engines, Request, Search
+from regard.loaded import load
 from tests.engine.echo import Echo
 
 
@@ -30,7 +29,7 @@ def test_an_engine_tells_how_much_it_runs_at_once(talkers):
     engine = load(talkers[0], engine="ctranslate2", threads=3).engines.first
     assert (engine.lanes, engine.lane().lanes) == (3, 1)
     torch = load(talkers[0], engine="torch").engines.first
-    assert torch.room(Search(beam_size=1)) == 4 * torch.room(Search(beam_size=4))
+    assert torch.batch_capacity(Search(beam_size=1)) == 4 * torch.batch_capacity(Search(beam_size=4))
 
 
 def test_lanes_share_one_engine_which_is_loaded_once():

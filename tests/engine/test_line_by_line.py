@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.engine.line_by_line import LineByLine
-from regard.engine.result import Result
+from regard.engine.results import Result
+from regard.engine.translator import LineTranslator
 from regard.text.files.lines import InputLine
 
 
@@ -24,14 +24,14 @@ class Writes:
     ("result", "notes"),
     [
         (Result(text="Hund", engine="torch"), ()),
-        (Result(text=" ", engine="torch"), ("in:7: the model wrote nothing for it",)),
+        (Result(text=" ", engine="torch"), ("in:7: the model's output is empty",)),
         (Result(text=""), ()),
         (
             Result(text="a a a", engine="torch", repetitive=True),
-            ("in:7: the translation goes round in a loop",),
+            ("in:7: the translation repeats itself in a loop",),
         ),
     ],
 )
 def test_a_translation_that_is_none_is_told_and_an_empty_line_is_not(result, notes):
-    (written,) = LineByLine(Writes(result))([InputLine(7, "的", name="in")])
-    assert (written.notes, written.spoilt) == (notes, False)
+    (written,) = LineTranslator(Writes(result))([InputLine(7, "的", name="in")])
+    assert (written.notes, written.failed) == (notes, False)

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -10,10 +9,11 @@ import sys
 import pytest
 
 import regard
-from regard.bundle import save_bundle
-from regard.errors import BundleError, ConfigError
+from regard.bundle import describe_bundle, save_bundle
+from regard.errors import BundleError
 from tests.architecture.sources import ROOT
 from tests.model.small import small_model
+from tests.refusals import refused
 
 
 def test_the_faster_engine_does_what_it_can_and_torch_the_rest(talkers):
@@ -50,41 +50,64 @@ def test_several_models_are_one_ensemble(talkers):
     assert regard.load(talkers).translate("三月").engine == "torch"
 
 
-def refused(error, words, *arguments, **options):
-    with pytest.raises(error, match=re.escape(words)):
-        regard.load(*arguments, **options)
-
-
 def test_what_cannot_be_loaded_is_refused(talkers, tmp_path, subwords):
     one = talkers[0]
-    refused(BundleError, "there is no such folder", tmp_path / "nowhere")
-    refused(ConfigError, "at least one folder", [])
-    refused(ConfigError, "no engine 'tensorrt'; there are auto, torch, ctranslate2", one, engine="tensorrt")
-    refused(ConfigError, "one model, and not several", talkers, engine="ctranslate2")
-    refused(ConfigError, "`device='cuda'` was asked for", one, engine="ctranslate2", device="cuda")
-    refused(ConfigError, "`quantisation='int8'` is for CTranslate2", one, engine="torch", quantisation="int8")
-    for architecture in ("decoder", "encoder"):
-        alone = small_model(architecture=architecture)
-        refused(BundleError, "has no subwords.model", save_bundle(tmp_path / f"mute-{architecture}", alone))
-        folder = save_bundle(tmp_path / architecture, alone, subwords=subwords.model)
-        words = f"a model of the {architecture} alone, which does not translate"
-        assert regard.load([folder]).folders == (folder,)
-        model = regard.load(folder)  # it can be looked at
-        for ask, texts in (
-            (model.translate, ("三",)),
-            (model.stream, ("三",)),
-            (model.score, (["三"], ["3"])),
-        ):
-            with pytest.raises(ConfigError, match=words):
-                ask(*texts)
     mute = save_bundle(tmp_path / "mute", small_model())
-    refused(BundleError, "has no subwords.model", mute)
     other = save_bundle(tmp_path / "other", small_model(), subwords=subwords.model + b"\x00")
-    refused(BundleError, "has other subwords than", [one, other])
+    for code, place, folder, options in [
+        ("no_model", "folder", [], {}),
+        ("unknown_engine", "'tensorrt'; there are auto, torch, ctranslate2", one, {"engine": "tensorrt"}),
+        ("unusable_engine", "not an ensemble", talkers, {"engine": "ctranslate2"}),
+        ("unusable_engine", "`device='cuda'`", one, {"engine": "ctranslate2", "device": "cuda"}),
+        ("unusable_quantisation", "'int8'", one, {"engine": "torch", "quantisation": "int8"}),
+        ("no_vocabulary", "mute", mute, {}),
+        ("ensemble_mismatch", "other", [one, other], {}),
+    ]:
+        with refused(code, place):
+            regard.load(folder, **options)
+    with pytest.raises(BundleError, match="nowhere"):
+        regard.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("architecture", "verb"), [("decoder", "generate"), ("encoder", "classify")])
+def test_a_verb_that_a_model_lacks_names_its_own(tmp_path, subwords, architecture, verb):
+    alone = small_model(architecture=architecture)
+    with refused("no_vocabulary", "mute"):
+        regard.load(save_bundle(tmp_path / "mute", alone))
+    folder = save_bundle(tmp_path / "model", alone, subwords=subwords.model)
+    assert regard.load([folder]).folders == (folder,)
+    model = regard.load(folder)
+    for method, arguments in {
+        "translate": ("三",),
+        "stream": ("三",),
+        "score": (["三"], ["3"]),
+        "respond": ("三",),
+        "translate_lines": (["三"],),
+        "measure_alignment": (["三"], ["3"]),
+        "generate" if verb == "classify" else "classify": ("三",),
+    }.items():
+        with refused("wrong_task", str(folder), f"use {verb}"):
+            getattr(model, method)(*arguments)
+    with refused("wrong_task", "use translate"):
+        regard.load().classify("三")
+
+
+def test_a_model_folder_is_described_once_on_the_way_to_a_translation(talkers, monkeypatch):
+    calls = []
+
+    def counted(folder):
+        calls.append(folder)
+        return describe_bundle(folder)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("regard.") and getattr(module, "describe_bundle", None) is describe_bundle:
+            monkeypatch.setattr(module, "describe_bundle", counted)
+    assert regard.load(talkers[0], threads=1).translate("三月").engine == "ctranslate2"
+    assert calls == [talkers[0]]
 
 
 def test_a_device_that_is_not_there_is_refused(talkers):
-    with pytest.raises(ConfigError, match="`device='cuda:99'` cannot be used"):
+    with refused("unusable_device", "`device='cuda:99'`"):
         regard.load(talkers[0], device="cuda:99").translate("三月")
 
 

@@ -4,7 +4,7 @@ from math import inf
 
 from regard.engine.phrases.glossary import Glossary, Phrase
 from regard.engine.phrases.placement import Draft, drafted
-from regard.engine.result import WordLink
+from regard.engine.results import WordLink
 
 SOURCE, WRITTEN = "我喝咖啡。", "I drink the coffee."
 LINKS = {

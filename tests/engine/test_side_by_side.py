@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from regard.engine.engines.protocol import Request, Search
-from regard.engine.engines.side_by_side import cores, each
-from regard.engine.engines.torch_engine import TorchEngine
+from regard.engine.engines.torch_engine import TorchEngine, cores, run_on_cores
 from tests.model.small import small_model
 
 
@@ -27,12 +26,12 @@ def test_jobs_run_on_several_threads_and_come_back_in_order():
         together.wait()  # would break if the other job did not run meanwhile
         return job, torch.get_num_threads(), torch.is_inference_mode_enabled()
 
-    assert each(work, [7, 5], "cpu") == [(7, 1, True), (5, 1, True)]
+    assert run_on_cores(work, [7, 5], "cpu") == [(7, 1, True), (5, 1, True)]
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_threads_that_come_later_have_as_many_as_before():
-    each(torch.ones, [1, 2], "cpu")
+    run_on_cores(torch.ones, [1, 2], "cpu")
     counts = []
     later = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
     later.start()
@@ -43,7 +42,7 @@ def test_threads_that_come_later_have_as_many_as_before():
 @pytest.mark.usefixtures("two_threads")
 def test_a_mistake_in_a_job_is_told():
     with pytest.raises(ZeroDivisionError):
-        each(lambda job: 1 // job, [1, 0], "cpu")
+        run_on_cores(lambda job: 1 // job, [1, 0], "cpu")
 
 
 def test_only_a_cpu_has_cores_to_share_out():

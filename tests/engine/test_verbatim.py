@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.document.verbatim import hidden, verbatim
+from regard.engine.document.verbatim import verbatim, with_placeholders
 
 
 @pytest.mark.parametrize(
@@ -31,27 +31,27 @@ def test_what_is_found(text, found):
 
 
 def test_stand_ins_are_names_that_the_text_does_not_have_and_no_part_of_a_word():
-    assert hidden("Set {a} to {a}.").text == "Set X1 to X2."
-    assert hidden("X1 is {a}").text == "X1 is Z1"
-    assert hidden("X1 Z2 Q3 {a}") is None
-    assert hidden("<b>one</b>two 好{x}吗").text == "X1 one X2 two 好X3吗"
+    assert with_placeholders("Set {a} to {a}.").text == "Set X1 to X2."
+    assert with_placeholders("X1 is {a}").text == "X1 is Z1"
+    assert with_placeholders("X1 Z2 Q3 {a}") is None
+    assert with_placeholders("<b>one</b>two 好{x}吗").text == "X1 one X2 two 好X3吗"
 
 
 def test_outputs_get_back_what_was_hidden_and_must_have_each_once():
-    text = hidden("{a} of {b}")
+    text = with_placeholders("{a} of {b}")
     assert text.restored("X2 中的 X1") == "{b} 中的 {a}"
     assert text.restored("X2中的X1个") == "{b}中的{a}个"
-    assert hidden("{a}{b}").restored("X1X2") == "{a}{b}"
+    assert with_placeholders("{a}{b}").restored("X1X2") == "{a}{b}"
     assert text.restored("X1") is None
     assert text.restored("X1 X2 X1") is None
     assert text.restored("X1 X22") is None
-    many = hidden(" ".join(f"{{{i}}}" for i in range(12)))
+    many = with_placeholders(" ".join(f"{{{i}}}" for i in range(12)))
     assert many.restored(many.text) == " ".join(f"{{{i}}}" for i in range(12))
 
 
 @given(st.text(st.sampled_from("{}<>`\\ ab1@.:/X%s好") | st.characters(codec="utf-8"), max_size=50))
 def test_an_echo_of_what_is_hidden_is_the_text_but_for_spaces(text):
-    found = hidden(text)
+    found = with_placeholders(text)
     if found is not None:
         echoed = found.restored(found.text)
         assert echoed is not None

@@ -4,11 +4,10 @@ import pytest
 import torch
 
 import regard
-from regard.engine.loading import load
-from regard.errors import RequestError
 from regard.look.alignment.alignment import align
 from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
 from tests.look.traced import model_of, subwords
+from tests.refusals import refused
 
 CHOICE = AligningHeads(heads=((2, 1), (1, 0)), rows="predicting", accuracy=0.75, n_pairs=40)
 DOCUMENT = "  - 猫坐在垫子上。 the cat sat!\n\nTwo dogs e\u0301 ran. 鸟"
@@ -91,7 +90,5 @@ def test_where_there_is_nothing_there_are_no_links(measured):
 
 
 def test_who_cannot_align_says_so(measured):
-    with pytest.raises(RequestError, match=r"open the model with regard\.load"):
-        load(measured, engine="torch").translate("two dogs", alignment=True)
-    with pytest.raises(RequestError, match="load one alone"):
+    with refused("ensemble", "2 models"):
         regard.load([measured, measured]).translate("two dogs", alignment=True)

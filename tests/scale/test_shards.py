@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.line_by_line import Written
+from regard.engine.translator import OutputLine
 from regard.errors import ConfigError, CorpusError
 from regard.scale import workers
 from regard.scale.corpus import FinishedShards, lines_of
@@ -56,7 +56,7 @@ def test_a_shard_is_known_by_its_place_and_its_lines():
 
 
 def test_finished_shards_are_read_by_the_next_run(tmp_path):
-    written = [Written("a\r\u2028\x00\n", "torch", ("note",)), Written("", notes=("why",), spoilt=True)]
+    written = [OutputLine("a\r\u2028\x00\n", "torch", ("note",)), OutputLine("", notes=("why",), failed=True)]
     key = Shard(1, (InputLine(1, "x"), InputLine(2, "y"))).key
     finished = FinishedShards(tmp_path / "new" / "shards", FINGERPRINT)
     assert key not in finished

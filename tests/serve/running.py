@@ -94,7 +94,7 @@ class Gated(Echo):
 
 def gated_catalogue(folder, model, engine):
     """A model whose engine is gated, as a server has it."""
-    from regard.engine.engines.fallback import Engines
+    from regard.engine.engines.protocol import Engines
 
     engines = Engines([lambda: engine])
     return Catalogue([Served("gated", folder, model.run_by(engines), Scheduler(engines))])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.result import WordLink
+from regard.engine.results import WordLink
 from regard.serve.html.marks import marked
 from regard.serve.html.paragraphs import Mark, paragraphs
 from regard.serve.html.text import escaped

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.engine.generation import Generation
+from regard.engine.options import GenerateOptions
 from regard.look.export.document import describe, steps
 from regard.look.interventions.interventions import HeadOff, to_json
 from regard.serve.http.errors import gone
@@ -89,7 +89,7 @@ ENDLESS = {"max_tokens": 100_000, "past_length": "slide", "temperature": 0}
 
 def test_a_text_that_nobody_waits_for_any_more_is_not_continued(server, writer):
     job = Job()
-    task = Continue(writer.generator, "the cat", Generation(**ENDLESS), job=job)
+    task = Continue(writer.generator, "the cat", GenerateOptions(**ENDLESS), job=job)
     job.end(gone())
     (found,) = task.run(None, [task])
     assert len(found.tokens) < 100

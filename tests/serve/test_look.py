@@ -5,13 +5,14 @@ import time
 import numpy as np
 import pytest
 
-from regard.loaded import LoadedModel, load
+from regard.loaded import load
 from regard.look.export import document
 from regard.look.trace.trace import Trace
 from regard.serve.http.limits import Limits
 from regard.serve.served import Catalogue, Served
 from regard.serve.shelf import Shelf
 from regard.serve.work.scheduler import Scheduler
+from regard.tasks.loaded import LoadedModel
 from tests.serve.running import running
 
 DTYPES = {"u8": "u1", "f16": "<f2", "f32": "<f4"}

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.protocol import Engines, Request, Search
 from regard.errors import RequestError
 from regard.serve.http.errors import Refusal, gone
 from regard.serve.work.job import Job

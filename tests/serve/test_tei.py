@@ -5,7 +5,7 @@ import math
 import pytest
 
 import regard
-from regard.engine.classification import Labelling
+from regard.engine.options import ClassifyOptions
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
@@ -66,7 +66,7 @@ def test_raw_scores_are_what_the_softmax_is_taken_of(server, labeller):
     assert {label: math.exp(score) / total for label, score in raw.items()} == pytest.approx(
         labeller.classify("a dog").probabilities, abs=1e-6
     )
-    logits = labeller.classifier.raw_scores(["a dog"], Labelling())
+    logits = labeller.classifier.raw_scores(["a dog"], ClassifyOptions())
     assert raw == pytest.approx(logits[0], abs=1e-6)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from regard.cli.shared.options import with_flags
 
 if TYPE_CHECKING:
-    from regard.engine.line_by_line import Written
+    from regard.engine.translator import OutputLine
 
 UNREADABLE_INPUT = 2
 """Exit status when a line could not be processed: the same as for other mistakes in the input."""
@@ -39,9 +39,9 @@ class LineReporter:
         self.n_unreadable = 0
         """Lines that could not be processed."""
 
-    def add(self, written: Written) -> None:
+    def add(self, written: OutputLine) -> None:
         """Report the warnings and the engine of one line."""
-        self.n_unreadable += written.spoilt
+        self.n_unreadable += written.failed
         if self._shows_engines and written.engine not in {*self._engines, ""}:
             self._engines.add(written.engine)
             self._print(f"engine: {written.engine}")

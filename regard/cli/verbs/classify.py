@@ -1,4 +1,4 @@
-"""`regard classify`: labels of texts, line by line."""
+"""`regard classify`: labels texts, line by line."""
 
 from __future__ import annotations
 
@@ -17,55 +17,56 @@ from regard.errors import RequestError
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from collections.abc import Iterator
 
-    from regard.engine.classification import Classification
+    from regard.engine.results import Classification
     from regard.text.files.lines import InputLine
 
 
 def classify(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to label; by default, lines of standard input."),
+        typer.Argument(metavar="TEXT", help="Text to label; by default, lines of standard input."),
     ] = None,
     *,
     models: Annotated[
         list[Path],
-        typer.Option("--model", metavar="MODEL", help="A model folder, or a run's; several are an ensemble."),
+        typer.Option("--model", metavar="MODEL", help="A model folder, or a run; several are an ensemble."),
     ],
     too_long: Annotated[
         str,
-        typer.Option(metavar="WAY", help="What to do about texts that are too long: error, or cut."),
+        typer.Option(metavar="WAY", help="For texts that are too long: error, or cut."),
     ] = "error",
     threshold: Annotated[
         float,
-        typer.Option(help="Where a text may have several labels, it gets those that are so probable."),
+        typer.Option(help="With several labels per text: minimum probability of a label."),
     ] = 0.5,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Label texts, and say how probable each label is.
+    """Label texts, with the probability of each label.
 
-    A line of output is a label, a tab and its probability; where a text may have several labels, those of
-    each. A line that cannot be labelled becomes an empty one, is told on stderr, and makes the exit status 2.
+    A line of output is a label, a tab and its probability, or several of each. A line that cannot be labelled
+    gives an empty line and a message on stderr, and the exit status is 2.
     """
     from regard.cli.shared.input_lines import input_blocks
-    from regard.engine.classification import Labelling
-    from regard.engine.line_by_line import Written
+    from regard.engine.options import ClassifyOptions
+    from regard.engine.translator import OutputLine
     from regard.loaded import load
 
-    asked = Labelling(too_long=too_long, threshold=threshold)  # type: ignore[arg-type]
+    options = {"too_long": too_long, "threshold": threshold}
+    ClassifyOptions(**options)  # type: ignore[arg-type]  # checked before the model is loaded
     loaded, reporter = load(models, device=device), LineReporter(progress=texts is None, engines=False)
-    classifier = loaded.classifier  # a model for another task says so before a line is read
+    loaded.require("classify")
     between = loaded.task.label_separator or ""
     for block in input_blocks(texts):
         for line in block:
             found, problem = None, line.problem
             if problem is None:
                 try:
-                    (found,) = classifier.classify([line.text], asked)
+                    (found,) = loaded.classify([line.text], **options)
                 except RequestError as error:
                     problem = line.where + with_flags(error).replace("text 1 ", "the text ")
             text = _as_json(found, problem) if as_json else _as_columns(found, between)
-            reporter.add(Written(text, notes=tuple(_notes(line, found, problem)), spoilt=found is None))
+            reporter.add(OutputLine(text, notes=tuple(_notes(line, found, problem)), failed=found is None))
             print(text)
         sys.stdout.flush()
         reporter.advance(len(block))
@@ -75,7 +76,7 @@ def classify(
 
 
 def _notes(line: InputLine, found: Classification | None, problem: str | None) -> Iterator[str]:
-    """What people should know of a text."""
+    """Warnings about a text."""
     if problem is not None:
         yield problem
     if found is not None and found.cut:

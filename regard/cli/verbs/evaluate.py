@@ -78,14 +78,14 @@ def evaluate(
     language = language or next((task.target for task in tasks.values() if task.target), None)
     sources, references, *given = _columns([source, reference, *outputs])
 
+    from regard.loaded import load
     from regard.scores.comparison import compare
-    from regard.scores.running import translations
 
     systems: dict[str, list[str]] = {}
     for model in models:
         if sys.stderr.isatty():
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
-        made = translations(model, sources, to=language, beam_size=beam, engine=named)
+        made = load(model, engine=named).translate_lines(sources, to=language, beam_size=beam)
         systems[f"{model} ({made.how})"] = made.lines
     systems |= dict(zip(map(display_name, outputs), given, strict=True))
     comparison, notes = compare(systems, references, language), _notes(language, tasks)

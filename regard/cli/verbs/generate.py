@@ -1,4 +1,4 @@
-"""`regard generate`: texts continued, as they are written."""
+"""`regard generate`: continues texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,8 +23,7 @@ from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter, unseen_c
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.engine.generation import Generation
-    from regard.engine.generator import Generator
+    from regard.tasks.loaded import LoadedModel
     from regard.text.files.lines import InputLine
 
 
@@ -34,16 +33,14 @@ def generate(
         typer.Argument(metavar="PROMPT", help="How the text begins; by default, lines of standard input."),
     ] = None,
     *,
-    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run's.")],
+    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run.")],
     max_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Most tokens to add; else as many as the model was trained on, or 256 with slide."
-        ),
+        typer.Option(min=1, help="Maximum new tokens; default up to the trained length, or 256 with slide."),
     ] = None,
     temperature: Annotated[
         float,
-        typer.Option(min=0, help="Below 1 the likely get likelier; 0 takes the likeliest token each time."),
+        typer.Option(min=0, help="Below 1 sharpens the distribution; 0 always takes the most likely token."),
     ] = 1.0,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
@@ -56,44 +53,46 @@ def generate(
     past_length: Annotated[
         str,
         typer.Option(
-            metavar="WAY", help="Past the trained length: error, or slide, forgetting how it began."
+            metavar="WAY", help="Past the trained length: error, or slide, which forgets the beginning."
         ),
     ] = "error",
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Continue texts, each printed as it is written.
+    """Continue texts; each is printed as it is generated.
 
-    A prompt that cannot be continued becomes an empty line, is told on stderr, and makes the exit status 2.
+    A prompt that cannot be continued gives an empty line and a message on stderr, and the exit status is 2.
     """
     from regard.cli.shared.input_lines import input_blocks
-    from regard.engine.generation import Generation
-    from regard.engine.line_by_line import Written
+    from regard.engine.options import GenerateOptions
+    from regard.engine.translator import OutputLine
     from regard.loaded import load
 
-    options = Generation(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        seed=seed,
-        stop=[each.replace("\\n", "\n") for each in stop or ()],
-        past_length=past_length,  # type: ignore[arg-type]
-    )
-    generator = load(model, device=device).generator
-    reporter = LineReporter(progress=False, engines=False)  # what is written is the progress
+    options = {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "min_p": min_p,
+        "seed": seed,
+        "stop": [each.replace("\\n", "\n") for each in stop or ()],
+        "past_length": past_length,
+    }
+    GenerateOptions(**options)  # type: ignore[arg-type]  # checked before the model is loaded
+    loaded = load(model, device=device)
+    loaded.require("generate")
+    reporter = LineReporter(progress=False, engines=False)  # the text itself shows the progress
     for line in (line for block in input_blocks(prompts) for line in block):
         problem = line.problem
         try:
             if problem is None and as_json:
-                print(json.dumps(asdict(generator.generate(line.text, options)), ensure_ascii=False))
+                print(json.dumps(asdict(loaded.generate(line.text, **options)), ensure_ascii=False))
             elif problem is None:
-                _write(generator, line, options, reporter)
+                _print(loaded, line, options, reporter)
         except RequestError as error:
             problem = f"{line.where}{with_flags(error)}"
         if problem is not None:
-            reporter.add(Written("", notes=(problem,), spoilt=True))
+            reporter.add(OutputLine("", notes=(problem,), failed=True))
             print(json.dumps({"text": "", "error": problem}, ensure_ascii=False) if as_json else "")
         sys.stdout.flush()
     reporter.close()
@@ -101,14 +100,14 @@ def generate(
         raise typer.Exit(UNREADABLE_INPUT)
 
 
-def _write(generator: Generator, line: InputLine, options: Generation, reporter: LineReporter) -> None:
-    """A text with its prompt, as it is found."""
-    from regard.engine.generation import unseen_characters
-    from regard.engine.line_by_line import Written
+def _print(loaded: LoadedModel, line: InputLine, options: dict[str, Any], reporter: LineReporter) -> None:
+    """Print a prompt and its continuation, as it is generated."""
+    from regard.engine.translator import OutputLine
+    from regard.text.vocabularies.vocabulary import unseen_characters
 
-    pieces = generator.stream(line.text, options)
-    if unseen := unseen_characters(generator.subwords, line.text):
-        reporter.add(Written("", notes=(line.where + unseen_characters_warning(unseen),)))
+    pieces = loaded.continue_text(line.text, **options)
+    if unseen := unseen_characters(loaded.subwords, line.text):
+        reporter.add(OutputLine("", notes=(line.where + unseen_characters_warning(unseen),)))
     print(line.text, end="", flush=True)
     for piece in pieces:
         print(piece, end="", flush=True)

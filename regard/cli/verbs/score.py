@@ -1,4 +1,4 @@
-"""`regard score`: how likely a model finds given translations."""
+"""`regard score`: the log-probability of given translations."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from regard.cli.shared.reporting import UNREADABLE_INPUT
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
-    from regard.engine.model import Model
-    from regard.engine.result import Score
+    from regard.engine.results import Score
+    from regard.tasks.loaded import LoadedModel
 
 
 def score(
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="Sources, one a line; - is standard input.")],
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Sources, one per line; - for stdin.")],
     target: Annotated[Path, typer.Argument(metavar="TGT", help="Their translations, line by line.")],
     *,
     model: ModelOption = BUNDLED,
     to: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Language of TGT; else each line of SRC tells.")
+        str | None,
+        typer.Option(metavar="CODE", help="Language of TGT; default: detected from SRC."),
     ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
@@ -43,35 +44,36 @@ def score(
 ) -> None:
     """Print the log-probability of given translations.
 
-    The end of each counts, too. A pair that is too long for the model gets an empty line, is told on stderr,
-    and makes the exit status 2.
+    The end token counts, too. A pair that is too long for the model gives an empty line and a message on
+    stderr, and the exit status is 2.
     """
-    from regard.engine.loading import load
+    from regard.loaded import load
     from regard.text.files.parallel import read_parallel
 
     loaded = load(model, engine=engine, device=device, threads=threads)  # type: ignore[arg-type]
-    spoilt = False
+    loaded.require("translate")
+    failed = False
     for block in read_parallel((source, target)):
         sources, targets = block.columns
         for number, each in zip(count(block.first), _scores(loaded, sources, targets, to), strict=False):
             if isinstance(each, RequestError):
-                spoilt = True
+                failed = True
                 print(f"regard: {source}:{number}: {with_flags(each)}", file=sys.stderr)
             print(_shown(each, as_json=as_json))
-    if spoilt:
+    if failed:
         raise typer.Exit(UNREADABLE_INPUT)
 
 
 def _scores(
-    model: Model, sources: list[str], targets: list[str], to: str | None
+    model: LoadedModel, sources: list[str], targets: list[str], to: str | None
 ) -> list[Score | RequestError]:
-    """Of each pair its score, or why it has none."""
+    """The score of each pair, or the error that it caused."""
     try:
         return [*model.score(sources, targets, to=to)]
     except RequestError as error:
         if len(sources) == 1:
             return [error]
-    # Half by half, so that one pair that cannot be scored does not cost the others their batch.
+    # Bisect, so that one bad pair does not cost the others their batch.
     middle = len(sources) // 2
     return [
         *_scores(model, sources[:middle], targets[:middle], to),

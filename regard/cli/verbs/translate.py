@@ -28,55 +28,54 @@ from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
-    from regard.engine.line_by_line import Written
+    from regard.engine.translator import OutputLine
 
 
 def translate(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to translate; by default, lines of standard input."),
+        typer.Argument(metavar="TEXT", help="Text to translate; by default, lines of standard input."),
     ] = None,
     *,
     model: ModelOption = BUNDLED,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="The language of the text, to be sure of it.")
+        str | None,
+        typer.Option("--from", metavar="CODE", help="Source language; default: detected."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--to", metavar="CODE", help="The language to translate into; else each text tells."),
+        typer.Option("--to", metavar="CODE", help="Target language; default: detected."),
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
-    n_best: Annotated[int, typer.Option(help="Translations of each line, parted by tabs.")] = 1,
+    n_best: Annotated[int, typer.Option(help="Translations per line, separated by tabs.")] = 1,
     glossary: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Phrases and what they must become, parted by a tab, one a line."),
+        typer.Option(metavar="FILE", help="Phrases and their translations, one tab-separated pair per line."),
     ] = None,
     prefix: Annotated[
         str | None, typer.Option(metavar="TEXT", help="How each translation must begin.")
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="What must stay as it is, wherever it stands; may be repeated."),
+        typer.Option(metavar="TEXT", help="Copy this untranslated wherever it occurs; may be repeated."),
     ] = None,
     too_long: Annotated[
         str,
-        typer.Option(metavar="WAY", help="What to do about sentences that are too long: split, or error."),
+        typer.Option(metavar="WAY", help="For sentences that are too long: split, or error."),
     ] = "split",
-    alignment: Annotated[
-        bool, typer.Option("--alignment", help="Tell where each word comes from; with --json.")
-    ] = False,
+    alignment: Annotated[bool, typer.Option("--alignment", help="Add word alignments; with --json.")] = False,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Put its score and a tab before each translation.")
+        bool, typer.Option("--scores", help="Print the score and a tab before each translation.")
     ] = False,
     sentences: Annotated[
         bool,
-        typer.Option("--sentences", help="Translate each sentence of a line for itself, and keep lists."),
+        typer.Option("--sentences", help="Translate each sentence of a line separately; list markers stay."),
     ] = False,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Draw tokens instead of searching for the likeliest.")
+        bool, typer.Option("--sample", help="Sample tokens instead of searching for the most likely.")
     ] = False,
     temperature: Annotated[
-        float, typer.Option(help="With --sample: below 1 the likely get likelier, above 1 less likely.")
+        float, typer.Option(help="With --sample: below 1 sharpens the distribution, above 1 flattens it.")
     ] = 1.0,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
@@ -86,27 +85,27 @@ def translate(
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say which engine runs.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print which engine runs.")] = False,
     ray: RayOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="With --ray: workers, of --threads cores each; by default, all cores."),
+        typer.Option(min=1, help="With --ray: workers, with --threads cores each; default: all cores."),
     ] = None,
     shards: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --ray: keep what is done, and go on from what is there."),
+        typer.Option(metavar="DIR", help="With --ray: store finished shards here, and resume from them."),
     ] = None,
 ) -> None:
     """Translate texts, or each line of standard input.
 
-    Line i of the output belongs to line i of the input. A line that cannot be read becomes an empty one, is
-    told on stderr, and makes the exit status 2.
+    Line i of the output belongs to line i of the input. A line that cannot be translated gives an empty line
+    and a message on stderr, and the exit status is 2.
     """
     if alignment and not as_json:
-        raise ConfigError("--alignment is told as JSON: add --json")
-    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+        raise ConfigError("--alignment needs --json", code="missing_option")
+    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
     if not sample:
-        _refuse_idle(drawing)
+        _reject_unused(sampling)
     options = {
         "source": source,
         "to": target,
@@ -120,18 +119,18 @@ def translate(
         "token_scores": scores and as_json,
         "whole_lines": not sentences,
         "sample": sample,
-        **drawing,
+        **sampling,
     }
-    asked = Asked(model, engine, device, threads, scores, as_json, options)
+    job = TranslationJob(model, engine, device, threads, scores, as_json, options)
     reporter = LineReporter(progress=texts is None, engines=verbose)
     if ray is None and (workers or shards):
-        raise ConfigError("--workers and --shards are for a Ray cluster: add --ray local, or its address")
-    blocks = _here(asked, texts) if ray is None else _on_a_cluster(asked, texts, ray, workers, shards)
+        raise ConfigError("--workers and --shards need --ray local, or an address", code="missing_option")
+    blocks = _here(job, texts) if ray is None else _on_cluster(job, texts, ray, workers, shards)
     with closing(blocks):
         for block in blocks:
             for written in block:
                 reporter.add(written)
-                print(with_flags(written.text) if written.spoilt else written.text)
+                print(with_flags(written.text) if written.failed else written.text)
             sys.stdout.flush()
             reporter.advance(len(block))
     reporter.close()
@@ -139,18 +138,18 @@ def translate(
         raise typer.Exit(UNREADABLE_INPUT)
 
 
-def _refuse_idle(drawing: dict[str, float]) -> None:
-    """Raise where it is said how to draw, and nothing is drawn."""
+def _reject_unused(sampling: dict[str, float]) -> None:
+    """Raise ConfigError for options of sampling without --sample."""
     from regard.engine.engines.protocol import Search
 
-    usual = Search()
-    for name, value in drawing.items():
-        if value != getattr(usual, name):
-            raise ConfigError(f"`{name}` is for outputs that are drawn: add `sample`")
+    defaults = Search()
+    for name, value in sampling.items():
+        if value != getattr(defaults, name):
+            raise ConfigError(f"`{name}` needs `sample`", code="missing_option")
 
 
-class Asked(NamedTuple):
-    """What lines are translated by, and what is written of them."""
+class TranslationJob(NamedTuple):
+    """How lines are translated and printed."""
 
     model: list[Path]
     engine: str
@@ -161,39 +160,39 @@ class Asked(NamedTuple):
     options: dict[str, Any]
 
 
-def _here(asked: Asked, texts: list[str] | None) -> Generator[list[Written]]:
-    """By this process, as the lines arrive."""
+def _here(job: TranslationJob, texts: list[str] | None) -> Generator[list[OutputLine]]:
+    """Translate in this process, as lines arrive."""
     from regard.cli.shared.input_lines import input_blocks
-    from regard.engine.line_by_line import LineByLine
+    from regard.engine.translator import LineTranslator
     from regard.loaded import load
 
-    loaded = load(asked.model, engine=asked.engine, device=asked.device, threads=asked.threads)  # type: ignore[arg-type]
-    strictly = asked.options["too_long"] == "error"
-    translator = loaded.translator(**asked.options)
-    write = LineByLine(translator, strictly=strictly, scores=asked.scores, as_json=asked.as_json)
+    loaded = load(job.model, engine=job.engine, device=job.device, threads=job.threads)  # type: ignore[arg-type]
+    strict = job.options["too_long"] == "error"
+    translator = loaded.translator(**job.options)
+    write = LineTranslator(translator, strict=strict, scores=job.scores, as_json=job.as_json)
     yield from map(write, input_blocks(texts))
 
 
-def _on_a_cluster(
-    asked: Asked, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
-) -> Generator[list[Written]]:
-    """By the workers of a Ray cluster, shard by shard."""
+def _on_cluster(
+    job: TranslationJob, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
+) -> Generator[list[OutputLine]]:
+    """Translate with the workers of a Ray cluster, shard by shard."""
     from regard.cli.shared.input_lines import input_blocks
     from regard.scale.corpus import CorpusRun, lines_of
     from regard.scale.workers import WorkerSettings
     from regard.text.files import STDIN
 
     settings = WorkerSettings(
-        engine=asked.engine,  # type: ignore[arg-type]
-        device=asked.device,
-        threads=asked.threads or 1,
-        scores=asked.scores,
-        as_json=asked.as_json,
-        options=asked.options,
+        engine=job.engine,  # type: ignore[arg-type]
+        device=job.device,
+        threads=job.threads or 1,
+        scores=job.scores,
+        as_json=job.as_json,
+        options=job.options,
     )
-    run = CorpusRun(asked.model, settings, address=address, workers=workers, shards=shards)
+    run = CorpusRun(job.model, settings, address=address, workers=workers, shards=shards)
     try:
         yield from run.written(lines_of([STDIN]) if texts is None else input_blocks(texts))
-    except (KeyboardInterrupt, GeneratorExit):  # here, or where it was printed
-        print(f"regard: what is done is kept: --shards {run.shards} goes on from there", file=sys.stderr)
+    except (KeyboardInterrupt, GeneratorExit):  # the latter when printing was interrupted
+        print(f"regard: finished shards are kept; resume with --shards {run.shards}", file=sys.stderr)
         raise

@@ -1,7 +1,7 @@
-r"""The layout of a text: what is translated, and what stays as it is around it.
+r"""The layout of a text: the parts to translate, and the parts around them that stay as they are.
 
-Line breaks, blank lines, indentation, the marks of lists and headings, trailing spaces and the spaces between
-sentences stay. So does everything that holds no letter and no digit: a rule of dashes, a smiley.
+Line breaks, blank lines, indentation, list and heading markers, trailing spaces and the spaces between
+sentences stay. So does everything without a letter or a digit: a rule of dashes, an emoji.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Part(NamedTuple):
 
     text: str
     translated: bool
-    """Whether it is for the model; else it stays as it is."""
+    """Whether the model translates it; otherwise it stays as it is."""
 
 
 def parts(text: str, *, whole_lines: bool = False) -> list[Part]:
-    """A text in parts; joined, they are the text.
+    """The parts of a text; concatenated, they are the text.
 
     Args:
-        text: of any number of lines.
-        whole_lines: leave lines uncut, marks of lists and all.
+        text: any number of lines.
+        whole_lines: do not split lines into sentences or separate list markers.
     """
     found: list[Part] = []
     for i, line in enumerate(_BREAK.split(text)):
@@ -52,7 +52,7 @@ def parts(text: str, *, whole_lines: bool = False) -> list[Part]:
 
 
 def trimmed(text: str) -> Iterator[Part]:
-    """A text without its outer spaces, and those beside it."""
+    """A text as its leading spaces, its body, and its trailing spaces."""
     body = text.strip()
     start = text.index(body)
     yield from _kept(text[:start])
@@ -62,7 +62,7 @@ def trimmed(text: str) -> Iterator[Part]:
 
 
 def without_breaks(text: str) -> str:
-    """With spaces for line breaks. A model may spell one in bytes, but how many lines a text has stays."""
+    """Replace line breaks by spaces: a model may output one, but the number of lines must not change."""
     return _BREAK.sub(" ", text)
 
 

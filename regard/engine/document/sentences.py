@@ -1,11 +1,11 @@
-r"""Where sentences end, by rules; and where else a text may be cut when it is too long.
+r"""Sentence boundaries, by rules; and where else to split a text that is too long.
 
-A full stop ends a sentence where a space and no small letter follow, unless it belongs to an abbreviation, an
-initial or a short number (am 3. Oktober). Marks of Chinese and Japanese end one wherever they stand. Closing
-quotes and brackets belong to what they close; after a Chinese closing quote a sentence goes on
-(“好吗？”他问。), unless a space or another quote follows. An ellipsis inside Chinese text ends nothing.
+A full stop ends a sentence if a space and no lower-case letter follow, unless it belongs to an abbreviation,
+an initial or a short number (am 3. Oktober). Chinese and Japanese full stops end one anywhere. Closing quotes
+and brackets belong to what they close; after a Chinese closing quote a sentence continues (“好吗？”他问。),
+unless a space or another quote follows. An ellipsis inside Chinese text ends nothing.
 
-In doubt there is no end: half a sentence is translated worse than two.
+In doubt there is no boundary: half a sentence is translated worse than two.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from itertools import pairwise
 from unicodedata import combining
 
 CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # noqa: E501
-"""For the brackets of a pattern: scripts in which a word may begin and end anywhere."""
+"""Character class of the scripts that put no spaces between words."""
 
 _CLOSING = "\"'”’»›)\\]}」』）》】〉〕"
 _OPENING = "\"'“‘«‹„‚([{「『（《【〈〔¿¡"
-# German closes with what English opens with; after a full stop, and no space, it closes.
+# German closes with the quotes that English opens with; right after a full stop they close.
 _END = re.compile(rf"(?P<wide>[。！？｡]+)[{_CLOSING}]*|(?P<narrow>[.!?…]+)[{_CLOSING}“‘]*")
 _LAST_WORD = re.compile(r"[^\s" + _OPENING + r"]*\Z")
 _SPACES = re.compile(r"\s*")
 
-# Words that hardly ever end a sentence. `etc.` may, and is left to the letter that follows; so is `No.`
+# Words that rarely end a sentence. `etc.` and `No.` may: the next letter decides.
 _ABBREVIATIONS = frozenset(
     """
     mr mrs ms dr prof rev gen col capt lt sgt st mt jr sr vs fig figs eq nos nr vol vols pp approx dept cf ca
@@ -39,21 +39,21 @@ _SHORT_NUMBER = re.compile(r"\d{1,2}")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of one line; joined, they are the line: spaces stay at the end of the one before.
+    """The sentences of one line; concatenated, they are the line: spaces stay at the end of a sentence.
 
     >>> sentences("Dr. No met J. Bond at 3.30 p.m. sharp. “Why?” he asked… 好。不好！")
     ['Dr. No met J. Bond at 3.30 p.m. sharp. ', '“Why?” he asked… ', '好。', '不好！']
     """
     ends = [0]
     for end in _END.finditer(text):
-        following = _SPACES.match(text, end.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        following = _SPACES.match(text, end.end()).end()  # type: ignore[union-attr]  # it always matches
         if following < len(text) and text[ends[-1] : end.start()].strip() and _ends(text, end, following):
             ends.append(following)
     return [text[a:b] for a, b in pairwise([*ends, len(text)])]
 
 
 def _ends(text: str, end: re.Match[str], following: int) -> bool:
-    """Whether a sentence ends with these marks; `following` is where the next would begin."""
+    """Whether a sentence ends at this punctuation; `following` is where the next one would begin."""
     after, spaced = text[following], following > end.end()
     if end["wide"]:
         closed = end.end() > end.end("wide")
@@ -75,25 +75,25 @@ def _abbreviates(text: str, stop: int) -> bool:
     return word[0] != "I" and _INITIALS.fullmatch(word[0]) is not None
 
 
-# --- cutting what is too long -------------------------------------------------------------------------------
+# --- splitting texts that are too long ----------------------------------------------------------------------
 
 _CLAUSE = re.compile(r"(?<=[，、；：])|(?<=[,;:–—]\s)(?=\S)")
 _WORD = re.compile(r"(?<=\s)(?=\S)")
 
 Count = Callable[[list[str]], list[int]]
-"""How many tokens each of some texts has."""
+"""Counts the tokens of texts."""
 
 
 def cut(text: str, count: Count, most: int) -> list[str]:
-    """A text in pieces of at most `most` tokens, as few as its joints allow; joined, they are the text.
+    """Split a text into as few pieces as possible; concatenated, they are the text.
 
-    It is cut between sentences; a sentence that is too long, between its clauses; a clause, between words;
-    and a word, anywhere.
+    It is split between sentences; a sentence that is too long, between clauses; a clause, between words; a
+    word, anywhere.
 
     Args:
         text: one line.
-        count: how tokens are counted.
-        most: tokens that a piece may have.
+        count: counts tokens.
+        most: maximum number of tokens in a piece.
     """
     pieces = [text]
     for joints in (sentences, _CLAUSE.split, _WORD.split):
@@ -104,7 +104,7 @@ def cut(text: str, count: Count, most: int) -> list[str]:
 
 
 def _cut(pieces: list[str], count: Count, most: int, parts: Callable[[str, int], Iterable[str]]) -> list[str]:
-    """Those that are too long, in parts."""
+    """Split the pieces that are too long."""
     sizes = zip(pieces, count(pieces), strict=True)
     return [
         part for piece, size in sizes for part in ([piece] if size <= most else parts(piece, size)) if part
@@ -114,7 +114,7 @@ def _cut(pieces: list[str], count: Count, most: int, parts: Callable[[str, int],
 def _at_joints(
     joints: Callable[[str], list[str]], count: Count, most: int, text: str, _size: int
 ) -> Iterator[str]:
-    """What lies between joints, neighbours together as long as their tokens, each counted alone, fit."""
+    """Units joined into pieces of at most `most` tokens, counted unit by unit."""
     units = joints(text)
     together, room = "", most
     for unit, size in zip(units, count(units), strict=True):
@@ -126,7 +126,7 @@ def _at_joints(
 
 
 def _evenly(text: str, n: int) -> list[str]:
-    """About n equal pieces; no accent is parted from its letter, unless there are very many."""
+    """About n equal pieces; combining accents stay with their letter, unless there are very many."""
     step = -(-len(text) // max(2, n))
     places = (_before_a_letter(text, place) for place in range(step, len(text), step))
     return [text[a:b] for a, b in pairwise([0, *dict.fromkeys(places), len(text)]) if a < b]

@@ -1,11 +1,11 @@
-"""Beam search whose step is captured once and run again: on a GPU, hundreds of kernels become one launch.
+"""Beam search whose step is captured as a CUDA graph: hundreds of kernels become one launch.
 
-It is the search of `decode/beam.py`, move by move, over the model's own step. What is captured has fixed
-shapes and addresses. So sources, their lengths and the room for outputs are rounded up to few sizes; sources
-that are settled stay, unheard, until those that go on fit into the next smaller size; and the host looks
-every few steps only. A captured step belongs to one search at a time.
+It is the search of `decode/beam.py`, step by step, over the model's own step. A graph has fixed shapes and
+addresses. So the number of sources, their lengths and the room for outputs are rounded up to a few sizes;
+settled sources stay, masked, until the others fit into the next smaller size; and the host synchronises only
+every few steps. A captured step belongs to one search at a time.
 
-Letters: `B` sources, `W` beams of each, `M` places of each row, `S` source length, `N` outputs wanted.
+Letters: `B` sources, `W` beams of each, `M` positions of each row, `S` source length, `N` outputs returned.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from regard.host import free_gpu_memory
 from regard.model.transformer import Memory, Transformer
 
 MEMORY_SHARE = 0.25
-"""Of the memory that was free, what captured steps may take together; those used last are kept."""
+"""Share of the free memory for captured steps; the least recently used are dropped."""
 LENGTHS = 32
-"""Source lengths and room for outputs are whole multiples of this."""
+"""Source lengths and room for outputs are multiples of this."""
 STEPS = 4
-"""Steps between two looks at what is settled; LENGTHS is a multiple of it."""
+"""Steps between synchronisations; divides LENGTHS."""
 WARM_UP = 2
-"""Runs before a capture, in which libraries make what they need."""
+"""Runs before a capture, in which libraries allocate what they need."""
 
 Shape = tuple[int, int, int, int, int]
 """(B, W, M, S, N)."""
 
 
 def rounded_up(n_sources: int) -> int:
-    """Sources that there is room for: 1, 2, 3, 4, 6, 8, 12, …; a third may be empty, and no more."""
+    """The number of sources, rounded up to 1, 2, 3, 4, 6, 8, 12, …: at most a third is empty."""
     power = 1 << max(0, n_sources - 1).bit_length()
     return power * 3 // 4 if n_sources <= power * 3 // 4 and power >= 4 else power
 
 
 class CapturedStep:
-    """One step of a search with fixed shapes, and all that it reads and writes."""
+    """One step of a search with fixed shapes, and all tensors that it reads and writes."""
 
     def __init__(self, model: Transformer, shape: Shape, eos: int, like: Tensor, pool: Any = None) -> None:
-        """`pool` is memory for what a step needs meanwhile: steps that take turns can share it."""
+        """`pool` is memory for temporary tensors: steps that never run at once can share it."""
         B, W, M, S, N = shape
         device = like.device
         self.shape = shape
@@ -65,25 +65,25 @@ class CapturedStep:
 
     @property
     def by_source(self) -> list[Tensor]:
-        """All that there is to know of each source, which is the first dimension of each."""
+        """All state tensors; their first dimension is the source."""
         values = [x for value in (self.beams, self.ended, self.history) for x in vars(value).values()]
         others = [self._parents_BW, self.limits_B, self.settled_B, self.greatest_penalty_B]
         return [*self.slots.by_source, *values, *others]
 
     @property
     def n_bytes(self) -> int:
-        """Memory that it takes for itself."""
+        """Size of its state in bytes."""
         return sum(x.nbytes for x in self.by_source)
 
     def begin(
         self, model_memory: Sequence[Tensor], exists_BS: Tensor, constraints: Constraints, alpha: float
     ) -> None:
-        """Before the first token of any output. Places without a source are settled."""
+        """Set the state before the first token. Slots without a source are settled."""
         B, S = exists_BS.shape
         for mine, given in zip(self.slots.of_memory, model_memory, strict=True):
             mine[:B, :, :S] = given
         self.slots.memory_exists_BS.zero_()
-        self.slots.memory_exists_BS[:, 0] = True  # so that who has no source looks at something, not at NaN
+        self.slots.memory_exists_BS[:, 0] = True  # empty slots attend to token 0, so the softmax stays finite
         self.slots.memory_exists_BS[:B, :S] = exists_BS
         self.slots.ancestry_BWWM.zero_()
         self.slots.place_1.zero_()
@@ -101,7 +101,7 @@ class CapturedStep:
         self.greatest_penalty_B.fill_(1.0)[:B] = torch.tensor(penalties, device=exists_BS.device)
 
     def take_over(self, other: CapturedStep, places_B: Tensor) -> None:
-        """Go on with these sources of another, in the first places here; the others are settled."""
+        """Copy these sources of another step into the first slots; the other slots are settled."""
         for mine, theirs in zip(self.by_source, other.by_source, strict=True):
             chosen = theirs.index_select(0, places_B)
             mine[tuple(map(slice, chosen.shape))].copy_(chosen)
@@ -111,7 +111,7 @@ class CapturedStep:
         self.alpha.copy_(other.alpha)
 
     def run(self) -> None:
-        """One more token in every row."""
+        """Add one token to every row."""
         if self._graph is None:
             self._step()
         else:
@@ -144,14 +144,14 @@ class CapturedStep:
                 self._step()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        # Another thread may be looking inside meanwhile, which is none of the capture's business.
+        # Another thread may use the GPU meanwhile, to trace the model.
         with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             self._step()
         return graph
 
 
 class CapturedSearches:
-    """Searches with one model, by steps that were captured before where they can be."""
+    """Searches with one model; captured steps are cached by shape."""
 
     def __init__(self, model: Transformer, eos: int) -> None:
         self._model, self._eos = model, eos
@@ -159,7 +159,7 @@ class CapturedSearches:
         device = model.output_probabilities.weight.device
         on_gpu = device.type == "cuda"
         self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
-        # What is free, not what there is: others may be on the same device.
+        # Free memory, not total memory: other processes may use the same device.
         self._most_bytes = MEMORY_SHARE * free_gpu_memory(device) if on_gpu else float("inf")
 
     def search(
@@ -178,7 +178,7 @@ class CapturedSearches:
             step = self._with_room(step, t + STEPS)
             for _ in range(min(STEPS, step.shape[2] - t)):
                 step.run()
-            settled = step.settled_B.tolist()  # the one time that the host waits for the device
+            settled = step.settled_B.tolist()  # the only synchronisation
             going = [place for place, is_settled in enumerate(settled) if not is_settled]
             size = rounded_up(len(going))
             if going and size == step.shape[0]:
@@ -192,7 +192,7 @@ class CapturedSearches:
     def _collected(
         self, step: CapturedStep, places: list[int], alpha: float
     ) -> dict[int, tuple[Hypothesis, ...]]:
-        """What was found for the sources in these places; a place without a source has found nothing."""
+        """The hypotheses of the sources in these slots; empty slots have none."""
         places_B = torch.tensor(places, device=step.settled_B.device)
         ended, history = step.ended.keep(places_B), step.history.keep(places_B)
         sources = step.beams.sources_B[places_B].tolist()
@@ -200,7 +200,7 @@ class CapturedSearches:
         return {source: best for source, best in bests if best}
 
     def _with_room(self, step: CapturedStep, n_tokens: int) -> CapturedStep:
-        """More room where there is too little: every place is looked at, so there are few that are empty."""
+        """Grow the room for outputs when needed: attention reads all of it, so it starts small."""
         B, W, M, S, N = step.shape
         if n_tokens <= M or self._model.config.max_length == M:
             return step
@@ -217,11 +217,11 @@ class CapturedSearches:
     def _of(self, shape: Shape, like: Tensor) -> CapturedStep:
         if shape not in self._steps:
             self._steps[shape] = CapturedStep(self._model, shape, self._eos, like, self._pool)
-            self._forget_some()
+            self._evict()
         self._steps.move_to_end(shape)
         return self._steps[shape]
 
-    def _forget_some(self) -> None:
-        """The two used last stay: one may be going on from the other."""
+    def _evict(self) -> None:
+        """Drop the least recently used steps, but keep two: one may continue the other."""
         while len(self._steps) > 2 and sum(step.n_bytes for step in self._steps.values()) > self._most_bytes:
             self._steps.popitem(last=False)

@@ -1,39 +1,39 @@
-"""CTranslate2 as an engine: the fast one on CPUs, without torch.
+"""The CTranslate2 engine: the fast one on CPUs, without torch.
 
-One replica of the model for each core, with one thread each; batches of like length keep all of them busy.
+One replica of the model per core, with one thread each; batches of similar length keep all of them busy.
 
-Where CTranslate2's search is its own:
+How CTranslate2's search differs from ours:
 
-- It stops when `beam_size` hypotheses have ended, and only then ranks them, by log-probability over
-  length ** penalty. Before, the penalty plays no part, so all that have ended are asked for and ranked by
-  ours, the paper's ((5 + length) / 6) ** alpha.
-- A batch has one limit of length, and ours belongs to the request. What does not end before its own limit is
-  searched for again with that limit, so that no limit depends on batch mates.
-- At int8 it rounds sums otherwise in batches of another shape, so a search that is nearly undecided can go
-  another way beside other batch mates; at float32 none was seen to.
-- A prefix counts as certain there, and the probability of what is not allowed (an end before the least
-  length, a repetition in a second try) is shared out among the other tokens. Such hypotheses are scored once
-  more, by what the model says of each token.
-- One generator draws for the whole process, so a draw cannot be repeated: drawing is refused.
+- It stops when `beam_size` hypotheses have ended, and ranks them only then, by log-probability over
+  length ** penalty. So we request all ended hypotheses and rank them by the paper's
+  ((5 + length) / 6) ** alpha.
+- A batch has one length limit; ours belongs to the request. An output that does not end before its own limit
+  is searched again with that limit, so that no limit depends on the rest of the batch.
+- At int8, rounding depends on the shape of the batch, so a nearly undecided search may take another path in
+  another batch; at float32 this was not observed.
+- A prefix has probability 1 there, and the probability of forbidden tokens (an end before the minimum length,
+  a repetition in a second attempt) is distributed over the others. Such hypotheses are scored once more.
+- One random generator serves the whole process, so samples are not reproducible: sampling is unsupported.
 """
 
 from __future__ import annotations
 
 import json
+import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 from typing import Any, NamedTuple
 
 import ctranslate2
 
-from regard.bundle.bundle import describe_bundle
+from regard.bundle.bundle import Description, describe_bundle
 from regard.decode.hypothesis import Hypothesis, length_penalty
-from regard.engine.engines.ctranslate2_steps import steps
-from regard.engine.engines.protocol import NOTHING, Request, Search
-from regard.engine.engines.second_try import NO_REPEAT, with_second_try
+from regard.engine.engines.protocol import NO_REPEAT, NOTHING, Request, Search, with_second_attempt
 from regard.errors import ConfigError, RequestError, ShapeError
 from regard.exchange.ctranslate2.cache import converted
 from regard.exchange.ctranslate2.convert import VOCABULARY
@@ -41,17 +41,17 @@ from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.host import default_threads
 
 BATCH_TOKENS = 512
-"""Input tokens of a batch, padding counted: fewer and more were slower, greedily and with 4 beams."""
+"""Input tokens of a batch, padding included: the fastest, both greedy and with 4 beams."""
 
 IMPOSSIBLE = -1e9
-"""CTranslate2 keeps beams that hold nothing at -1e10."""
+"""CTranslate2 keeps empty beams at -1e10."""
 
 
 class _Candidate(NamedTuple):
-    """What CTranslate2 found, before it is ranked our way."""
+    """An output of CTranslate2 before it is ranked by our penalty."""
 
     ids: tuple[int, ...]
-    """With the token that ends it, where there is one."""
+    """With the end token, if there is one."""
     log_prob: float
 
     def score(self, search: Search) -> float:
@@ -65,7 +65,7 @@ class CTranslate2Engine:
 
     def __init__(
         self,
-        folder: Path | str,
+        model: Description | Path | str,
         *,
         bos: int,
         eos: int,
@@ -73,21 +73,23 @@ class CTranslate2Engine:
         threads: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        """Load a model folder; `threads` replicas of it run side by side, by default one a core.
+        """Load a model folder; `threads` replicas of it run side by side, by default one per core.
 
         Raises:
             BundleError: the model folder is damaged.
-            ConfigError: CTranslate2 cannot express the model, or this CPU not compute with the quantisation.
+            ConfigError: CTranslate2 cannot express the model, or this CPU does not support the quantisation.
         """
         known = ctranslate2.get_supported_compute_types("cpu")
         if quantisation not in known:
             raise ConfigError(
-                f"this CPU does not compute in {quantisation}; it has {', '.join(sorted(known))}"
+                f"this CPU does not support {quantisation}; it supports {', '.join(sorted(known))}",
+                code="unusable_quantisation",
             )
+        described = model if isinstance(model, Description) else describe_bundle(model)
         self._eos, self._batch_tokens = eos, batch_tokens
-        self._max_length = describe_bundle(folder).config.max_length
+        self._max_length = described.config.max_length
         self._n_replicas = threads or default_threads()
-        path = converted(folder, quantisation, bos=bos, eos=eos)
+        path = converted(described, quantisation, bos=bos, eos=eos)
         self._tokens: list[str] = json.loads((path / VOCABULARY).read_bytes())
         self._ids = {token: i for i, token in enumerate(self._tokens)}
         self._translator = ctranslate2.Translator(
@@ -100,47 +102,45 @@ class CTranslate2Engine:
 
     @property
     def lanes(self) -> int:
-        """Batches that it runs side by side: one a replica."""
+        """Number of batches that run side by side: one per replica."""
         return self._n_replicas
 
-    def room(self, _search: Search) -> int:
-        """Input tokens that it likes to run as one batch, padding counted."""
+    def batch_capacity(self, _search: Search) -> int:
+        """Best number of input tokens in one batch, padding included."""
         return self._batch_tokens
 
     def lane(self) -> CTranslate2Engine:
-        """The same engine for one of several threads that each bring a batch."""
+        """This engine for one of several threads that run a batch each."""
         one = copy(self)
         one._n_replicas = 1
         return one
 
-    def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
-        """Why it cannot do this, as a sentence; None if it can."""
+    def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:
+        """Why it cannot run these requests; None if it can."""
         if search.sample:
-            return "CTranslate2 draws from one generator for all requests, so a draw could not be repeated"
+            return "CTranslate2 has one random generator for all requests, so samples are not reproducible"
         if search.n_best > search.beam_size:
-            return f"CTranslate2 finds no {search.n_best} hypotheses with `beam_size={search.beam_size}`"
+            return f"CTranslate2 cannot return {search.n_best} hypotheses with `beam_size={search.beam_size}`"
         if any(request.phrases for request in requests):
-            return "CTranslate2 cannot make an output contain required phrases"
+            return "CTranslate2 does not support required phrases"
         longest = max((max(len(each.ids), len(each.prefix)) for each in requests), default=0)
         return self._too_long(longest)
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first.
-
-        Batch mates change nothing but, at int8, how sums are rounded.
-        """
-        self._refuse(search, requests)
+        """The hypotheses of each request, the best first; the rest of the batch affects rounding at int8."""
+        self._check(search, requests)
         again = partial(self._decode, search=search, no_repeat=NO_REPEAT)
-        return with_second_try(requests, self._decode(requests, search), again)
+        return with_second_attempt(requests, self._decode(requests, search), again)
 
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of each target, given its source, and of the one that ends it."""
+        """Log-probability of each token of each target, given its source, and of the end token."""
         if len(sources) != len(targets):
-            raise ShapeError("targets", f"one for each of {len(sources)} sources", len(targets))
+            expected = f"one for each of {len(sources)} sources"
+            raise ShapeError("targets", expected, len(targets), code="pair_count_mismatch")
         if reason := self._too_long(max(map(len, [*sources, *targets]), default=0)):
-            raise RequestError(reason)
+            raise RequestError(reason, code="unsupported_request")
         lengths = [max(pair) + 1 for pair in zip(map(len, sources), map(len, targets), strict=True)]
         running = []
         for batch in batches(lengths, self._batch_tokens, self._n_replicas):
@@ -154,12 +154,12 @@ class CTranslate2Engine:
         return [found[i] for i in range(len(sources))]
 
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are found, without the one that ends it; greedy."""
-        self._refuse(search, [request])
+        """Tokens of one output as they are decoded, without the end token; greedy."""
+        self._check(search, [request])
         if not request.ids:
             return
         limit = self._limit(request, search)
-        tokens = steps(
+        tokens = _tokens_as_decoded(
             self._translator,
             self._spell(request.ids),
             self._spell(request.prefix),
@@ -169,29 +169,29 @@ class CTranslate2Engine:
         )
         yield from (token for token in tokens if token != self._eos)
 
-    # --- what may be asked ---------------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------------------
 
-    def _refuse(self, search: Search, requests: Sequence[Request]) -> None:
-        if reason := self.refusal(search, requests):
-            raise RequestError(reason)
+    def _check(self, search: Search, requests: Sequence[Request]) -> None:
+        if reason := self.unsupported(search, requests):
+            raise RequestError(reason, code="unsupported_request")
 
     def _too_long(self, n_tokens: int) -> str | None:
         if n_tokens < self._max_length:
             return None
-        most = (
-            f"model.max_length = {self._max_length:,}, and one place is for the token that begins or ends it"
-        )
-        return f"CTranslate2 was given positions up to {most}; a sequence has {n_tokens:,} tokens"
+        limit = f"model.max_length = {self._max_length:,}, one of them for the token that begins or ends it"
+        return f"a sequence has {n_tokens:,} tokens; {limit}"
 
     def _limit(self, request: Request, search: Search) -> int:
-        """Most tokens of the output: the request's own, as many as there are positions, and the prefix."""
+        """Maximum number of output tokens: by the request and the positions, but at least the prefix."""
         limit = min(len(request.ids) + search.extra_length, self._max_length - 1)
         return max(limit, len(request.prefix))
 
     def _spell(self, ids: Sequence[int]) -> list[str]:
         for i in ids:
             if not 0 <= i < len(self._tokens):
-                raise ShapeError("ids", f"token ids from 0 to {len(self._tokens) - 1}", i)
+                raise ShapeError(
+                    "ids", f"token ids from 0 to {len(self._tokens) - 1}", i, code="unknown_token"
+                )
         return [self._tokens[i] for i in ids]
 
     # --- searching -----------------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ class CTranslate2Engine:
     def _search(
         self, requests: Sequence[Request], search: Search, no_repeat: int
     ) -> dict[int, list[_Candidate]]:
-        """All that CTranslate2 finds, by request."""
+        """All outputs of CTranslate2, by request."""
         limits = {i: self._limit(each, search) for i, each in enumerate(requests) if each.ids}
-        # A prefix changes the search of its whole batch, so those that have one keep to themselves.
+        # A prefix changes the search of its whole batch, so requests with one get batches of their own.
         has_prefix = {i: bool(requests[i].prefix) for i in limits}
         groups = [[i for i in limits if has_prefix[i] is it_has] for it_has in (False, True)]
         found: dict[int, list[_Candidate]] = {}
@@ -234,7 +234,7 @@ class CTranslate2Engine:
         search: Search,
         no_repeat: int,
     ) -> Iterator[tuple[int, int, ctranslate2.TranslationResult]]:
-        """Each group in batches on all replicas: request, limit of its batch, and what was found."""
+        """Run each group in batches on all replicas; yields request, limit of its batch, and result."""
         running = []
         for group in groups:
             lengths = [len(requests[i].ids) for i in group]
@@ -277,9 +277,9 @@ class CTranslate2Engine:
         forced: set[int],
         search: Search,
     ) -> dict[int, tuple[Hypothesis, ...]]:
-        """Candidates as hypotheses, the best first; scored once more where that is asked for or needed.
+        """Candidates as hypotheses, the best first; scored once more if requested or needed.
 
-        Of those that are forced, CTranslate2's probabilities are not the model's own.
+        For `forced` requests, CTranslate2's probabilities are not the model's.
         """
         again = set(found) if search.token_scores else forced
         pairs = [(requests[i].ids, self._unended(each.ids)) for i in found if i in again for each in found[i]]
@@ -296,7 +296,7 @@ class CTranslate2Engine:
         self, candidate: _Candidate, log_probs: tuple[float, ...] | None, search: Search
     ) -> Hypothesis:
         if log_probs is not None:
-            known = log_probs[: len(candidate.ids)]  # one that was cut off has not ended
+            known = log_probs[: len(candidate.ids)]  # one that was cut off has no end token
             return Hypothesis.of_tokens(candidate.ids, known, eos=self._eos, alpha=search.length_penalty)
         return Hypothesis(
             ids=self._unended(candidate.ids),
@@ -311,19 +311,19 @@ class CTranslate2Engine:
 
 
 def _their_penalty(search: Search) -> float:
-    """CTranslate2's exponent that comes nearest to our penalty.
+    """CTranslate2's exponent that is closest to our penalty.
 
-    More hypotheses than the beam is wide may end at once, and CTranslate2 then cuts by its own ranking,
-    before ours. Three quarters of alpha gave the same best on all of 500 sentences, alpha itself on 497, and
-    1, its default, on 441. At 0 it would stop at the first that ends.
+    More hypotheses than the beam size may end at once, and CTranslate2 then drops some by its own ranking.
+    With 0.75 alpha, the best hypothesis was the same for 500 of 500 sentences, with alpha for 497, and with
+    1, its default, for 441. At 0 it would stop at the first that ends.
     """
     return max(0.75 * search.length_penalty, 1e-3)
 
 
 def batches(lengths: Sequence[int], budget: int, n_replicas: int) -> Iterator[list[int]]:
-    """Places of sequences of like length, the longest first, in batches of about as many tokens each.
+    """Indices of sequences of similar length, the longest first, in batches of about equal token counts.
 
-    There are as many batches for one replica as for another, so that none waits for the last of them.
+    The number of batches is a multiple of the number of replicas, so that none waits for the last batch.
     """
     total = sum(lengths)
     rounds = -(-total // (budget * n_replicas))
@@ -336,4 +336,43 @@ def batches(lengths: Sequence[int], budget: int, n_replicas: int) -> Iterator[li
         if so_far * n_batches >= total * (n_made + 1):
             yield batch
             batch, n_made = [], n_made + 1
-    assert not batch, "the last sequence completes the last share"
+    assert not batch, "the last sequence completes the last batch"
+
+
+class _Callback:
+    """Receives every token; returns True to stop the search."""
+
+    def __init__(self, tokens: SimpleQueue[int | None], left: Event) -> None:
+        self._tokens, self._left = tokens, left
+
+    def __call__(self, step: ctranslate2.GenerationStepResult) -> bool:
+        self._tokens.put(step.token_id)
+        return self._left.is_set()
+
+
+def _tokens_as_decoded(
+    translator: ctranslate2.Translator, source: Sequence[str], prefix: Sequence[str], **options: Any
+) -> Iterator[int]:
+    """The tokens of one greedy output as they are decoded, with the end token; closing it stops the search.
+
+    CTranslate2's `generate_tokens` ends after the last token, but only then does its thread release the
+    callback, for which it needs the interpreter; if that is shutting down, the process is aborted. So this
+    ends when the callback has been released.
+    """
+    tokens: SimpleQueue[int | None] = SimpleQueue()
+    left = Event()
+    callback = _Callback(tokens, left)
+    weakref.finalize(callback, tokens.put, None)
+    (result,) = translator.translate_batch(
+        [source], [prefix], beam_size=1, callback=callback, asynchronous=True, **options
+    )
+    del callback
+    try:
+        while (token := tokens.get()) is not None:
+            yield token
+        result.result()
+    except GeneratorExit:
+        left.set()
+        while tokens.get() is not None:
+            pass
+        raise

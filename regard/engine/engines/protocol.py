@@ -1,12 +1,24 @@
-"""What every engine does: token ids in, hypotheses out. Text is the business of those above."""
+"""The interface of engines: token ids in, hypotheses out; and a chain of engines that fall back.
+
+Text is handled above, in `engine/translator.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
 
-from regard.decode.hypothesis import Hypothesis
+from regard.decode.hypothesis import Hypothesis, loops
+from regard.errors import RequestError
+
+NO_REPEAT = 4
+"""In a second attempt, no sequence of this many tokens occurs twice."""
+NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
+"""The output of an empty request."""
+Hypotheses = tuple[Hypothesis, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,7 +26,7 @@ class Request:
     """One sequence to decode from."""
 
     ids: tuple[int, ...]
-    """The inputs, without the token that ends them: engines add it."""
+    """The inputs, without the end token: engines add it."""
     prefix: tuple[int, ...] = ()
     """How the output must begin."""
     phrases: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -23,69 +35,160 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """How to look for outputs."""
+    """How to search for outputs."""
 
     beam_size: int = 4
     """Hypotheses kept at each step; 1 is greedy search (6.1)."""
     length_penalty: float = 0.6
     """The paper's alpha: scores are divided by ((5 + length) / 6) ** alpha (6.1)."""
     n_best: int = 1
-    """Hypotheses given back, the best first."""
+    """Hypotheses returned, the best first."""
     token_scores: bool = False
-    """Whether each token's log-probability is wanted: an engine may have to run once more for it."""
+    """Whether to return the log-probability of each token, which may take a second run."""
     min_length: int = 0
-    """Fewest tokens of an output, the one that ends it not counted."""
+    """Minimum number of output tokens, without the end token."""
     extra_length: int = 50
-    """How many tokens longer than its input an output may grow (6.1)."""
+    """How many tokens longer than its input an output may be (6.1)."""
     sample: bool = False
-    """Draw tokens instead of searching for the likeliest."""
+    """Sample tokens instead of searching for the most likely ones."""
     temperature: float = 1.0
     top_k: int = 0
-    """Draw from so many of the likeliest tokens; 0 for all."""
+    """Sample from this many of the most likely tokens; 0 for all."""
     top_p: float = 1.0
-    """Draw from the likeliest tokens that together have this probability."""
+    """Sample from the most likely tokens that together have this probability."""
     min_p: float = 0.0
-    """Draw from tokens at least this share as likely as the likeliest."""
+    """Sample from tokens at least this fraction as likely as the most likely one."""
     seed: int = 1
-    """Where drawing starts."""
-
-
-NOTHING = Hypothesis(ids=(), token_log_probs=(), score=0.0, finished=True)
-"""What becomes of an empty request."""
+    """Seed of the sampling."""
 
 
 class Engine(Protocol):
-    """A loaded model that decodes and scores."""
+    """A loaded encoder-decoder model that decodes and scores."""
 
     name: str
-    """As people choose it: torch, ctranslate2."""
+    """As users choose it: torch, ctranslate2."""
 
     @property
     def lanes(self) -> int:
-        """Batches that it runs side by side."""
+        """Number of batches that run side by side."""
 
-    def room(self, search: Search) -> int:
-        """Input tokens that it likes to run as one batch, padding counted."""
+    def batch_capacity(self, search: Search) -> int:
+        """Best number of input tokens in one batch, padding included."""
 
     def lane(self) -> Engine:
-        """The same engine for one of several threads that each bring a batch: it is not parted among them.
+        """This engine for one of several threads that run a batch each; call it in that thread."""
 
-        To be called in the thread that will use it.
-        """
+    def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:
+        """Why it cannot run these requests; None if it can."""
 
-    def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
-        """Why it cannot do this, as a sentence; None if it can."""
+    def decode(self, requests: Sequence[Request], search: Search) -> list[Hypotheses]:
+        """The hypotheses of each request, the best first.
 
-    def decode(self, requests: Sequence[Request], search: Search) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first.
-
-        No batch mate has a part in a result, except in how the engine rounds sums in batches of its shape.
+        A result does not depend on the rest of the batch, except for rounding in batches of another shape.
         """
 
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of each target, given its source, and of the one that ends it."""
+        """Log-probability of each token of each target, given its source, and of the end token."""
 
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are found, without the one that ends it; greedy or drawn."""
+        """Tokens of one output as they are decoded, without the end token; greedy or sampled."""
+
+
+class Decoded(NamedTuple):
+    """The hypotheses of one request, and the engine that found them."""
+
+    hypotheses: Hypotheses
+    engine: str
+
+
+class Engines:
+    """The engines of one model, the preferred one first; an engine is loaded when it is first needed.
+
+    A request that one engine does not support goes to the next.
+    """
+
+    def __init__(self, loaders: Sequence[Callable[[], Engine]]) -> None:
+        self._loaders = loaders
+        self._loaded: list[Engine] = []
+        self._loading = threading.Lock()
+
+    def decode(self, requests: Sequence[Request], search: Search) -> list[Decoded]:
+        """Decode each request with the first engine that supports it; results are in the same order.
+
+        Raises:
+            RequestError: no engine supports a request.
+        """
+        groups: dict[str, list[int]] = {}
+        chosen = [self.choose(request, search) for request in requests]
+        for i, engine in enumerate(chosen):
+            groups.setdefault(engine.name, []).append(i)
+        decoded: dict[int, Decoded] = {}
+        for name, places in groups.items():
+            hypotheses = chosen[places[0]].decode([requests[i] for i in places], search)
+            decoded |= {i: Decoded(each, name) for i, each in zip(places, hypotheses, strict=True)}
+        return [decoded[i] for i in range(len(requests))]
+
+    def choose(self, request: Request, search: Search) -> Engine:
+        """The first engine that supports a request.
+
+        Raises:
+            RequestError: none does.
+        """
+        reason = None
+        for place in range(len(self._loaders)):
+            engine = self._engine(place)
+            reason = engine.unsupported(search, [request])
+            if reason is None:
+                return engine
+        raise RequestError(reason or "there is no engine", code="unsupported_request")
+
+    @property
+    def first(self) -> Engine:
+        """The preferred engine, which also scores."""
+        return self._engine(0)
+
+    def lane(self) -> Engines:
+        """The same engines for one of several threads that run a batch each; call it in that thread."""
+        return Engines([partial(self._lane, i) for i in range(len(self._loaders))])
+
+    def _lane(self, place: int) -> Engine:
+        return self._engine(place).lane()
+
+    def _engine(self, place: int) -> Engine:
+        with self._loading:
+            while len(self._loaded) <= place:
+                self._loaded.append(self._loaders[len(self._loaded)]())
+        return self._loaded[place]
+
+
+def with_second_attempt(
+    requests: Sequence[Request],
+    outputs: Sequence[Hypotheses],
+    again: Callable[[list[Request]], Sequence[Hypotheses]],
+) -> list[Hypotheses]:
+    """The outputs, with those that end in a loop replaced by a second attempt, or flagged.
+
+    Args:
+        requests: what was decoded.
+        outputs: the hypotheses of each request.
+        again: decodes requests without repeating `NO_REPEAT` tokens.
+    """
+    kept = list(outputs)
+    looping = [i for i, best in enumerate(kept) if best and _new_loop(requests[i], best[0])]
+    if not looping:
+        return kept
+    for i, best in zip(looping, again([requests[i] for i in looping]), strict=True):
+        # Required phrases may leave no output without a loop.
+        kept[i] = best if best and not loops(best[0].ids) else _flagged(best or kept[i])
+    return kept
+
+
+def _new_loop(request: Request, best: Hypothesis) -> bool:
+    """Whether an output ends in a loop that its input does not have."""
+    return loops(best.ids) and not loops(request.ids)
+
+
+def _flagged(best: Hypotheses) -> Hypotheses:
+    return tuple(replace(one, repetitive=loops(one.ids)) for one in best)

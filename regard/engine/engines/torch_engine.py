@@ -1,13 +1,14 @@
-"""The engine that runs the model itself: any encoder-decoder model, on any device that torch knows."""
+"""The torch engine: any encoder-decoder model, or an ensemble, on any device that torch supports."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,30 +21,30 @@ from regard.decode.sampling import Sampling, drawing
 from regard.decode.step import States, Step, ensemble, log_mean_exp
 from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
-from regard.engine.engines.protocol import NOTHING, Request, Search
+from regard.engine.engines.protocol import NO_REPEAT, NOTHING, Request, Search, with_second_attempt
 from regard.engine.engines.readiness import ready_to_run
-from regard.engine.engines.second_try import NO_REPEAT, with_second_try
-from regard.engine.engines.side_by_side import cores, each
 from regard.errors import RequestError
 from regard.host import free_gpu_memory
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
 
+Job = TypeVar("Job")
+Output = TypeVar("Output")
 MOST_BANKS = 12
-"""Hypotheses by which phrases widen the beam, at most."""
+"""Maximum number of hypotheses that phrases add to the beam."""
 BATCH_TOKENS, MOST_BATCH_TOKENS = 4096, 131_072
-"""Tokens of a batch, with its beams: where caches are small and fast, and where many make a GPU busy."""
+"""Tokens of a batch, times its beam size: on CPUs, whose caches are small, and at most on GPUs."""
 WORTH_A_CORE = 16
-"""Rows from which on batches run side by side: with 1 row they took 41 ms a sentence so, and 32 in turn."""
+"""Minimum number of rows for batches to run side by side: with 1 row, in turn was faster (32 ms, not 41)."""
 LOGITS = 8 * 1024 * 1024
-"""Numbers in one slice of an output layer's results, when many tokens are scored."""
+"""Maximum number of logits computed at once when scoring."""
 
 
 class TorchEngine:
-    """Encoder-decoder models, one or an ensemble, that decode and score together.
+    """One encoder-decoder model, or an ensemble with one vocabulary, that decodes and scores.
 
-    The models are put on the device and out of training. They must share one vocabulary.
+    The models are moved to the device and set to evaluation mode.
     """
 
     name = "torch"
@@ -58,14 +59,15 @@ class TorchEngine:
         batch_tokens: int | None = None,
     ) -> None:
         if not models:
-            raise RequestError("an engine needs at least one model")
+            raise RequestError("an engine needs at least one model", code="no_model")
         sizes = {model.config.vocab_size for model in models}
         if len(sizes) > 1:
             raise RequestError(
-                f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens"
+                f"models of one ensemble share a vocabulary; these have {sorted(sizes)} tokens",
+                code="ensemble_mismatch",
             )
         self.models = [ready_to_run(model.to(device).eval()) for model in models]
-        """Those that run: copies, mostly, that share what weights they can. Who records must record these."""
+        """The models that run: usually copies that share weights; to record activations, record these."""
         self._bos, self._eos, self._device = bos, eos, device
         self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
@@ -75,83 +77,87 @@ class TorchEngine:
 
     @property
     def lanes(self) -> int:
-        """Batches that it runs side by side: one a core, or one on another device."""
+        """Number of batches that run side by side: one per core, or one on another device."""
         return cores(self._device)
 
-    def room(self, search: Search) -> int:
-        """Input tokens that it likes to run as one batch, padding counted."""
+    def batch_capacity(self, search: Search) -> int:
+        """Best number of input tokens in one batch, padding included."""
         return max(1, self._batch_tokens // _width(Request(ids=()), search))
 
     def lane(self) -> TorchEngine:
-        """The same engine for one of several threads that each bring a batch."""
+        """This engine for one of several threads that run a batch each."""
         if torch.device(self._device).type == "cpu":
             torch.set_num_threads(1)  # of this thread
         return self
 
-    def refusal(self, search: Search, requests: Sequence[Request]) -> str | None:
-        """Why it cannot do this, as a sentence; None if it can."""
+    def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:
+        """Why it cannot run these requests; None if it can."""
         if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:
             return "`beam_size` and `n_best` must be at least 1, `length_penalty` at least 0"
         if not search.sample and search.n_best > search.beam_size:
             return f"`n_best={search.n_best}` needs a `beam_size` of at least {search.n_best}"
         if search.sample and any(request.phrases for request in requests):
-            return (
-                "phrases are searched for, and cannot be drawn: leave out `sample`, or `glossary` and `keep`"
-            )
+            return "`glossary` and `keep` need beam search; remove `sample`"
         for i, request in enumerate(requests):
             try:
                 self._check(request, search)
             except RequestError as error:
-                return f"request {i}: {error}"
+                return str(error) if len(requests) == 1 else f"request {i}: {error}"
         return None
 
     @torch.inference_mode()
     def decode(
         self, requests: Sequence[Request], search: Search, observer: Observer | None = None
     ) -> list[tuple[Hypothesis, ...]]:
-        """For each request, in order, its hypotheses, the best first; batch mates have no part in them.
+        """The hypotheses of each request, the best first; they do not depend on the rest of the batch.
 
-        An observer hears of the beam search for a single request; of a second try too, which begins anew.
+        An observer is called at each step of the beam search for a single request, and of a second attempt.
         """
-        if problem := self.refusal(search, requests):
-            raise RequestError(problem)
+        if problem := self.unsupported(search, requests):
+            raise RequestError(problem, code="unsupported_request")
         if observer is not None and (search.sample or len(requests) != 1):
-            raise RequestError("only the beam search for a single request can be observed")
+            raise RequestError(
+                "only the beam search for a single request can be observed", code="unsupported_request"
+            )
         decode = partial(self._decode, search=search, observer=observer)
         with self._one_search if self._captured else nullcontext():
-            return with_second_try(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
+            return with_second_attempt(requests, decode(requests), partial(decode, no_repeat=NO_REPEAT))
 
     @torch.inference_mode()
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[tuple[float, ...]]:
-        """Log-probability of each token of each target, given its source, and of the one that ends it."""
+        """Log-probability of each token of each target, given its source, and of the end token."""
         if len(sources) != len(targets):
-            raise RequestError(f"{len(sources)} sources and {len(targets)} targets: one of each is a pair")
+            counts = f"{len(sources)} sources and {len(targets)} targets"
+            raise RequestError(f"{counts}: give one target per source", code="pair_count_mismatch")
         for i, pair in enumerate(zip(sources, targets, strict=True)):
             try:
                 self._check_readable(*pair)
             except RequestError as error:
-                raise RequestError(f"pair {i}: {error}") from None
-        found: list[tuple[float, ...]] = [()] * len(sources)
+                raise RequestError(f"pair {i}: {error}", code=error.code) from None
+        scores: list[tuple[float, ...]] = [()] * len(sources)
         lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
         batches = list(self._batches(lengths, rows=1))
 
         def scored(batch: list[int]) -> list[Tensor]:
             return self._score([sources[i] for i in batch], [targets[i] for i in batch])
 
-        for batch, scores in zip(batches, each(scored, batches, self._device), strict=True):
-            for i, of_one in zip(batch, scores, strict=True):
-                found[i] = tuple(of_one.tolist())
-        return found
+        for batch, results in zip(batches, run_on_cores(scored, batches, self._device), strict=True):
+            for i, of_one in zip(batch, results, strict=True):
+                scores[i] = tuple(of_one.tolist())
+        return scores
 
     @torch.inference_mode()
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are found, without the one that ends it; greedy or drawn."""
-        if problem := self.refusal(search, [request]):
-            raise RequestError(problem)
+        """Tokens of one output as they are decoded, without the end token; greedy or sampled."""
+        if problem := self.unsupported(search, [request]):
+            raise RequestError(problem, code="unsupported_request")
         if request.phrases:
-            raise RequestError("phrases are searched for, and cannot be streamed: decode the request instead")
+            raise RequestError(
+                "required phrases need beam search, which cannot stream: call decode",
+                code="unsupported_request",
+            )
         if not request.ids:
             return
         constraints = self._constraints([request], search, no_repeat=0)
@@ -159,23 +165,27 @@ class TorchEngine:
         yield from stream(step, state, constraints, self._choose([request], search))
 
     def _check(self, request: Request, search: Search) -> None:
-        """Refuse what cannot be searched for, before anything else is."""
+        """Raise RequestError for a request that cannot be decoded."""
         self._check_readable(request.ids, request.prefix, *(way for ways in request.phrases for way in ways))
         constraints = self._constraints([request], search, no_repeat=0)
         if request.phrases:
             PhraseGuide([Phrases(request.phrases)], constraints)
 
     def _check_readable(self, *sequences: Sequence[int]) -> None:
-        """Refuse tokens that the models have no embedding or no position for."""
+        """Raise RequestError for tokens without an embedding or a position."""
         for ids in sequences:
             if len(ids) + 1 > self._max_length:
-                end = "with the one that starts or ends it"
                 raise RequestError(
-                    f"{len(ids) + 1} tokens, {end}; the model reads at most {self._max_length}"
+                    f"{len(ids) + 1} tokens, including the one that starts or ends the text; the model reads "
+                    f"at most {self._max_length}",
+                    code="too_long",
                 )
             for token in ids:
                 if not 0 <= token < self._vocab_size:
-                    raise RequestError(f"no token {token}; the vocabulary ends at {self._vocab_size - 1}")
+                    raise RequestError(
+                        f"no token {token}; the vocabulary ends at {self._vocab_size - 1}",
+                        code="unknown_token",
+                    )
 
     def _decode(
         self,
@@ -184,8 +194,8 @@ class TorchEngine:
         no_repeat: int = 0,
         observer: Observer | None = None,
     ) -> list[tuple[Hypothesis, ...]]:
-        """Requests that need equally wide beams together, in batches of like length."""
-        found: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
+        """Decode in batches of equal beam width and similar length."""
+        outputs: list[tuple[Hypothesis, ...]] = [(NOTHING,)] * len(requests)
         widths = {i: _width(request, search) for i, request in enumerate(requests) if request.ids}
         jobs: list[tuple[int, list[int]]] = []
         for width in set(widths.values()):
@@ -198,17 +208,17 @@ class TorchEngine:
             return self._search([requests[i] for i in places], search, width, no_repeat, observer)
 
         rows = max((width * len(places) for width, places in jobs), default=0)
-        # Of a few rows, more goes into Python than into products, and Python runs on one core at a time.
-        found_by_job = each(searched, jobs, self._device) if rows >= WORTH_A_CORE else map(searched, jobs)
-        for (_, places), bests in zip(jobs, found_by_job, strict=True):
+        # With few rows, most time is spent in Python, which runs on one core at a time.
+        by_job = run_on_cores(searched, jobs, self._device) if rows >= WORTH_A_CORE else map(searched, jobs)
+        for (_, places), bests in zip(jobs, by_job, strict=True):
             for i, best in zip(places, bests, strict=True):
-                found[i] = best
-        return found
+                outputs[i] = best
+        return outputs
 
     def _batches(self, lengths: Sequence[int], rows: int) -> Iterator[list[int]]:
-        """Sequences of like length together, as many as the budget holds with so many rows each.
+        """Indices of sequences of similar length, in batches within the token budget at `rows` rows each.
 
-        No core should be without a batch while there are sequences.
+        There are at least as many batches as cores, if there are enough sequences.
         """
         share = -(-rows * sum(lengths) // cores(self._device))
         budget = min(self._batch_tokens, share)
@@ -229,10 +239,10 @@ class TorchEngine:
         no_repeat: int,
         observer: Observer | None,
     ) -> list[tuple[Hypothesis, ...]]:
-        """Hypotheses for one batch, which has `width` rows for each request."""
+        """Hypotheses for one batch, with `width` rows per request."""
         alpha, n = search.length_penalty, search.n_best
         watched = observer is not None or is_recording()
-        if self._captured is not None and not (watched or no_repeat or _is_led(requests, search)):
+        if self._captured is not None and not (watched or no_repeat or _is_constrained(requests, search)):
             memory = self.models[0].encode(self._inputs(requests))
             constraints = self._constraints(requests, search, 0)
             return self._captured.search(memory, constraints, width=width, alpha=alpha, n_best=n)
@@ -240,8 +250,8 @@ class TorchEngine:
             rows = [request for request in requests for _ in range(n)]
             constraints = self._constraints(rows, search, no_repeat)
             step, state = self._start(rows, constraints, beams=1)
-            found = walk(step, state, constraints, self._choose(rows, search), alpha)
-            groups = (found[i : i + n] for i in range(0, len(found), n))
+            outputs = walk(step, state, constraints, self._choose(rows, search), alpha)
+            groups = (outputs[i : i + n] for i in range(0, len(outputs), n))
             return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
         constraints = self._constraints(requests, search, no_repeat)
         guide = None
@@ -253,7 +263,7 @@ class TorchEngine:
         )
 
     def _constraints(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Constraints:
-        # One place is for the token that starts an output; and a prefix always has room.
+        # One position is for the token that starts an output; a prefix always fits.
         longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
         limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
         prefixes = tuple(request.prefix for request in requests)
@@ -270,7 +280,7 @@ class TorchEngine:
     def _start(
         self, requests: Sequence[Request], constraints: Constraints, beams: int
     ) -> tuple[Step[Any], Any]:
-        """The step of all models, and their state before the first."""
+        """The step function of all models, and their initial state."""
         inputs, capacity = self._inputs(requests), max(constraints.limits)
         states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
@@ -278,7 +288,7 @@ class TorchEngine:
         return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _can_capture(self) -> bool:
-        """One model on a GPU, whose attention is fused."""
+        """Whether steps can be captured: one model on a GPU, with fused attention."""
         fused = self.models[0].config.similarity != "additive"
         return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
 
@@ -286,7 +296,7 @@ class TorchEngine:
         return pack([[*request.ids, self._eos] for request in requests], self._device)
 
     def _choose(self, requests: Sequence[Request], search: Search) -> Choose:
-        """How the next token is chosen where there is no beam; of equal requests each draws for itself."""
+        """How the next token is chosen without a beam; equal requests are sampled independently."""
         if not search.sample:
             return likeliest
         sampling = Sampling(
@@ -297,7 +307,7 @@ class TorchEngine:
         return drawing(sampling, seeds, self._max_length, self._device)
 
     def _score(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> list[Tensor]:
-        """Every model reads all the pairs at once, laid end to end."""
+        """Log-probabilities of the targets; every model reads all pairs as one packed batch."""
         inputs = pack([[*ids, self._eos] for ids in sources], self._device)
         outputs = pack([[self._bos, *ids] for ids in targets], self._device)
         wanted = pack([[*ids, self._eos] for ids in targets], self._device).ids_N
@@ -314,33 +324,63 @@ class TorchEngine:
         return unpack(log_mean_exp(by_model), outputs.boundaries)
 
 
-def _is_led(requests: Sequence[Request], search: Search) -> bool:
-    """Whether anything but the model has a say in what comes next."""
-    return search.sample or search.min_length > 0 or any(one.prefix or one.phrases for one in requests)
+def cores(device: torch.device | str) -> int:
+    """Number of batches that can run side by side: torch's threads on a CPU, otherwise 1."""
+    return torch.get_num_threads() if torch.device(device).type == "cpu" else 1
+
+
+def run_on_cores(
+    work: Callable[[Job], Output], jobs: Sequence[Job], device: torch.device | str
+) -> list[Output]:
+    """The results of jobs, run on one core each; `work` must not change what other jobs read.
+
+    Batches are independent, so cores with one each need not wait for each other after every operation, as
+    they do when they share one. (CTranslate2 calls this replicas.)
+    """
+    n_threads = min(cores(device), len(jobs))
+    if n_threads < 2:
+        return [work(job) for job in jobs]
+
+    def without_gradients(job: Job) -> Output:
+        with torch.inference_mode():  # which applies to one thread
+            return work(job)
+
+    # torch's number of threads is a setting of each thread; but a new thread takes the value that was set
+    # last, by any thread.
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(without_gradients, jobs))
+    finally:
+        torch.set_num_threads(before)
 
 
 def default_batch_tokens(models: Sequence[Transformer], device: torch.device) -> int:
-    """On a GPU, as many tokens as a quarter of its free memory holds with room to spare."""
+    """On a GPU, as many tokens as fit into a quarter of its free memory, by a cautious estimate."""
     if device.type != "cuda":
         return BATCH_TOKENS
-    a_token = 0.0
+    bytes_per_token = 0.0
     for model in models:
         config, itemsize = model.config, model.compute_dtype.itemsize
         keys_and_values = 2 * config.decoder_layers * config.d_model * itemsize
-        log_probs = 3 * 4 * config.vocab_size / 16  # of a row, and a row has some 16 tokens or more
-        a_token += 4 * keys_and_values + log_probs
-    free = free_gpu_memory(device)
-    return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free / 4 / a_token)))
+        log_probs = 3 * 4 * config.vocab_size / 16  # per row, and a row has about 16 tokens or more
+        bytes_per_token += 4 * keys_and_values + log_probs
+    return max(BATCH_TOKENS, min(MOST_BATCH_TOKENS, int(free_gpu_memory(device) / 4 / bytes_per_token)))
+
+
+def _is_constrained(requests: Sequence[Request], search: Search) -> bool:
+    """Whether anything but the model decides the next token."""
+    return search.sample or search.min_length > 0 or any(one.prefix or one.phrases for one in requests)
 
 
 def _width(request: Request, search: Search) -> int:
-    """Rows that a request takes: phrases need room for hypotheses that have more or less of them."""
+    """Rows per request: phrases need room for hypotheses that contain more or fewer of them."""
     if search.sample:
         return search.n_best
     return search.beam_size + min(Phrases(request.phrases).n_tokens, MOST_BANKS)
 
 
 def _seed(seed: int, request: Request, i: int) -> int:
-    """A seed for the i-th output of a request, which no other request of the batch has a hand in."""
-    told = repr((seed, request.ids, request.prefix, i)).encode()
-    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest()) >> 1
+    """A seed for the i-th output of a request; it does not depend on the rest of the batch."""
+    decisive = repr((seed, request.ids, request.prefix, i)).encode()
+    return int.from_bytes(hashlib.blake2b(decisive, digest_size=8).digest()) >> 1

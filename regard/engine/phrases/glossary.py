@@ -1,11 +1,11 @@
-r"""Phrases that a translation must contain, because something stands in its source.
+r"""Glossaries: phrases that a translation must contain for a phrase of its source, and their tokens.
 
-A file has two columns, parted by a tab: a phrase of the source, and what the translation must contain for it.
-A line without a tab is a phrase that stays as it is.
+A file has two columns, separated by a tab: a source phrase, and what the translation must contain for it. A
+line without a tab is a phrase that stays as it is.
 
-In the source, the longest phrase is found first, and none inside another. In scripts with spaces a phrase is
-found as whole words, as it is written or with a capital at its beginning; in Chinese, Japanese and Korean,
-anywhere. The translation may begin a phrase with a capital where its first word is all in small letters.
+In the source, longer phrases match first, and matches do not overlap. In scripts with spaces a phrase matches
+whole words, as written or capitalised; in Chinese, Japanese and Korean it matches anywhere. The translation
+may capitalise a phrase whose first word is in lower case.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from regard.engine.document.sentences import CJK
 from regard.errors import CorpusError, RequestError
 from regard.text.files.lines import read_lines
 from regard.text.normalisation import composed
+from regard.text.vocabularies.vocabulary import Vocabulary
 
+Spellings = tuple[tuple[int, ...], ...]
 _LETTER = rf"[^\W{CJK}]"
 """A letter or digit of a script with spaces."""
+_SIGNS = ".,;:!?)"
+_COMMON_WORDS = 64
+"""Number of common word beginnings that may follow a phrase."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,11 @@ class Phrase:
     text: str
     may_be_capitalised: bool = False
     places: tuple[tuple[int, int], ...] = field(default=(), compare=False)
-    """Where in the source that stands which it is asked for: from which character up to which."""
+    """Character spans of the source that require it."""
 
     @property
     def forms(self) -> list[str]:
-        """The phrase as it is written, and with a capital, where that may be."""
+        """The phrase as it is written, and capitalised if allowed."""
         capital = capitalised(self.text)
         wanted = self.may_be_capitalised and self.text.split()[0].islower() and capital != self.text
         return [self.text, capital] if wanted else [self.text]
@@ -51,7 +57,7 @@ class Phrase:
 
 
 class Glossary:
-    """Finds in a source what its translation must contain."""
+    """Finds the phrases that the translation of a source must contain."""
 
     def __init__(
         self, terms: Mapping[str, str] | None = None, keep: Sequence[str | re.Pattern[str]] = ()
@@ -59,7 +65,9 @@ class Glossary:
         targets = {_plain(source): _plain(target) for source, target in (terms or {}).items()}
         for source, target in targets.items():
             if not source or not target:
-                raise RequestError(f"glossary: {source!r} → {target!r}: neither side may be empty")
+                raise RequestError(
+                    f"glossary: {source!r} → {target!r}: neither side may be empty", code="bad_glossary"
+                )
         self._targets = (
             targets | {capitalised(source): target for source, target in targets.items()} | targets
         )
@@ -73,13 +81,13 @@ class Glossary:
         return bool(self._targets or self._patterns)
 
     def phrases(self, source: str) -> list[Phrase]:
-        """What the translation of a text must contain; nothing twice."""
+        """The phrases that the translation of a text must contain, without duplicates."""
         source = composed(source)
         found: list[Phrase] = []
         for pattern in self._patterns:
             matches = [match for match in pattern.finditer(source) if match[0].strip()]
             found += [Phrase(match[0].strip(), places=(match.span(),)) for match in matches]
-            # The words beside it are kept apart, and nothing inside is found again.
+            # Nothing inside a match is matched again, and the words around it are not joined.
             source = pattern.sub(lambda match: "\0" * len(match[0]), source)
         if self._targets:
             for match in self._sources.finditer(source):
@@ -89,7 +97,7 @@ class Glossary:
 
 
 def read_glossary(path: Path | str) -> dict[str, str]:
-    """The phrases of a file.
+    """The entries of a glossary file.
 
     Raises:
         CorpusError: it cannot be read, or a line has more than two columns or contradicts another.
@@ -102,14 +110,19 @@ def read_glossary(path: Path | str) -> dict[str, str]:
                 continue
             source, target = columns[0], columns[-1]
             if len(columns) > 2 or not source or not target:
-                raise CorpusError(f"{block.name}:{number}: expected a phrase, a tab and its translation")
+                raise CorpusError(
+                    f"{block.name}:{number}: expected a phrase, a tab and its translation",
+                    code="bad_glossary",
+                )
             if terms.setdefault(source, target) != target:
-                raise CorpusError(f"{block.name}:{number}: {source!r} was already {terms[source]!r}")
+                raise CorpusError(
+                    f"{block.name}:{number}: {source!r} was already {terms[source]!r}", code="bad_glossary"
+                )
     return terms
 
 
 def capitalised(text: str) -> str:
-    """With a capital at the beginning."""
+    """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -119,12 +132,12 @@ def begins_with_letter(text: str) -> bool:
 
 
 def ends_with_letter(text: str) -> bool:
-    """Whether a text ends with one."""
+    """Whether a text ends with a letter or digit of a script with spaces."""
     return re.match(_LETTER, text.strip()[-1:]) is not None
 
 
 def _once(phrases: list[Phrase]) -> list[Phrase]:
-    """Each phrase once, with all of its places."""
+    """Merge equal phrases; the result has all of their places."""
     places: dict[Phrase, tuple[tuple[int, int], ...]] = {}
     for each in phrases:
         places[each] = (*places.get(each, ()), *each.places)
@@ -132,7 +145,7 @@ def _once(phrases: list[Phrase]) -> list[Phrase]:
 
 
 def _plain(text: str) -> str:
-    """Composed, and with single spaces."""
+    """The text in NFC, with single spaces."""
     return " ".join(composed(text).split())
 
 
@@ -141,8 +154,50 @@ def _alternatives(texts: list[str]) -> re.Pattern[str]:
 
 
 def _as_words(text: str) -> str:
-    """A pattern for a text that is not a part of a longer word."""
+    """A pattern that matches a text as whole words."""
     spelt = r"\s+".join(map(re.escape, text.split()))
     before = f"(?<!{_LETTER})" if begins_with_letter(text) else ""
     after = f"(?!{_LETTER})" if ends_with_letter(text) else ""
     return before + spelt + after
+
+
+class Speller:
+    """Spells phrases in the tokens of one vocabulary."""
+
+    def __init__(self, subwords: Vocabulary, *, without_spaces: bool) -> None:
+        """`without_spaces`: whether the target language puts no spaces between words."""
+        self._subwords, self._without_spaces = subwords, without_spaces
+
+    def usual(self, phrase: Phrase) -> Spellings:
+        """As in running text; a search may still make the phrase part of a longer word."""
+        found = list(map(self._apart, phrase.forms))
+        if self._without_spaces or not begins_with_letter(phrase.text):
+            found += map(self._glued, phrase.forms)
+        return tuple(dict.fromkeys(found))
+
+    def separated(self, phrase: Phrase) -> Spellings:
+        """With a space before it, and punctuation or a new word after it."""
+        found = list(map(self._apart, phrase.forms))
+        if not begins_with_letter(phrase.text):
+            found += map(self._glued, phrase.forms)
+        if ends_with_letter(phrase.text):
+            found = [(*ids, follower) for ids in found for follower in self._followers]
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def _followers(self) -> list[int]:
+        """Punctuation, and beginnings of words. Cached: it reads the whole vocabulary."""
+        pieces = enumerate(self._subwords.pieces(range(self._subwords.vocab_size)))  # the most common first
+        words = (i for i, piece in pieces if piece[0] == "▁" and piece.strip("▁"))
+        signs = [ids[0] for sign in _SIGNS if len(ids := self._glued(sign)) == 1]
+        return [*signs, *islice(words, _COMMON_WORDS)]
+
+    def _apart(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text after a space."""
+        return tuple(self._subwords.encode_one(text).tolist())
+
+    def _glued(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text right after another character."""
+        # No piece contains a line break, so what follows one is tokenised separately, without a space.
+        before = len(self._subwords.encode_one("\n"))
+        return tuple(self._subwords.encode_one("\n" + text).tolist()[before:])

@@ -1,8 +1,8 @@
-"""Phrases put where the words stand that they are asked for: a draft, for when a search only adds them.
+"""Drafts: the unconstrained translation with required phrases put in place of the words they stand for.
 
-A search that must write an unlikely phrase may say what it would have said anyway, and the phrase after it:
-"He drinks coffee. espresso." The draft is what the model writes when nobody asks for anything, with the words
-that come from the phrase's source taken out and the phrase put in: "He drinks espresso."
+A search that must include an unlikely phrase may output what it would have output anyway, and the phrase
+after it: "He drinks coffee. espresso." The draft replaces the words that come from the phrase's source:
+"He drinks espresso."
 """
 
 from __future__ import annotations
@@ -12,33 +12,32 @@ from dataclasses import dataclass
 from math import inf
 
 from regard.engine.phrases.glossary import Phrase
-from regard.engine.result import WordLink
+from regard.engine.results import WordLink
 
 Likelihood = Callable[[list[str]], list[float]]
-"""How likely the model finds each of some outputs; minus infinity where one is too long for it."""
-
+"""Scores outputs by the model; minus infinity for one that is too long."""
 
 NEIGHBOURS = 4
-"""Words on either side of the one that comes most from a phrase's source that may be replaced with it."""
+"""Maximum number of words replaced on either side of the one most strongly linked to a phrase's source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An output on its way to having all phrases."""
+    """An output that contains some of the required phrases."""
 
     text: str
     links: tuple[WordLink, ...]
-    """Of its words, in their order."""
+    """Of its words, in order."""
     replaced: tuple[str, ...] = ()
-    """For each phrase that was put in, the word that it stands for most of all."""
+    """The main word that each inserted phrase replaced."""
 
     def is_better_than(self, text: str) -> bool:
-        """Whether an output that has the phrases, too, only added them: it still says what they stand for."""
+        """Whether another output only added the phrases: it still contains the words that they replace."""
         return any(_says(text, word) and not _says(self.text, word) for word in self.replaced)
 
 
 def drafted(draft: Draft, phrases: Sequence[Phrase], likelihood: Likelihood) -> Draft | None:
-    """The draft with all phrases in it; None where one has no place, or no room."""
+    """The draft with all phrases; None if one has no place, or does not fit."""
     for phrase in phrases:
         if phrase.is_in(draft.text):
             continue
@@ -52,7 +51,7 @@ def drafted(draft: Draft, phrases: Sequence[Phrase], likelihood: Likelihood) -> 
 
 
 def _variants(draft: Draft, phrase: Phrase) -> Iterator[Draft]:
-    """With the phrase for the word that comes most from its source, and for any of its neighbours that do."""
+    """The phrase in place of the word most strongly linked to its source, and of linked neighbours."""
     links = draft.links
     linked = {i for i, link in enumerate(links) if _comes_from(link, phrase)}
     if not linked:
@@ -68,7 +67,7 @@ def _variants(draft: Draft, phrase: Phrase) -> Iterator[Draft]:
 
 
 def _swapped(draft: Draft, first: int, last: int, phrase: Phrase, word: str) -> Draft:
-    """With the phrase for all from one word to another."""
+    """The draft with the phrase in place of all words from first to last."""
     start, end = draft.links[first].target_start, draft.links[last].target_end
     written = phrase.forms[0 if draft.text[:start].strip() else -1]
     further = start + len(written) - end
@@ -78,7 +77,7 @@ def _swapped(draft: Draft, first: int, last: int, phrase: Phrase, word: str) -> 
 
 
 def _comes_from(link: WordLink, phrase: Phrase) -> bool:
-    """Whether a word of the output was written for what the phrase is asked for; a sign never is."""
+    """Whether a word of the output is linked to the source of the phrase; punctuation never is."""
     overlaps = any(link.source_start < end and start < link.source_end for start, end in phrase.places)
     return overlaps and any(map(str.isalnum, link.target))
 

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
-from regard.bundle.bundle import describe_bundle
+from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.manifest import SUBWORDS, read_manifest
 from regard.bundle.writing import write_folder
 from regard.errors import BundleError
@@ -40,7 +40,9 @@ def cache_folder() -> Path:
     return Path(home) / "regard" / "ctranslate2"
 
 
-def converted(bundle: Path | str, quantisation: Quantisation = "int8", *, bos: int, eos: int) -> Path:
+def converted(
+    bundle: Description | Path | str, quantisation: Quantisation = "int8", *, bos: int, eos: int
+) -> Path:
     """The CTranslate2 folder of a model folder, written on first use.
 
     Several processes may ask at once: each gets a whole folder. Where the cache cannot be written, the folder
@@ -50,11 +52,11 @@ def converted(bundle: Path | str, quantisation: Quantisation = "int8", *, bos: i
         BundleError: the model folder is damaged.
         ConfigError: with every setting that CTranslate2 cannot express.
     """
-    bundle = Path(bundle)
-    folder = cache_folder() / _name(bundle, quantisation, bos, eos)
+    described = bundle if isinstance(bundle, Description) else describe_bundle(bundle)
+    folder = cache_folder() / _name(described, quantisation, bos, eos)
     if _is_whole(folder):
         return folder
-    files = ctranslate2_files(bundle, quantisation, bos=bos, eos=eos)
+    files = ctranslate2_files(described.folder, quantisation, bos=bos, eos=eos)
     _sweep(folder)
     try:
         write_folder(folder, files, overwrite=False)
@@ -66,9 +68,9 @@ def converted(bundle: Path | str, quantisation: Quantisation = "int8", *, bos: i
     return folder
 
 
-def _name(bundle: Path, quantisation: Quantisation, bos: int, eos: int) -> str:
+def _name(described: Description, quantisation: Quantisation, bos: int, eos: int) -> str:
     """A name that changes with everything that the conversion depends on."""
-    manifest, config = read_manifest(bundle), describe_bundle(bundle).config
+    manifest, config = read_manifest(described.folder), described.config
     subwords = manifest.files.get(SUBWORDS)
     decisive = [CONVERTER, manifest.weights_hash, asdict(config), subwords and subwords.sha256, bos, eos]
     return f"{sha256(json.dumps(decisive).encode()).hexdigest()[:32]}-{quantisation}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.engine.result import WordLink
+from regard.engine.results import WordLink
 from regard.look.alignment.alignment import shares_of_words, words_of
 from regard.look.alignment.attended import Ids, attended
 from regard.look.alignment.heads import AligningHeads

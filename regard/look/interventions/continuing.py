@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.engine.generation import Generation
 from regard.engine.generator import Generator
+from regard.engine.options import GenerateOptions
 from regard.look.interventions.apply import intervened, replacing
 from regard.look.interventions.interventions import Intervention, check
 from regard.model.language_model import LanguageModel
@@ -25,6 +25,6 @@ def continued(
     watched = intervened(generator.model, interventions)
     assert isinstance(watched, LanguageModel), "an intervention keeps the architecture"
     change = replacing(interventions, watched.config)
-    options = Generation(max_tokens=most, temperature=0)
+    options = GenerateOptions(max_tokens=most, temperature=0)
     with recording(watched, change, keep=lambda _: False):
         return Generator(watched, generator.subwords).ids(prompt, options)

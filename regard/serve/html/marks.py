@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from regard.engine.result import WordLink
+from regard.engine.results import WordLink
 from regard.serve.html.paragraphs import Mark
 from regard.serve.html.text import escaped
 

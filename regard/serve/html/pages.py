@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regard.engine.result import Result
+from regard.engine.results import Result
 from regard.serve.html.marks import marked
 from regard.serve.html.paragraphs import Paragraph, paragraphs
 from regard.serve.served import Catalogue

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
-from regard.engine.classification import Labelling
-from regard.engine.generation import Generation
+from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.errors import RegardError
 from regard.serve.http.binary import BYTES, in_bytes
 from regard.serve.http.error_shapes import streamed_error
@@ -36,7 +35,7 @@ async def generate(request: Request, body: GenerateAsked) -> Response:
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
     served = service.catalogue.for_task(GENERATE, body.model)
     check_texts(prompts, service.limits, "prompt")
-    options = Generation(**body.options())
+    options = GenerateOptions(**body.options())
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         return _streamed(request, served, prompts, options, body.deadline_ms)
     found = await service.desk.do(
@@ -75,7 +74,7 @@ async def classify(request: Request, body: ClassifyAsked) -> Any:
     texts = [body.text] if isinstance(body.text, str) else body.text
     served = service.catalogue.for_task(CLASSIFY, body.model)
     check_texts(texts, service.limits)
-    options = Labelling(too_long=body.too_long, threshold=body.threshold)
+    options = ClassifyOptions(too_long=body.too_long, threshold=body.threshold)
     found = await service.desk.do(
         request,
         lambda job: labelled(served.scheduler, job, served.model.classifier, texts, options),
@@ -85,7 +84,7 @@ async def classify(request: Request, body: ClassifyAsked) -> Any:
 
 
 def _streamed(
-    request: Request, served: Served, prompts: list[str], options: Generation, deadline_ms: int | None
+    request: Request, served: Served, prompts: list[str], options: GenerateOptions, deadline_ms: int | None
 ) -> Response:
     """Events `start`, `token`, `item`, `done`; or `error`."""
     service = service_of(request)

@@ -9,7 +9,6 @@ import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from regard.loaded import LoadedModel
 from regard.look.export import document
 from regard.look.influence.methods import Method
 from regard.look.interventions.interventions import from_json
@@ -23,6 +22,7 @@ from regard.serve.looking import Looked, check_length, traced
 from regard.serve.served import Served
 from regard.serve.service import admitted, service_of
 from regard.serve.work.job import Job
+from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
 FILE: dict[int | str, dict[str, Any]] = {

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from regard.data.reading.templates import TURNS, model_input
-from regard.engine.generation import Continuation, Generation
+from regard.engine.options import GenerateOptions
+from regard.engine.results import Continuation
 from regard.errors import RegardError
 from regard.serve.http.error_shapes import streamed_error
 from regard.serve.http.errors import bad_value
@@ -78,10 +79,10 @@ class Wanted(BaseModel):
             found |= {"seed": self._seed(0)}
         return found
 
-    def generation(self, choice: int) -> Generation:
+    def generation(self, choice: int) -> GenerateOptions:
         """What a generator is asked, for one of several choices: tokens are drawn unless told otherwise."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        return Generation(
+        return GenerateOptions(
             max_tokens=self.max_tokens,
             temperature=0.0 if self.top_p == 0 else 1.0 if self.temperature is None else self.temperature,
             top_p=self.top_p or 1.0,

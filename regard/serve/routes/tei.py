@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from regard.engine.classification import Labelling
+from regard.engine.options import ClassifyOptions
 from regard.serve.http.errors import bad_value
 from regard.serve.http.schemas import Name
 from regard.serve.served import CLASSIFY
@@ -60,7 +60,7 @@ async def predict(request: Request, body: Predict) -> Any:
     texts = body.texts()
     served = service.catalogue.for_task(CLASSIFY, body.model)
     check_texts(texts, service.limits, "inputs")
-    options = Labelling(too_long="cut" if body.truncate else "error")
+    options = ClassifyOptions(too_long="cut" if body.truncate else "error")
 
     def work(job: Job) -> list[dict[str, float]]:
         scheduler, classifier = served.scheduler, served.model.classifier

@@ -18,7 +18,7 @@ class LoneEngine:
 
     name, lanes = "torch", 1
 
-    def room(self, _search: Search) -> int:
+    def batch_capacity(self, _search: Search) -> int:
         """Tokens of a batch."""
         return ROOM
 
@@ -26,7 +26,7 @@ class LoneEngine:
         """There is one lane."""
         return self
 
-    def refusal(self, _search: Search, _requests: Sequence[Request]) -> str:
+    def unsupported(self, _search: Search, _requests: Sequence[Request]) -> str:
         """Why nothing is translated."""
         return "a model of one stack alone does not translate"
 

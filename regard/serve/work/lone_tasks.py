@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from regard.engine.classification import Classification, Labelling
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Search
-from regard.engine.generation import Continuation, Generation
+from regard.engine.engines.protocol import Engines, Search
+from regard.engine.options import ClassifyOptions, GenerateOptions
+from regard.engine.results import Classification, Continuation
 from regard.serve.work.job import Job
 from regard.serve.work.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from regard.engine.classifier import TextClassifier
-    from regard.engine.classifier_ensemble import ClassifierEnsemble
+    from regard.engine.classifier import ClassifierEnsemble, TextClassifier
     from regard.engine.generator import Generator
 
 
@@ -26,7 +24,7 @@ class Continue:
 
     generator: Generator
     prompt: str
-    options: Generation
+    options: GenerateOptions
     hear: Callable[[str], bool] | None = None
     """Takes each piece, and says whether the next is still wanted."""
     job: Job | None = None
@@ -63,7 +61,7 @@ class Label:
 
     classifier: TextClassifier | ClassifierEnsemble
     text: str
-    options: Labelling
+    options: ClassifyOptions
     search = Search(beam_size=1)
 
     @property
@@ -99,7 +97,7 @@ class Weigh(Label):
 
 
 def continued(
-    scheduler: Scheduler, job: Job, generator: Generator, prompts: Sequence[str], options: Generation
+    scheduler: Scheduler, job: Job, generator: Generator, prompts: Sequence[str], options: GenerateOptions
 ) -> list[Continuation]:
     """Texts continued, each in its turn."""
     tasks = [Continue(generator, prompt, options, job=job) for prompt in prompts]
@@ -107,7 +105,7 @@ def continued(
 
 
 def streamed(
-    scheduler: Scheduler, job: Job, generator: Generator, prompts: Sequence[str], options: Generation
+    scheduler: Scheduler, job: Job, generator: Generator, prompts: Sequence[str], options: GenerateOptions
 ) -> Iterator[tuple[int, str]]:
     """Each text's number with a piece of what is added to it, as it is found, one text after another."""
     for i, prompt in enumerate(prompts):
@@ -115,7 +113,7 @@ def streamed(
 
 
 def _pieces(
-    scheduler: Scheduler, job: Job, generator: Generator, prompt: str, options: Generation
+    scheduler: Scheduler, job: Job, generator: Generator, prompt: str, options: GenerateOptions
 ) -> Iterator[str]:
     """What is added to one text; whoever stops listening stops it."""
     heard: SimpleQueue[str | None] = SimpleQueue()
@@ -140,7 +138,7 @@ def labelled(
     job: Job,
     classifier: TextClassifier | ClassifierEnsemble,
     texts: Sequence[str],
-    options: Labelling,
+    options: ClassifyOptions,
 ) -> list[Classification]:
     """Texts labelled, when their turn comes."""
     tasks = [Label(classifier, text, options) for text in texts]
@@ -152,7 +150,7 @@ def weighed(
     job: Job,
     classifier: TextClassifier | ClassifierEnsemble,
     texts: Sequence[str],
-    options: Labelling,
+    options: ClassifyOptions,
 ) -> list[dict[str, float]]:
     """What speaks for each label of some texts, when their turn comes."""
     tasks = [Weigh(classifier, text, options) for text in texts]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from regard.engine.engines.fallback import Engines
+from regard.engine.engines.protocol import Engines
 from regard.serve.http.errors import draining
 from regard.serve.work.job import Job, Parts
 from regard.serve.work.tasks import Task
@@ -43,7 +43,7 @@ class Scheduler:
             hear: is told of every batch.
         """
         self._engines, self._hear = engines, hear
-        self._room = engines.first.room
+        self._room = engines.first.batch_capacity
         self._waiting = Waiting()
         self._busy, self._taken, self._closed = 0, 0.0, False
         self._change = threading.Condition()

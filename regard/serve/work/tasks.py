@@ -6,9 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from regard.engine.aligner import Aligner
-from regard.engine.engines.fallback import Engines
-from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.protocol import Engines, Request, Search
+from regard.engine.results import Aligner
 
 
 class Task(Protocol):

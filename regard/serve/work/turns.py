@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any
 
-from regard.engine.aligner import Aligner, Ids
-from regard.engine.engines.fallback import Decoded, Engines
-from regard.engine.engines.protocol import Engine, Request, Search
-from regard.engine.result import WordLink
+from regard.engine.engines.protocol import Decoded, Engine, Engines, Request, Search
+from regard.engine.results import Aligner, Ids, WordLink
 from regard.serve.work.job import Job
 from regard.serve.work.scheduler import Scheduler
 from regard.serve.work.tasks import Align, Decode, Score, Stream
@@ -49,7 +47,7 @@ class Turn:
         tasks = [Decode(request, search) for request in requests]
         return list(self._scheduler.submit(self._job, tasks).all.result())
 
-    def room(self, _search: Search) -> int:
+    def batch_capacity(self, _search: Search) -> int:
         """The scheduler sees to it."""
         return 1
 
@@ -57,7 +55,7 @@ class Turn:
         """A turn is a lane's already."""
         return self
 
-    def refusal(self, _search: Search, _requests: Sequence[Request]) -> str | None:
+    def unsupported(self, _search: Search, _requests: Sequence[Request]) -> str | None:
         """Whether it can be done is found out when the turn comes."""
         return None
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,3 +102,28 @@ class Vocabulary(ABC):
         if wrong := [i for i in numbers if not 0 <= i < self.vocab_size]:
             raise ShapeError("ids", f"numbers from 0 to {self.vocab_size - 1}", wrong[0])
         return numbers
+
+
+def whole_characters(vocabulary: Vocabulary, tokens: Iterable[int]) -> Iterator[str]:
+    """The text of a stream of tokens, in pieces of whole characters: one may be spelt by several tokens."""
+    ids: list[int] = []
+    n_given = 0
+    for token in tokens:
+        ids.append(token)
+        settled = vocabulary.decode(ids).rstrip("\ufffd")  # stands for bytes that are no character (yet)
+        if len(settled) > n_given:
+            yield settled[n_given:]
+            n_given = len(settled)
+    if rest := vocabulary.decode(ids)[n_given:]:
+        yield rest
+
+
+def unseen_characters(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
+    """The characters of a text that are in no subword, so that they are spelt in bytes; no duplicates."""
+    characters = dict.fromkeys(character for character in text if not character.isspace())
+    pieces = (vocabulary.pieces(ids.tolist()) for ids in vocabulary.encode(list(characters)))
+    return tuple(
+        character
+        for character, spelt in zip(characters, pieces, strict=True)
+        if any(piece.startswith("<0x") and len(piece) == len("<0x00>") for piece in spelt)
+    )

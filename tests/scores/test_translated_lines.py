@@ -4,10 +4,10 @@ import pytest
 
 from regard.bundle import load_bundle
 from regard.config import DecodingConfig
-from regard.errors import BundleError, ConfigError
-from regard.scores.running import translations
+from regard.loaded import load
 from regard.scores.testing import translate
 from regard.text.vocabularies.subwords import Subwords
+from tests.refusals import refused
 from tests.scores.translators import SOURCES, translator
 
 
@@ -21,35 +21,35 @@ def by_torch(folder, subwords, lines, beam_size):
 def test_lines_are_translated_as_the_folder_says_or_with_other_beams(tmp_path, subwords):
     folder = translator(tmp_path / "model", subwords)
     lines = [SOURCES[0], "", *SOURCES[1:5]]
-    made = translations(folder, lines, engine="torch")
+    made = load(folder, engine="torch").translate_lines(lines)
     assert made.lines == by_torch(folder, subwords, lines, beam_size=3)
     assert made.how == "torch, float32, beam 3, length penalty 0.4"
     assert made.lines[1] == ""
-    greedy = translations(folder, lines, engine="torch", beam_size=1)
+    greedy = load(folder, engine="torch").translate_lines(lines, beam_size=1)
     assert greedy.lines == by_torch(folder, subwords, lines, beam_size=1)
     assert greedy.lines != made.lines, "these weights tell one beam from three"
 
 
 def test_auto_takes_ctranslate2_where_it_can_express_the_model(tmp_path, subwords):
     plain = translator(tmp_path / "plain", subwords)
-    assert translations(plain, SOURCES[:2]).how.startswith("ctranslate2, int8, beam 3")
+    assert load(plain).translate_lines(SOURCES[:2]).how.startswith("ctranslate2, int8, beam 3")
     additive = translator(tmp_path / "additive", subwords, similarity="additive")
-    assert translations(additive, SOURCES[:2]).how.startswith("torch, float32")
-    with pytest.raises(ConfigError, match="similarity"):
-        translations(additive, SOURCES[:2], engine="ctranslate2")
+    assert load(additive).translate_lines(SOURCES[:2]).how.startswith("torch, float32")
+    with refused("unusable_engine", "similarity"):
+        load(additive, engine="ctranslate2")
 
 
 def test_what_cannot_translate_is_refused(tmp_path, subwords):
-    with pytest.raises(BundleError, match=r"no subwords\.model"):
-        translations(translator(tmp_path / "mute", None), SOURCES)
-    with pytest.raises(ConfigError, match="of the decoder alone"):
-        translations(translator(tmp_path / "writer", subwords, architecture="decoder"), SOURCES)
+    with refused("no_vocabulary", "mute"):
+        load(translator(tmp_path / "mute", None))
+    with refused("wrong_task", "writer"):
+        load(translator(tmp_path / "writer", subwords, architecture="decoder")).translate_lines(SOURCES)
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_line_that_is_too_long_is_translated_in_parts_and_counted(tmp_path, subwords, engine):
     folder = translator(tmp_path / "model", subwords)
-    made = translations(folder, [SOURCES[0], "many a dog " * 50], engine=engine)
-    assert made.lines[0] == translations(folder, SOURCES[:1], engine=engine).lines[0]
+    made = load(folder, engine=engine).translate_lines([SOURCES[0], "many a dog " * 50])
+    assert made.lines[0] == load(folder, engine=engine).translate_lines(SOURCES[:1]).lines[0]
     assert made.lines[1]
-    assert made.how.endswith(", 1 of the lines too long and translated in parts")
+    assert made.how.endswith(", 1 lines split because they are too long")

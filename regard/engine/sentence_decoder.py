@@ -1,0 +1,256 @@
+"""Sentences to outputs that contain what they must: glossary phrases, and what is copied verbatim.
+
+A sentence is decoded with its required phrases. An output that lacks one is searched again more strictly, or
+replaced by a draft that has the phrase in the place of the words it stands for (`phrases/placement.py`). An
+output that lacks a URL or code is decoded again with placeholders for them (`document/verbatim.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.decode.hypothesis import Hypothesis
+from regard.engine.direction import Direction
+from regard.engine.document.layout import without_breaks
+from regard.engine.document.verbatim import WithPlaceholders, verbatim, with_placeholders
+from regard.engine.engines.protocol import Decoded, Engines, Request, Search
+from regard.engine.options import TranslateOptions
+from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
+from regard.engine.phrases.placement import Draft, drafted
+from regard.engine.results import Aligner, Result
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+
+class Requirements:
+    """What the output of a sentence must contain."""
+
+    def __init__(self, options: TranslateOptions, *, translating: bool) -> None:
+        """`translating`: whether an output says all that its source says; a summary may omit things."""
+        given = options.glossary
+        terms = read_glossary(given) if isinstance(given, str | Path) else given
+        self._glossary = Glossary(terms, options.keep)
+        self._complete = translating and not options.sample
+
+    def phrases(self, source: str) -> list[Phrase]:
+        """Phrases required by the glossary, or by `keep`."""
+        return self._glossary.phrases(source) if self._glossary else []
+
+    def verbatim(self, source: str) -> list[str]:
+        """What must be copied as it is, without duplicates."""
+        return list(dict.fromkeys(verbatim(source))) if self._complete else []
+
+
+class Piece(NamedTuple):
+    """A sentence, or text that stays as it is."""
+
+    text: str
+    ids: tuple[int, ...] | None
+    """What the model reads; None if the text stays as it is."""
+    direction: Direction
+    prefix: tuple[int, ...] = ()
+    start: int = 0
+    """Position of the sentence in its text."""
+    already_translated: bool = False
+    """Whether it is a sentence that stays because it is in the target language."""
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is a sentence, translated or not."""
+        return self.ids is not None or self.already_translated
+
+
+class SentenceDecoder:
+    """Decodes sentences with one set of options."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        subwords: Vocabulary,
+        search: Search,
+        requirements: Requirements,
+        *,
+        max_tokens: int,
+        aligner: Aligner | None,
+        placer: Callable[[], Aligner | None],
+    ) -> None:
+        """`max_tokens` is the limit of an output; see `Translator` for the others."""
+        self._engines, self._subwords, self._search = engines, subwords, search
+        self._required, self._most = requirements, max_tokens
+        self._aligner, self._placer = aligner, placer
+        self._spellers: dict[bool, Speller] = {}
+
+    def __call__(self, sentences: list[Piece]) -> list[list[Result]]:
+        """The outputs of each sentence, the best first."""
+        outputs = self._containing(sentences)
+        lost = [self._lost(each.text, best) for each, (best, *_) in zip(sentences, outputs, strict=True)]
+        again = [i for i, each in enumerate(lost) if each]
+        for i, results in zip(
+            again, self._retried_with_placeholders([sentences[i] for i in again]), strict=True
+        ):
+            best, *others = outputs[i]
+            outputs[i] = results or [replace(best, missing=(*best.missing, *lost[i])), *others]
+        return outputs
+
+    def requires_anything_of(self, text: str) -> bool:
+        """Whether the output of a sentence must contain something."""
+        return bool(self._required.phrases(text) or self._required.verbatim(text))
+
+    # --- verbatim copies -----------------------------------------------------------------------------------
+
+    def _lost(self, source: str, best: Result) -> list[str]:
+        return [each for each in self._required.verbatim(source) if each not in best.text]
+
+    def _retried_with_placeholders(self, sentences: list[Piece]) -> list[list[Result]]:
+        """Outputs of each sentence that lost nothing; an empty list where the retry failed."""
+        outputs: list[list[Result]] = [[] for _ in sentences]
+        without = {
+            i: text for i, each in enumerate(sentences) if (text := with_placeholders(each.text)) is not None
+        }
+        read = encoded(self._subwords, [each.text for each in without.values()])
+        pieces = {
+            i: sentences[i]._replace(text=without[i].text, ids=(*sentences[i].direction.tag, *ids))
+            for i, ids in zip(without, read, strict=True)
+            if len(ids) <= self._most
+        }
+        for i, results in zip(pieces, self._containing([*pieces.values()]), strict=True):
+            outputs[i] = self._restored(sentences[i], without[i], results)
+        return outputs
+
+    def _restored(self, sentence: Piece, without: WithPlaceholders, results: list[Result]) -> list[Result]:
+        """Outputs with the placeholders replaced; they keep the scores of the search that ranked them."""
+        texts = {each: text for each in results if (text := without.restored(each.text)) and self._fits(text)}
+        outputs = self._as_results(sentence, [*texts.values()], results[0].engine)
+        return [
+            replace(new, score=old.score, log_prob=old.log_prob)
+            for old, new in zip(texts, outputs, strict=True)
+        ]
+
+    # --- phrases -------------------------------------------------------------------------------------------
+
+    def _containing(self, sentences: list[Piece]) -> list[list[Result]]:
+        """Outputs of each sentence, with its required phrases where possible."""
+        required = [self._required.phrases(each.text) for each in sentences]
+        outputs = self._decoded(sentences, required, strict=False)
+        # A phrase may have become part of a longer word.
+        again = [i for i, (best, *_) in enumerate(outputs) if best.missing]
+        retried = self._decoded([sentences[i] for i in again], [required[i] for i in again], strict=True)
+        for i, results in zip(again, retried, strict=True):
+            if len(results[0].missing) < len(outputs[i][0].missing):
+                outputs[i] = results
+        places = [i for i, phrases in enumerate(required) if phrases and not sentences[i].prefix]
+        drafts = self._drafts([sentences[i] for i in places], [required[i] for i in places])
+        for i, draft in zip(places, drafts, strict=True):
+            best = outputs[i][0]
+            if draft and (best.missing or draft.is_better_than(best.text)):
+                outputs[i] = [*self._as_results(sentences[i], [draft.text], best.engine), *outputs[i][1:]]
+        return outputs
+
+    def _drafts(self, sentences: list[Piece], required: list[list[Phrase]]) -> list[Draft | None]:
+        """The unconstrained output of each sentence, with the phrases put in their places."""
+        if not sentences or (aligner := self._placer()) is None:
+            return [None] * len(sentences)
+        requests = [self._request(each, [], strict=False) for each in sentences]
+        plain = self._engines.decode(requests, replace(self._search, n_best=1))
+        written = [each.hypotheses[0].ids for each in plain]
+        links = aligner([(request.ids, ids) for request, ids in zip(requests, written, strict=True)])
+        texts = [without_breaks(self._subwords.decode(ids)) for ids in written]
+        return [
+            drafted(Draft(text, linked), phrases, partial(self._likelihood, request))
+            for text, linked, phrases, request in zip(texts, links, required, requests, strict=True)
+        ]
+
+    def _likelihood(self, request: Request, texts: list[str]) -> list[float]:
+        fits = list(map(self._fits, texts))
+        scores = iter(self._given(request, [text for text, may in zip(texts, fits, strict=True) if may]))
+        return [next(scores).score if may else -inf for may in fits]
+
+    def _fits(self, text: str) -> bool:
+        return len(self._subwords.outputs.encode_one(text)) <= self._most
+
+    # --- decoding ------------------------------------------------------------------------------------------
+
+    def _decoded(
+        self, sentences: list[Piece], required: list[list[Phrase]], *, strict: bool
+    ) -> list[list[Result]]:
+        if not sentences:  # the usual case of a retry
+            return []
+        pairs = list(zip(sentences, required, strict=True))
+        requests = [self._request(sentence, phrases, strict=strict) for sentence, phrases in pairs]
+        decoded = self._engines.decode(requests, self._search)
+        return self._results(requests, decoded, required)
+
+    def _as_results(self, sentence: Piece, texts: list[str], engine: str) -> list[Result]:
+        """Results for given outputs, scored by the model."""
+        if not texts:
+            return []
+        request = self._request(sentence, [], strict=False)
+        decoded = Decoded(tuple(self._given(request, texts)), engine)
+        return self._results([request], [decoded], [self._required.phrases(sentence.text)])[0]
+
+    def _given(self, request: Request, texts: list[str]) -> list[Hypothesis]:
+        targets = encoded(self._subwords.outputs, texts)
+        scores = self._engines.first.score([request.ids] * len(targets), targets)
+        eos, alpha = self._subwords.eos_id, self._search.length_penalty
+        return [
+            Hypothesis.of_tokens((*ids, eos), each, eos=eos, alpha=alpha)
+            for ids, each in zip(targets, scores, strict=True)
+        ]
+
+    def _request(self, sentence: Piece, phrases: Sequence[Phrase], *, strict: bool) -> Request:
+        assert sentence.ids is not None, "text that stays as it is has no request"
+        speller = self._speller(sentence.direction)
+        spelt = map(speller.separated if strict else speller.usual, phrases)
+        ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
+        limit = min(len(sentence.ids) + self._search.extra_length, self._most)
+        room = limit - len(sentence.prefix) - 1
+        # Phrases that do not fit are left out here, and reported as missing later.
+        while ways_of_each and sum(min(map(len, ways)) for ways in ways_of_each) > room:
+            ways_of_each.pop()
+        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(ways_of_each))
+
+    def _speller(self, direction: Direction) -> Speller:
+        without_spaces = direction.without_spaces
+        if without_spaces not in self._spellers:
+            self._spellers[without_spaces] = Speller(self._subwords.outputs, without_spaces=without_spaces)
+        return self._spellers[without_spaces]
+
+    # --- results -------------------------------------------------------------------------------------------
+
+    def _results(
+        self, requests: list[Request], decoded: list[Decoded], required: Sequence[Sequence[Phrase]]
+    ) -> list[list[Result]]:
+        """The results of each request, with word links if requested; all are aligned in one call."""
+        outputs = [
+            [self._result(one, each.engine, phrases) for one in each.hypotheses]
+            for each, phrases in zip(decoded, required, strict=True)
+        ]
+        if self._aligner is None:
+            return outputs
+        written = zip(requests, decoded, strict=True)
+        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
+        links, about = iter(self._aligner(pairs)), self._aligner.about
+        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in outputs]
+
+    def _result(self, hypothesis: Hypothesis, engine: str, required: Sequence[Phrase]) -> Result:
+        text = without_breaks(self._subwords.decode(hypothesis.ids))
+        return Result(
+            text=text,
+            score=hypothesis.score,
+            log_prob=hypothesis.log_prob,
+            tokens=tuple(self._subwords.pieces(hypothesis.ids)),
+            token_scores=hypothesis.token_log_probs if self._search.token_scores else (),
+            engine=engine,
+            repetitive=hypothesis.repetitive,
+            unfinished=not hypothesis.finished,
+            missing=tuple(phrase.text for phrase in required if not phrase.is_in(text)),
+        )
+
+
+def encoded(subwords: Vocabulary, texts: list[str]) -> list[tuple[int, ...]]:
+    """The token ids of texts."""
+    return [tuple(ids.tolist()) for ids in subwords.encode(texts)]

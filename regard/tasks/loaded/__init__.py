@@ -1,0 +1,320 @@
+"""`LoadedModel`: what `regard.load` returns, for any task; a subclass per kind of task adds its verbs.
+
+    LoadedModel
+    ├── LoadedTranslator    translate, stream, score, respond, measure_alignment
+    ├── LoadedGenerator     generate, continue_text
+    └── LoadedClassifier    classify
+
+torch is imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from regard.bundle.bundle import Description
+from regard.engine.loading import load_onto, subword_model
+from regard.errors import RequestError, TooLongError
+from regard.look.alignment.heads import AligningHeads, read_aligning_heads, usual_heads
+from regard.look.trace.contents import INFLUENCE
+from regard.look.trace.tokens import token_ids
+from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from regard.bundle import Bundle
+    from regard.look.influence.methods import Measures
+    from regard.look.interventions.interventions import Intervention
+    from regard.look.trace.blocks import Kind
+    from regard.look.trace.neighbours import Neighbours
+    from regard.look.trace.trace import Trace
+    from regard.look.trace.tracing import Text
+
+
+class LoadedModel:
+    """A model folder, ready for use; or several as an ensemble."""
+
+    verb: ClassVar[str]
+    """What it does: translate, generate or classify."""
+    labels: tuple[str, ...] = ()
+    """The labels of a classifier, in the order of its outputs."""
+
+    def __init__(
+        self, described: Sequence[Description], *, subwords: Vocabulary | None = None, device: str = "auto"
+    ) -> None:
+        """Prepare for use; the weights are read when they are needed.
+
+        Args:
+            described: the model folders, of one task; the first one provides the defaults.
+            subwords: the vocabulary, if it was read before.
+            device: where torch runs.
+        """
+        self.described, self.device = tuple(described), device
+        self.task, self.decoding = self.description.task, self.description.decoding
+        self.subwords = subwords or read_vocabulary(subword_model(self.description))
+        self.max_length = min(each.config.max_length for each in described)
+        """Maximum number of tokens that the model reads or writes, including the one that ends a text."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(str, self.folders))})"
+
+    @property
+    def description(self) -> Description:
+        """What the model folder says about itself; of an ensemble, the first."""
+        return self.described[0]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The model folders."""
+        return tuple(each.folder for each in self.described)
+
+    @cached_property
+    def bundle(self) -> Bundle:
+        """The model with its weights in torch, read on first use.
+
+        Raises:
+            RequestError: several models were loaded.
+        """
+        if len(self.described) != 1:
+            raise RequestError(
+                f"{len(self.described)} models are loaded as an ensemble: load one model for this",
+                code="ensemble",
+            )
+        return load_onto(self.folders[0], self.device)
+
+    def read(self, text: str, *, to: str | None = None) -> tuple[int, ...]:  # noqa: ARG002
+        """The token ids that the model reads for one text; `to` is for translators."""
+        return tuple(self.subwords.encode_one(text).tolist())
+
+    # --- verbs: a subclass has some of them ---------------------------------------------------------------
+
+    def require(self, verb: str) -> None:
+        """Check that the model has a verb.
+
+        Raises:
+            RequestError: it is for another task; the message names its verb.
+        """
+        if verb != self.verb:
+            raise RequestError(
+                f"{self.folders[0]}: the model's task is {self.verb}, so it cannot {verb}; use {self.verb}",
+                code="wrong_task",
+            )
+
+    def translate(self, *_args: Any, **_options: Any) -> Any:
+        """Translate texts; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def translator(self, **_options: Any) -> Any:
+        """A function that translates with one set of options; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def translate_lines(self, *_args: Any, **_options: Any) -> Any:
+        """Translate the lines of a test set; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def stream(self, *_args: Any, **_options: Any) -> Any:
+        """Translate a text piece by piece; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def score(self, *_args: Any, **_options: Any) -> Any:
+        """Score given translations; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def respond(self, *_args: Any, **_options: Any) -> Any:
+        """Summarise, answer or converse; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def measure_alignment(self, *_args: Any, **_options: Any) -> Any:
+        """Measure which heads align words best; see `LoadedTranslator`."""
+        self.require("translate")
+
+    def generate(self, *_args: Any, **_options: Any) -> Any:
+        """Continue texts; see `LoadedGenerator`."""
+        self.require("generate")
+
+    def continue_text(self, *_args: Any, **_options: Any) -> Any:
+        """Continue a text piece by piece; see `LoadedGenerator`."""
+        self.require("generate")
+
+    def classify(self, *_args: Any, **_options: Any) -> Any:
+        """Label texts; see `LoadedClassifier`."""
+        self.require("classify")
+
+    # --- looking inside ------------------------------------------------------------------------------------
+
+    def look(
+        self,
+        source: Text,
+        target: Text | None = None,
+        *,
+        to: str | None = None,
+        prefix: Sequence[int] = (),
+        interventions: Sequence[Intervention] = (),
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+    ) -> Trace:
+        """Trace what the model does with a text.
+
+        A translator first finds a translation with its usual engine. If that is torch, the trace has the tree
+        of the beam search; with `beam_size` or interventions, torch always runs.
+
+        Args:
+            source: what the model reads, in one piece: a text, or token ids.
+            target: the output to assume, complete or partial: a text, or token ids, such as those of a node
+                of a beam tree; by default a translator searches for one. For a classifier, a label by its
+                name or, as `[2]`, its number; by default the most likely.
+            to: the target language; by default detected, if the model knows both directions.
+            prefix: token ids that the output of a search must begin with.
+            interventions: changes inside the model, also during the search.
+            beam_size: hypotheses kept at each step of the search; by default as in the model folder.
+            length_penalty: the paper's alpha in that search; by default as in the model folder.
+
+        Raises:
+            RequestError: a text is too long, interventions do not fit it, or several models were loaded.
+        """
+        from regard.look.trace.tracing import look
+
+        search_only = {"beam_size": beam_size, "length_penalty": length_penalty, "prefix": prefix or None}
+        for name, value in search_only.items():
+            if value is not None:
+                raise RequestError(
+                    f"`{name}` needs a search, but there is nothing to search for", code="no_search"
+                )
+        trace = look(
+            self.bundle.model,
+            self.subwords,
+            self._checked(self.read(source, to=to) if isinstance(source, str) else source),
+            None if target is None else self._target_ids(target),
+            interventions=interventions,
+            several=self.task.label_separator is not None,
+        )
+        return self._named(trace)
+
+    def head_effects(self, trace: Trace, first: int = 0) -> dict[Kind, np.ndarray]:
+        """How much more likely the output becomes without each head: per kind (layers, heads).
+
+        Args:
+            trace: a trace of this model.
+            first: the first output token that counts, as where a continuation begins.
+
+        Raises:
+            RequestError: there is no such token, or the trace is of another model.
+        """
+        from regard.look.interventions.head_effects import effect_of_each_head
+
+        return effect_of_each_head(self.bundle.model, trace, first)
+
+    def influence(
+        self, trace: Trace, row: int = 0, *, method: str = "integrated-gradients", prefix: bool = False
+    ) -> np.ndarray:
+        """The influence of each input token on an output token, or on a label.
+
+        Args:
+            trace: a trace of this model.
+            row: the output token; 0 for the label of a classifier.
+            method: attention, norms, rollout, gradient-x-input, integrated-gradients, value-zeroing or
+                leave-one-out. For the last four, a value above 0 makes the output more likely; the others
+                are shares.
+            prefix: whether to append the influence of the output tokens before it, for a translator.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace is of another model.
+        """
+        from regard.look.influence.measures import influence_by
+
+        return influence_by(method, self.bundle.model, trace, row, prefix=prefix)
+
+    def influences(self, trace: Trace, row: int = 0) -> Measures:
+        """Influence by every method, including earlier output tokens; how far they agree, and which to trust.
+
+        Raises:
+            RequestError: there is no such row, or the trace is of another model.
+        """
+        from regard.look.influence.measures import measures
+
+        return measures(self.bundle.model, trace, row)
+
+    def with_influence(self, trace: Trace) -> Trace:
+        """The trace of a classifier with the influence of each token on the label, for tables and pages.
+
+        Raises:
+            RequestError: the trace is of another model.
+        """
+        return replace(trace, arrays={**trace.arrays, INFLUENCE: self.influence(trace)})
+
+    def with_influences(self, trace: Trace, row: int = 0, method: str | None = None) -> Trace:
+        """The trace with the influence on one row by one method, or by all, for the view `influence`.
+
+        Raises:
+            RequestError: there is no such row or method, or the trace is of another model.
+        """
+        from regard.look.influence.measured import with_measured
+        from regard.look.influence.methods import METHODS
+
+        methods = METHODS if method is None else (method,)
+        influences = {each: self.influence(trace, row, method=each, prefix=True) for each in methods}
+        return with_measured(trace, row, influences)
+
+    def positions(self, length: int) -> np.ndarray | None:
+        """What is added to the embeddings at the first positions, (length, d_model); None if nothing is.
+
+        Raises:
+            ShapeError: fewer positions were learned.
+        """
+        from regard.packing import pack
+
+        model = self.bundle.model
+        side = "input_positions" if hasattr(model, "input_positions") else "output_positions"
+        positions = getattr(model, side)
+        if positions is None:
+            return None
+        device = next(model.parameters()).device
+        added: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
+        return added
+
+    def neighbours(self, text: str, n: int = 8) -> Neighbours:
+        """The tokens whose embeddings are closest to those of a text's tokens, by cosine similarity.
+
+        Args:
+            text: a word or a longer text; duplicate tokens are shown once.
+            n: neighbours per token.
+
+        Raises:
+            RequestError: the text has no token, or several models were loaded.
+        """
+        from regard.look.trace.neighbours import neighbours
+
+        if not (ids := self.subwords.encode_one(text).tolist()):
+            raise RequestError("the text has no token whose neighbours could be shown", code="empty_text")
+        model = self.bundle.model
+        side = "input_embedding" if hasattr(model, "input_embedding") else "output_embedding"
+        embedding_VD = getattr(model, side).weight.detach().float().cpu().numpy()
+        return neighbours(embedding_VD, ids, self.subwords.pieces, n)
+
+    @cached_property
+    def aligning_heads(self) -> AligningHeads:
+        """The heads for word alignment: as measured, or else the default ones."""
+        return read_aligning_heads(self.folders[0]) or usual_heads(self.description.config)
+
+    def _named(self, trace: Trace) -> Trace:
+        """The trace with the hash of this model's weights."""
+        return replace(trace, weights_hash=self.description.weights_hash)
+
+    def _target_ids(self, target: Text) -> Sequence[int]:
+        """The token ids of an output to assume."""
+        ids = self.subwords.outputs.encode_one(target).tolist() if isinstance(target, str) else target
+        return self._checked(ids)
+
+    def _checked(self, ids: Sequence[int]) -> tuple[int, ...]:
+        if len(ids) >= self.max_length:
+            raise TooLongError(
+                f"a text of {len(ids):,} tokens cannot be traced: the model reads at most "
+                f"{self.max_length - 1:,}"
+            )
+        return token_ids(ids, self.description.config.vocab_size)

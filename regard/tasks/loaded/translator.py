@@ -1,0 +1,363 @@
+"""A loaded encoder-decoder model: translates, summarises, answers or converses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from regard.bundle.bundle import Description
+from regard.config.task import TEMPLATES
+from regard.data.reading.templates import model_input, model_input_of_text
+from regard.engine.direction import Directions
+from regard.engine.engines.protocol import Engines, Request
+from regard.engine.loading import EngineName, engines_of, subword_model
+from regard.engine.options import TranslateOptions, options_of
+from regard.engine.results import Aligner, Result, Score
+from regard.engine.translator import Translator
+from regard.errors import BundleError, RequestError, TooLongError
+from regard.exchange.ctranslate2.weights_file import Quantisation
+from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
+from regard.tasks.loaded import LoadedModel
+from regard.text.vocabularies.subwords import Subwords
+from regard.text.vocabularies.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from regard.engine.engines.torch_engine import TorchEngine
+    from regard.look.interventions.interventions import Intervention
+    from regard.look.trace.trace import Trace
+    from regard.look.trace.tracing import Text
+    from regard.model.transformer import Transformer
+
+WINDOW_TEXTS = 4096
+"""Texts of an iterator that are translated together: enough to sort by length and keep all cores busy …"""
+WINDOW_CHARACTERS = 1 << 20
+"""… and few enough to be held in memory, however long they are."""
+
+
+class TranslatedLines(NamedTuple):
+    """The translations of a test set."""
+
+    lines: list[str]
+    how: str
+    """The engine and its search, for a report."""
+
+
+class LoadedTranslator(LoadedModel):
+    """A model that writes a text for a text, with the engines that run it."""
+
+    verb = "translate"
+
+    def __init__(
+        self,
+        described: Sequence[Description],
+        *,
+        subwords: Vocabulary | None = None,
+        engine: EngineName = "auto",
+        device: str = "auto",
+        threads: int | None = None,
+        quantisation: Quantisation | None = None,
+    ) -> None:
+        """Prepare for use; `regard.load` has the arguments.
+
+        Raises:
+            BundleError: models of an ensemble have different vocabularies.
+            ConfigError: the engine does not exist, or cannot run the model.
+        """
+        super().__init__(described, subwords=subwords, device=device)
+        for each in described[1:]:
+            if subword_model(each) != subword_model(described[0]):
+                raise BundleError(
+                    f"has other subwords than {described[0].folder}: an ensemble needs one vocabulary",
+                    str(each.folder),
+                    code="ensemble_mismatch",
+                )
+        self.directions = Directions(self.task, self.subwords)
+        self.engines = engines_of(
+            described,
+            self.subwords,
+            engine=engine,
+            device=device,
+            threads=threads,
+            quantisation=quantisation,
+        )
+        self._given_aligner: Aligner | None = None
+
+    @overload
+    def translate(self, texts: str, **options: Any) -> Result: ...
+    @overload
+    def translate(self, texts: Sequence[str], **options: Any) -> list[Result]: ...
+    @overload
+    def translate(self, texts: Iterable[str], **options: Any) -> Iterator[Result]: ...
+    def translate(
+        self, texts: str | Iterable[str], **options: Any
+    ) -> Result | list[Result] | Iterator[Result]:
+        """Translate a text, a list of texts, or a stream of texts.
+
+        A text may be a document: its sentences are translated, its layout stays.
+
+        Args:
+            texts: a text gives one result, a list a list, and an iterator an iterator, in the same order;
+                of an iterator, a few thousand texts are taken at a time.
+            options: the fields of `TranslateOptions`: `to`, `beam_size`, `n_best`, `glossary`, `keep`, …
+
+        Raises:
+            RequestError: an option cannot be satisfied, or a text cannot be read.
+        """
+        translator = self.translator(**options)
+        if isinstance(texts, str):
+            return translator([texts])[0]
+        results = (result for window in _windows(texts) for result in translator(window))
+        return list(results) if isinstance(texts, Sequence) else results
+
+    def stream(self, text: str, **options: Any) -> Iterator[str]:
+        """The translation of a text in pieces of whole characters, as they are decoded.
+
+        Decoding is greedy or sampled: there is no beam, and no second attempt. A sentence with required
+        phrases comes as a whole.
+        """
+        return self.translator(**options).stream(text)
+
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, to: str | None = None) -> list[Score]:
+        """The log-probability of each target as the translation of its source, each in one piece.
+
+        Args:
+            sources: the texts to translate.
+            targets: their translations.
+            to: the language of the targets; by default detected, if the model knows both directions.
+
+        Raises:
+            RequestError: the lists differ in length, a text is too long, or its language does not fit.
+        """
+        _check_pairs(sources, targets)
+        read = [self.read(text, to=to) for text in sources]
+        written = [tuple(ids.tolist()) for ids in self.subwords.outputs.encode(list(targets))]
+        for i, pair in enumerate(zip(read, written, strict=True), start=1):
+            if (longest := max(map(len, pair))) >= self.max_length:
+                limit = f"the model reads at most {self.max_length - 1:,}"
+                raise TooLongError(f"pair {i}: a text has {longest:,} tokens; {limit}")
+        scored = zip(written, self.engines.first.score(read, written), strict=True)
+        return [
+            Score(log_prob=sum(each), tokens=tuple(self.subwords.pieces(ids)), token_scores=each)
+            for ids, each in scored
+        ]
+
+    def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
+        """The output for named fields, such as a question and its context; or for a whole text.
+
+        Args:
+            row: the fields that `task.input` names; `turns` is the list of all turns so far.
+            options: the fields of `TranslateOptions`.
+
+        Raises:
+            RequestError: a field is missing, or the input is too long.
+        """
+        return self.translate(
+            row if isinstance(row, str) else model_input(self.task.templates[0], row), **options
+        )
+
+    def translate_lines(
+        self, lines: Sequence[str], *, to: str | None = None, beam_size: int | None = None
+    ) -> TranslatedLines:
+        """Translate the lines of a test set as they are; a line that is too long is split, and counted.
+
+        Args:
+            lines: the sources.
+            to: the target language, for a model that knows both directions.
+            beam_size: hypotheses kept at each step; by default as in the model folder.
+
+        Raises:
+            RequestError: the model does not know the language.
+        """
+        to = to if self.task.both_directions else None
+        results = self.translate(list(lines), to=to, beam_size=beam_size, whole_lines=True)
+        engines = sorted({result.engine for result in results if result.engine})
+        penalty = f"length penalty {self.decoding.length_penalty:g}"
+        how = [f"{name}, {_precision(name)}" for name in engines]
+        how += [f"beam {beam_size or self.decoding.beam_size}", penalty]
+        if n_split := sum(result.split > 1 for result in results):
+            how.append(f"{n_split} lines split because they are too long")
+        return TranslatedLines([result.text for result in results], ", ".join(how))
+
+    def translator(self, **options: Any) -> Translator:
+        """A function that translates lists of texts with one set of options, for many calls.
+
+        Raises:
+            RequestError: an option does not exist, or cannot be satisfied.
+        """
+        if self.task.name != "translate":  # the summary of a document is not that of its sentences
+            options |= {"whole_lines": True, "too_long": "error"}
+        chosen = options_of(TranslateOptions, options)
+        return Translator(
+            self.engines,
+            self.subwords,
+            chosen,
+            max_length=self.max_length,
+            decoding=self.decoding,
+            directions=self.directions,
+            aligner=(self._given_aligner or self.aligner()) if chosen.alignment else None,
+            placer=self._placer,
+            read=self._one_line if self.task.name in TEMPLATES else None,
+        )
+
+    def with_engines(self, engines: Engines, aligner: Aligner | None = None) -> LoadedTranslator:
+        """The same model with other engines, and with another word aligner if one is given."""
+        other = copy(self)
+        other.engines, other._given_aligner = engines, aligner
+        return other
+
+    def read(self, text: str, *, to: str | None = None) -> tuple[int, ...]:
+        """The token ids that the model reads for one text, with a language tag if it uses one.
+
+        Raises:
+            RequestError: the model does not translate into that language, or it cannot be detected.
+        """
+        text = self._one_line(text)
+        direction = self.directions.requested(None, to) or self.directions.detect(text)
+        return (*direction.tag, *self.subwords.encode_one(text).tolist())
+
+    # --- looking inside ------------------------------------------------------------------------------------
+
+    def look(
+        self,
+        source: Text,
+        target: Text | None = None,
+        *,
+        to: str | None = None,
+        prefix: Sequence[int] = (),
+        interventions: Sequence[Intervention] = (),
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+    ) -> Trace:
+        """Trace what the model does with a text; see `LoadedModel.look`."""
+        from regard.look.trace.tracing import look
+
+        if target is not None:
+            return super().look(
+                source,
+                target,
+                to=to,
+                prefix=prefix,
+                interventions=interventions,
+                beam_size=beam_size,
+                length_penalty=length_penalty,
+            )
+        model = self.bundle.model
+        ids = self._checked(self.read(source, to=to) if isinstance(source, str) else source)
+        search = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty).search(self.decoding)
+        if beam_size is None and not interventions:
+            engine = self.engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
+            if engine.name != "torch":  # whose search the trace records
+                ((best, *_),) = engine.decode([request], search)
+                return replace(self._named(look(model, self.subwords, ids, best.ids)), engine=engine.name)
+        trace = look(
+            model,
+            self.subwords,
+            ids,
+            prefix=prefix,
+            search=search,
+            interventions=interventions,
+            engine=self._traced_engine,
+        )
+        return self._named(trace)
+
+    def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
+        """Measure which heads align words best, on pairs not trained on, and store that in the folder.
+
+        Args:
+            sources: texts, such as the lines of a file; a few hundred are enough, at most 1,000 are used.
+            targets: their translations.
+
+        Raises:
+            RequestError: there are too few pairs.
+        """
+        from regard.look.alignment.measuring import measure_heads
+
+        read, written = ([text.rstrip("\n") for text in side] for side in (sources, targets))
+        _check_pairs(read, written)
+        outputs = self.subwords.outputs
+        pairs = [
+            (self.read(text), outputs.encode_one(other).tolist())
+            for text, other in zip(read, written, strict=True)
+        ]
+        heads = measure_heads(self._transformer, self.subwords, pairs)
+        keep_aligning_heads(self.folders[0], heads)
+        self.__dict__.pop("aligning_heads", None)  # cached from the folder
+        return heads
+
+    def aligner(self) -> Aligner:
+        """Aligns words by the measured heads, or the default ones.
+
+        Raises:
+            RequestError: several models were loaded.
+        """
+        from regard.look.alignment.aligner import WordAligner
+
+        return WordAligner(self._transformer, self.subwords, self.aligning_heads)
+
+    def _placer(self) -> Aligner | None:
+        """What finds the place of glossary phrases; None if words cannot be aligned."""
+        try:
+            return self._given_aligner or self.aligner()
+        except RequestError:
+            return None
+
+    def _one_line(self, text: str) -> str:
+        """A text as the model was trained to read it: if that was rows with named fields, on one line.
+
+        A JSON object has the fields, and each line of a conversation is a turn. An imported model, with its
+        own vocabulary, reads texts as they are.
+
+        Raises:
+            RequestError: an object lacks a field.
+        """
+        template = self.task.templates[0]
+        return (
+            model_input_of_text(template, text) if template and isinstance(self.subwords, Subwords) else text
+        )
+
+    @cached_property
+    def _traced_engine(self) -> TorchEngine:
+        """The engine that searches for traces; cached, because packing its weights takes time."""
+        from regard.engine.engines.torch_engine import TorchEngine
+
+        model, subwords = self._transformer, self.subwords
+        device = next(model.parameters()).device
+        return TorchEngine([model], bos=subwords.bos_id, eos=subwords.eos_id, device=device)
+
+    @property
+    def _transformer(self) -> Transformer:
+        model: Transformer = self.bundle.model  # type: ignore[assignment]  # by the task's architecture
+        return model
+
+
+def _check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
+    if len(sources) != len(targets):
+        counts = f"{len(sources)} sources and {len(targets)} targets"
+        raise RequestError(f"{counts}: give one target per source", code="pair_count_mismatch")
+
+
+def _precision(engine: str) -> str:
+    """The default precision of an engine: scores differ slightly with it, so reports include it."""
+    if engine == "ctranslate2":
+        return "int8"
+    import torch
+
+    return "bfloat16" if torch.cuda.is_available() else "float32"
+
+
+def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    window: list[str] = []
+    characters = 0
+    for text in texts:
+        if not isinstance(text, str):
+            raise RequestError(f"expected a text, got {type(text).__name__}: {text!r:.40}", code="not_a_text")
+        window.append(text)
+        characters += len(text)
+        if len(window) >= WINDOW_TEXTS or characters >= WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
