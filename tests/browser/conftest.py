@@ -1,42 +1,90 @@
-"""A real Chromium, driven by Playwright; what is missing is said."""
+"""A real Chromium, driven by Playwright, and a server with a small trained model."""
 
 import re
 import shutil
 
 import pytest
 
+import regard
+from regard.config import TaskConfig
+from regard.look.interventions.interventions import Uniform
+from regard.look.trace.probes import Probe, probe_file, write_probes
+from regard.serve.http.metrics import Metrics
+from regard.serve.served import serve_models
+from tests.browser.served import SOURCE
+from tests.engine import talking
+from tests.serve.running import running
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
-def browser():
+def window():
+    """One window for all tests, so that the page's modules are loaded and cached once."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if CHROMIUM is None:
-        pytest.skip("Chromium, in which the page is tried, is not installed")
+        pytest.skip("Chromium is not installed")
     with playwright.sync_playwright() as driver:
-        # Without its sandbox, which containers do not allow: it opens our own pages only.
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
+        # Containers do not allow Chromium's sandbox; only our own pages are opened.
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
+        browser.close()
 
 
 @pytest.fixture
-def opened(browser):
-    """Open an address in a fresh window; what goes wrong in it, or leaves for elsewhere, fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    wrong, expected_ones = [], []
+def opened(window):
+    """Open an address in a new tab; errors in it, and requests to other hosts, fail the test."""
+    tabs, wrong, expected_ones = [], [], []
 
     def open_address(address, wait_for="body[data-drawn]", expected="(?!)"):
         expected_ones.append(expected)
         own = ("data:", "blob:", re.match(r"file:|https?://[^/]+", address)[0])
-        tab = context.new_page()
-        tab.on("console", lambda told: wrong.append(told.text) if told.type in ("error", "warning") else None)
+        tab = window.new_page()
+        tabs.append(tab)
+        tab.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
         tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("request", lambda asked: None if asked.url.startswith(own) else wrong.append(asked.url))
+        tab.on("request", lambda sent: None if sent.url.startswith(own) else wrong.append(sent.url))
         tab.goto(address)
         tab.wait_for_selector(wait_for)
         return tab
 
     yield open_address
-    context.close()
-    assert [told for told in wrong if not any(re.search(each, told) for each in expected_ones)] == []
+    for tab in tabs:
+        tab.close()
+    assert [line for line in wrong if not any(re.search(each, line) for each in expected_ones)] == []
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """The folder of a run: a model, a journal, and probes."""
+    place = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_CACHE", str(place / "cache"))
+        talking.trained(place / "training", talking.learned(), task=TaskConfig(source="zh", target="en"))
+        run = place / "zh-en"
+        shutil.copytree(place / "training" / "trained", run / "best")
+        shutil.copy(place / "training" / "run" / "journal.jsonl", run)
+        model = regard.load(run / "best")
+        (run / "probes").mkdir()
+        for step, changes in enumerate([(Uniform(kind="cross", layer=0, head=2),), ()]):
+            probe = Probe.of_trace(model.look(SOURCE, "the third", interventions=changes))
+            write_probes(probe_file(run, 300 * step), [probe])
+        yield run
+
+
+@pytest.fixture(scope="session")
+def model(folder):
+    return regard.load(folder)
+
+
+@pytest.fixture(scope="session")
+def catalogue(folder):
+    found = serve_models([folder], Metrics(), threads=1)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def server(catalogue):
+    with running(catalogue) as found:
+        yield found

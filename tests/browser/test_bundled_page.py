@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regard import bundled
-from tests.browser.test_served_page import at
+from tests.browser.served import at
 from tests.browser.waiting import drawn, until
 from tests.serve.running import serving
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import regard
-from tests.browser.test_served_page import at
+from tests.browser.served import at
 from tests.browser.waiting import drawn, until
 from tests.serve.fields import save_field_models
 from tests.serve.running import serving

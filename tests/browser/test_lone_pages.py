@@ -10,7 +10,7 @@ import regard
 from regard.look.interventions.interventions import HeadOff
 from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
-from tests.browser.test_served_page import at
+from tests.browser.served import at
 from tests.browser.waiting import drawn, until
 from tests.serve.lone import save_lone_models
 from tests.serve.running import running, serving

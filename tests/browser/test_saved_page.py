@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from regard.look.export.html import html
 from regard.look.interventions.interventions import HeadOff
 from regard.look.trace.tracing import look
 from tests.browser.tables import numbers_on, saved_csv
-from tests.browser.waiting import drawn, until
+from tests.browser.waiting import drawn, is_chinese, until, visit
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
@@ -35,14 +36,13 @@ def saved(trace, tmp_path_factory):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("screen", SCREENS)
-def test_every_screen_is_drawn_in_both_languages(opened, saved, screen, language):
-    tab = opened(saved.as_uri() + f"#screen={screen}&lang={language}")
-    assert tab.locator("h1").inner_text().strip()
+def test_every_screen_is_drawn_in_both_languages(opened, saved, language):
+    tab = opened(saved.as_uri() + f"#lang={language}")
     assert tab.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
-    assert bool(re.search("[\u4e00-\u9fff]", tab.locator("h1").inner_text())) == (language == "zh")
-    assert tab.locator("main .empty").count() == 0
-    assert tab.locator(f"#screen-{screen}").get_attribute("aria-current") == "page"
+    for screen in visit(tab, SCREENS):
+        assert tab.locator("h1").inner_text().strip(), screen
+        assert is_chinese(tab.locator("h1").inner_text()) == (language == "zh"), screen
+        assert tab.locator("main .empty").count() == 0, screen
 
 
 def test_the_page_shows_the_weights_of_the_trace(opened, saved, trace):
@@ -214,22 +214,23 @@ def test_arrow_keys_walk_the_tree(opened, saved, trace):
         assert f"{selected.log_prob:.3f}".replace("-", "−") in tab.locator("aside").inner_text()
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_every_figure_can_be_saved(opened, saved, screen, tmp_path):
-    tab = opened(saved.as_uri() + f"#screen={screen}&kind=cross")
-    with tab.expect_download() as got:
-        tab.click("#save-svg")
-    got.value.save_as(tmp_path / "figure.svg")
-    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
-    assert figure.startswith("<?xml")
-    assert got.value.suggested_filename.endswith(".svg")
-    alone = tab.context.new_page()
-    alone.goto((tmp_path / "figure.svg").as_uri())
-    assert alone.locator("svg").first.bounding_box()["width"] > 100
-    with tab.expect_download() as got:
-        tab.click("#save-png")
-    got.value.save_as(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+def test_every_figure_can_be_saved(opened, saved, tmp_path):
+    tab = opened(saved.as_uri() + "#kind=cross")
+    saved_figures = []
+    for screen in visit(tab, SCREENS):
+        with tab.expect_download() as got:
+            tab.click("#save-svg")
+        path = tmp_path / got.value.suggested_filename
+        assert path.suffix == ".svg", screen
+        got.value.save_as(path)
+        assert path.read_text(encoding="utf-8").startswith("<?xml"), screen
+        saved_figures.append(path)
+        with tab.expect_download() as got:
+            tab.click("#save-png")
+        assert Path(got.value.path()).read_bytes().startswith(b"\x89PNG"), screen
+    for path in saved_figures:
+        tab.goto(path.as_uri())
+        assert tab.locator("svg").first.bounding_box()["width"] > 100, path.name
 
 
 def test_numbers_are_saved_as_programs_read_them(opened, saved, trace, tmp_path):
@@ -286,8 +287,8 @@ def test_every_architecture_is_shown(opened, tmp_path, architecture):
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
     lone = architecture != "encoder-decoder"
     screens = [screen for screen in SCREENS if not (lone and screen in ("beam", "alignment"))]
-    for screen in screens:
-        tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}")
+    tab = opened((tmp_path / "it.html").as_uri())
+    for screen in visit(tab, screens):
         assert tab.locator("main .empty").count() == int(screen == "beam")
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
     assert ids == screens
@@ -305,9 +306,9 @@ def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):
     hostile = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
     trace = look(model_of(torch.float32), subwords(), hostile, TARGET)
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
-    for screen in SCREENS:
-        tab = opened((tmp_path / "it.html").as_uri() + f"#screen={screen}&kind=encoder&lang=en")
-        assert tab.evaluate("window.hurt") is None
+    tab = opened((tmp_path / "it.html").as_uri() + "#kind=encoder&lang=en")
+    for screen in visit(tab, SCREENS):
+        assert tab.evaluate("window.hurt") is None, screen
     shown = "".join(chip.inner_text() for chip in tab.locator("#inputs-0 ~ button, #inputs-0").all())
     assert "<script>" in shown
 

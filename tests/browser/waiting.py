@@ -1,4 +1,6 @@
-"""Waiting for a page, from outside: its policy forbids Playwright's way, which evaluates a string inside."""
+"""Waiting for a page. Playwright's `wait_for_function` evaluates strings, which the page's policy forbids."""
+
+import re
 
 import pytest
 
@@ -16,3 +18,16 @@ def drawn(tab, act):
     before = int(tab.get_attribute("body", "data-drawn"))
     act()
     until(tab, f"Number(document.body.dataset.drawn) > {before}")
+
+
+def visit(tab, screens):
+    """Go through screens in one tab, and yield the name of each when it has been drawn."""
+    for screen in screens:
+        if tab.get_attribute(f"#screen-{screen}", "aria-current") != "page":
+            drawn(tab, lambda screen=screen: tab.click(f"#screen-{screen}"))
+        assert tab.get_attribute(f"#screen-{screen}", "aria-current") == "page"
+        yield screen
+
+
+def is_chinese(text):
+    return bool(re.search("[\u4e00-\u9fff]", text))

@@ -1,7 +1,7 @@
 // The parts of a server's page that need no browser.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "./cases.mjs";
 import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/figures/chart.js";
 import { distance, meanDistance } from "../../regard/page/screens/compare.js";
 import { difference } from "../../regard/page/compute/text.js";

@@ -1,7 +1,7 @@
 // The parts of the page that need no browser.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "./cases.mjs";
 import { judged, taskOf } from "../../regard/page/parts/exercise.js";
 import { css, on, oklch, shade } from "../../regard/page/figures/colour.js";
 import { readGold, scored } from "../../regard/page/screens/alignment.js";

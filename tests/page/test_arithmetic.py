@@ -1,7 +1,5 @@
 """What the page works out from a saved file is what the trace says."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -10,9 +8,6 @@ from regard.look.export.document import describe, steps, walk
 from regard.look.export.embedded import embedded
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
-from tests.page.running import HERE, answers, needs_node, node
-
-pytestmark = needs_node
 
 CHANGES = [
     HeadOff(kind="cross", layer=1, head=0),
@@ -47,41 +42,45 @@ def places(trace):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("changes", DEPARTURES, ids=lambda s: "-".join(map(str, s.values())) or "paper")
-def test_walks_are_those_of_the_trace(architecture, changes):
+def test_walks_are_those_of_the_trace(node, architecture, changes):
     trace = trace_of(model_of(dtype=torch.float32, architecture=architecture, **changes))
     asked = [*places(trace)]
-    for place, found in zip(asked, answers(held(trace), [["walk", *at] for at in asked]), strict=True):
+    for place, found in zip(
+        asked, node("answers", held(trace), [["walk", *at] for at in asked]), strict=True
+    ):
         assert_same_walk(found, walk(trace, *place))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("changes", DEPARTURES, ids=lambda s: "-".join(map(str, s.values())) or "paper")
-def test_what_a_reader_works_out_is_what_the_line_tells(architecture, changes):
+def test_what_a_reader_works_out_is_what_the_line_tells(node, architecture, changes):
     trace = trace_of(model_of(dtype=torch.float32, architecture=architecture, **changes))
-    given = json.dumps({"held": held(trace), "places": [*places(trace)]})
-    found = json.loads(node(HERE / "tasks.mjs", given=given))
+    found = node("exercises", held(trace), [*places(trace)])
     assert {"weights", "head", "residual"} <= {name for name, _, _ in found}
     assert [each for each in found if each[2] != 0] == []
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)
-def test_walks_tell_of_interventions(change):
+def test_walks_tell_of_interventions(node, change):
     trace = trace_of(model_of(dtype=torch.float32), interventions=[change])
     asked = [("cross", 1, 0, 2), ("cross", 1, 1, 2), ("encoder", 0, 1, 3), ("decoder", 1, 0, 1)]
     expected = [walk(trace, *place) for place in asked]
-    for found, real in zip(answers(held(trace), [["walk", *at] for at in asked]), expected, strict=True):
+    for found, real in zip(
+        node("answers", held(trace), [["walk", *at] for at in asked]), expected, strict=True
+    ):
         assert_same_walk(found, real)
     told = any(step["name"] == "intervention" for steps in expected for step in steps)
     assert told == (not isinstance(change, MaskSource))
 
 
 @pytest.mark.parametrize(("width", "precision", "close"), [(4, "f32", 1e-6), (2, "f16", 5e-3)])
-def test_matrices_are_those_of_the_trace(width, precision, close):
+def test_matrices_are_those_of_the_trace(node, width, precision, close):
     trace = trace_of(model_of(dtype=torch.float32))
     numbers = sum(array.size for name, array in trace.arrays.items() if not name.startswith("said."))
     kept = held(trace, budget=width * numbers)
     assert kept["precision"] == precision
-    one, scores, layer = answers(
+    one, scores, layer = node(
+        "answers",
         kept,
         [["matrix", "cross", 2, 1, "weights"], ["matrix", "cross", 2, 1, "scores"], ["heads", "decoder", 0]],
     )
@@ -91,11 +90,13 @@ def test_matrices_are_those_of_the_trace(width, precision, close):
     np.testing.assert_allclose(np.reshape(layer["data"], layer["shape"]), heads, atol=close)
 
 
-def test_of_a_long_text_the_largest_weights_remain():
+def test_of_a_long_text_the_largest_weights_remain(node):
     trace = trace_of(model_of(dtype=torch.float32))
     kept = held(trace, 2000)
     assert kept["precision"] == "top"
-    (found, no_walk) = answers(kept, [["matrix", "cross", 2, 1, "weights"], ["walk", "cross", 2, 1, 0]])
+    (found, no_walk) = node(
+        "answers", kept, [["matrix", "cross", 2, 1, "weights"], ["walk", "cross", 2, 1, 0]]
+    )
     weights = trace.attention("cross", 2, 1)
     largest = np.sort(weights, axis=1)[:, -kept["kept"]]
     expected = np.where(weights >= largest[:, None], weights, 0)

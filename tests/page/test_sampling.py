@@ -1,14 +1,10 @@
 """What the page says is cut away before a token is drawn is what the engine never draws."""
 
-import json
-
 import pytest
 import torch
 
 from regard.decode.sampling import Sampling
-from tests.page.running import HERE, needs_node, node
 
-pytestmark = needs_node
 SETTINGS = [
     {},
     {"temperature": 0.5},
@@ -20,7 +16,7 @@ SETTINGS = [
     {"temperature": 0.7, "top_k": 9, "top_p": 0.8},  # of what top_k left
     {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.05},
 ]
-DRAWS = 200_000
+DRAWS = 50_000
 
 
 def drawn(log_probs, settings):
@@ -30,19 +26,19 @@ def drawn(log_probs, settings):
     return torch.bincount(found, minlength=len(log_probs)) / DRAWS
 
 
-def test_shares_are_those_that_the_engine_draws_by():
+def test_shares_are_those_that_the_engine_draws_by(node):
     torch.manual_seed(3)
     log_probs = torch.log_softmax(2 * torch.randn(47), dim=0)
     usual = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
     told = [usual | settings for settings in SETTINGS]
     for each in told:
         each["heat"] = each.pop("temperature")
-    given = json.dumps({"logProbs": log_probs.tolist(), "all": told})
-    for settings, found in zip(SETTINGS, json.loads(node(HERE / "shares.mjs", given=given)), strict=True):
+    probabilities = node("probabilities", log_probs.tolist(), told)
+    for settings, found in zip(SETTINGS, probabilities, strict=True):
         assert found == pytest.approx(drawn(log_probs, settings).tolist(), abs=2 / DRAWS), settings
 
 
-def test_at_temperature_0_the_likeliest_is_left():
+def test_at_temperature_0_the_likeliest_is_left(node):
     told = {"heat": 0, "top_k": 0, "top_p": 1, "min_p": 0}
-    given = json.dumps({"logProbs": torch.tensor([0.2, 0.5, 0.3]).log().tolist(), "all": [told]})
-    assert json.loads(node(HERE / "shares.mjs", given=given)) == [[0, 1, 0]]
+    log_probs = torch.tensor([0.2, 0.5, 0.3]).log().tolist()
+    assert node("probabilities", log_probs, [told]) == [[0, 1, 0]]

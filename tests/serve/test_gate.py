@@ -10,7 +10,7 @@ from regard.serve.http.errors import Refusal
 from regard.serve.http.keys import KeyRing, new_key, read_keys
 from regard.serve.http.limits import Limits
 from regard.serve.http.rates import Rates
-from regard.serve.routes.page import page
+from regard.serve.routes.page import page_files, page_version
 from tests.serve.running import running
 
 
@@ -44,26 +44,33 @@ def test_cors_is_off_and_the_policy_is_strict(server):
 
 
 def test_the_page_is_served_from_the_package_and_nothing_else_is(server):
-    assert page(), "the package has no page"
-    name, part = next((name, part) for name, part in page().items() if name.endswith(".js"))
-    answer = server.get(f"/page/{name}")
-    assert answer.content == part.content
+    name, file = next((name, file) for name, file in page_files().items() if name.endswith(".js"))
+    answer = server.get(f"/page/{page_version()}/{name}")
+    assert answer.content == file.content
     assert answer.headers["content-type"].startswith("text/javascript")
-    again = server.http.get(f"/page/{name}", headers={"If-None-Match": answer.headers["etag"]})
+    again = server.http.get(f"/page/x/{name}", headers={"If-None-Match": answer.headers["etag"]})
     assert again.status_code == 304
-    for wrong in ("__init__.py", "../loaded.py", "%2e%2e/loaded.py", "..%2f..%2fpyproject.toml", ""):
-        assert server.get(f"/page/{wrong}").status_code == 404
+    for wrong in ("__init__.py", "y/../../../loaded.py", "%2e%2e/loaded.py", "..%2f..%2fpyproject.toml", ""):
+        assert server.get(f"/page/x/{wrong}").status_code == 404
+
+
+def test_browsers_keep_the_files_of_this_version_of_the_page_and_no_others(server):
+    start = server.get("/")
+    assert "no-cache" in start.headers["cache-control"]
+    assert f"/page/{page_version()}/server.js" in start.text
+    assert "immutable" in server.get(f"/page/{page_version()}/server.js").headers["cache-control"]
+    assert "no-cache" in server.get("/page/older/server.js").headers["cache-control"]
 
 
 def test_nothing_comes_from_elsewhere(server):
     """The page's parts, and the list of routes, name no other host."""
-    documents = [part.content.decode() for part in page().values()] + [server.get("/docs").text]
+    documents = [file.content.decode() for file in page_files().values()] + [server.get("/docs").text]
     for document in documents:
         for scheme in ('src="http', "src='http", 'from "http', 'import("http', "@import", "cdn."):
             assert scheme not in document
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/readyz", "/v1/models", "/page/page.js"])
+@pytest.mark.parametrize("path", ["/", "/health", "/readyz", "/v1/models", "/page/x/page.js"])
 def test_the_head_of_an_answer_is_that_of_the_answer(server, path):
     whole, head = server.get(path), server.http.head(path)
     assert (head.status_code, head.content) == (200, b"")
