@@ -31,8 +31,8 @@ from regard.data.batches.stream import BatchStream  # noqa: E402
 from regard.data.store import Store  # noqa: E402
 from regard.data.store.writing import (  # noqa: E402
     content_key,
-    each_side,
     encode_in_threads,
+    row_encoder,
     write_store,
 )
 
@@ -84,7 +84,7 @@ def measure(folder: Path, threads: int) -> dict[str, float]:
     cpu = time.process_time()
     with paths[0].open(encoding="utf-8") as inputs, paths[1].open(encoding="utf-8") as outputs:
         rows = zip(inputs, outputs, strict=True)
-        examples = encode_in_threads(rows, each_side(encoder, encoder), threads=threads)
+        examples = encode_in_threads(rows, row_encoder(encoder, encoder), threads=threads)
         store = write_store(
             folder / "store", examples, sides=("inputs", "outputs"), key=key, vocab_size=VOCABULARY
         )

@@ -1,26 +1,24 @@
-"""The model folder: all that is needed to run a model, and nothing that can execute.
+"""The model folder: everything needed to run a model, and nothing executable.
 
-    model.safetensors   every weight once; one that several boxes share, under the first of its names;
-                        matrices perhaps in 8 bits, with a scale for each row
+    model.safetensors   the weights; a shared one once, under its first name; matrices optionally in 8 bits
     config.toml         the sections [model], [decoding] and [task], as `--config` reads them
-    subwords.model      the subword model, where there is one
-    metrics.json        what was measured, where anything was
-    alignment.json      which heads of cross-attention align words, where that was measured
-    card.md             what the model is, for people
-    manifest.json       the number of this format, and size and sha256 of every other file
+    subwords.model      optional: the subword model
+    labels.json         optional: the labels of a classifier, in the order of its outputs
+    metrics.json        optional: measurements
+    alignment.json      optional: which heads of cross-attention align words
+    card.md             the model card, for people
+    manifest.json       the format number, and size and sha256 of every other file
 
-A folder is written beside its place and renamed into it, so it is there whole or not at all. On loading,
-every file must be what the manifest says, and every weight what the configuration asks for; all that is wrong
-is told at once.
+A folder is written beside its place and renamed into place, so it is complete or absent. On loading, every
+file must match the manifest and every weight the configuration; all problems are reported together.
 
-The number of the format grows when older versions could no longer read what is written. One more file does
-not make it grow: a file that a version does not know is checked and left alone.
+The format number grows when older versions could not read what is written. A new kind of file does not make
+it grow: a version checks files that it does not know, and ignores them.
 
-A folder can be described without torch, which is imported only where weights become tensors.
+A folder can be described without torch, which is imported only to make tensors of the weights.
 """
 
-from regard.bundle.bundle import Bundle, Description, describe_bundle, load_bundle, save_bundle
-from regard.bundle.compact import compact
+from regard.bundle.bundle import Bundle, Description, compact, describe_bundle, load_bundle, save_bundle
 from regard.bundle.weights import weights_hash
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A model folder as one value: saved, loaded, described."""
+"""Save, load, describe and compress model folders."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.card import card
-from regard.bundle.labels import labels_text
 from regard.bundle.manifest import (
     CARD,
     CONFIG,
+    DAMAGED,
     FORMAT,
     LABELS,
     MANIFEST,
@@ -30,6 +30,7 @@ from regard.bundle.weights import (
     count_parameters,
     empty_model,
     hash_of,
+    int8_weights,
     load_tensors,
     read_tensors,
     to_bytes,
@@ -58,14 +59,14 @@ class Bundle:
     task: TaskConfig
     metrics: dict[str, Any]
     model: Model = field(repr=False)
-    """In evaluation mode, every weight in the dtype that it was saved in."""
+    """In evaluation mode, with weights in the dtype that they were saved in."""
     subwords: bytes | None = field(repr=False)
-    """The subword model as it was saved; None where there was none."""
+    """The subword model as it was saved, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What can be told of a model folder without loading it."""
+    """What is known of a model folder without loading it."""
 
     folder: Path
     format: int
@@ -94,29 +95,30 @@ def save_bundle(
     notes: str = "",
     overwrite: bool = False,
 ) -> Path:
-    """Write a model folder, whole or not at all; returns its absolute path.
+    """Write a model folder atomically; returns its absolute path.
 
     Args:
-        folder: where to; folders above it are made, a link is followed.
+        folder: where to write; parent folders are created, a link is followed.
         model: the weights and the configuration.
         subwords: the subword model.
-        labels: what a classifier tells apart, in the order of its outputs.
-        metrics: what was measured, as JSON can hold it: no NaN, no infinity.
-        decoding: how to search unless told otherwise; by default the paper's way.
-        task: what the model is for, as far as it is known.
+        labels: the labels of a classifier, in the order of its outputs.
+        metrics: measurements that JSON can hold: no NaN, no infinity.
+        decoding: the default search settings; by default those of the paper.
+        task: what the model is for, if known.
         notes: Markdown for the card: the languages, the task, the data.
-        overwrite: replace a model folder that is there already. Nothing else is ever replaced.
+        overwrite: replace an existing model folder. Nothing else is ever replaced.
 
     Raises:
         BundleError: something else is in the way, the system refuses, or the model could not be loaded again.
-            What was there before still is.
+            What was there before is unchanged.
     """
     folder = Path(folder).resolve()
     weights = dict(model.named_parameters())
     if problems := weight_problems(empty_model(model.config), weights):
-        # A model in a wrapper (compiled, distributed) has other names; one whose sharing broke has more.
-        raise BundleError([f"cannot be saved: {problem}" for problem in problems], str(folder))
-    dtype = ", ".join(sorted({str(each.dtype).removeprefix("torch.") for each in weights.values()}))
+        # A wrapped model (compiled, distributed) has other names; one with broken sharing has more.
+        problems = [f"cannot be saved: {problem}" for problem in problems]
+        raise BundleError(problems, str(folder), code="unsavable_model")
+    dtype = ", ".join(sorted({str(weight.dtype).removeprefix("torch.") for weight in weights.values()}))
     measured = _metrics_text(metrics or {}, folder)
     files = {
         WEIGHTS: to_bytes(model),
@@ -126,7 +128,7 @@ def save_bundle(
     if subwords is not None:
         files[SUBWORDS] = subwords
     if labels:
-        files[LABELS] = labels_text(labels)
+        files[LABELS] = (json.dumps(list(labels), ensure_ascii=False, indent=1) + "\n").encode()
     if metrics is not None:
         files[METRICS] = measured.encode()
     files[MANIFEST] = manifest_of(files, hash_of(files[WEIGHTS]))
@@ -135,28 +137,50 @@ def save_bundle(
 
 
 def add_file(folder: Path | str, name: str, content: bytes) -> None:
-    """Put one more file into a model folder, or in the place of that one; the folder is replaced as a whole.
+    """Add a file to a model folder, or replace it; the whole folder is replaced atomically.
 
     Raises:
-        BundleError: the folder is damaged, holds what is no part of it, or the system refuses.
+        BundleError: the folder is damaged, holds files that are not part of it, or the system refuses.
     """
     folder = Path(folder).resolve()
     manifest = read_manifest(folder)
     problems: list[str] = []
     files = dict(intact_files(folder, manifest, problems))
     if problems:
-        raise BundleError(problems, _where(folder, manifest))
+        raise BundleError(problems, _where(folder, manifest), code=DAMAGED)
     files[name] = content
     files[MANIFEST] = manifest_of(files, manifest.weights_hash)
     write_folder(folder, files, overwrite=True)
 
 
-def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundle:
-    """Read a model folder and check all of it.
+def compact(folder: Path | str, out: Path | str, *, notes: str = "", overwrite: bool = False) -> Path:
+    """Write a copy of a model folder with every matrix in 8 bits: a quarter of the size.
+
+    It is loaded like any other, and computes in float32 or in what its engine supports. `notes` are Markdown
+    for its card.
 
     Raises:
-        BundleError: with every problem at once: files missing or changed, settings that do not exist, weights
-            that are missing, left over or of another shape; a newer format; a folder of another kind.
+        BundleError: the folder is damaged, or something is in the way of the new one.
+    """
+    folder, out = Path(folder), Path(out).resolve()
+    described, problems = describe_bundle(folder), list[str]()
+    files = dict(intact_files(folder, read_manifest(folder), problems))
+    if problems:
+        raise BundleError(problems, str(folder), code=DAMAGED)
+    files[WEIGHTS] = int8_weights(files[WEIGHTS], {"regard_format": str(FORMAT)})
+    sizes = (described.n_parameters, "int8")
+    files[CARD] = card(out.name, described.config, sizes, described.metrics, notes).encode()
+    files[MANIFEST] = manifest_of(files, hash_of(files[WEIGHTS]))
+    write_folder(out, files, overwrite=overwrite)
+    return out
+
+
+def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundle:
+    """Load a model folder, and check all of it.
+
+    Raises:
+        BundleError: with every problem at once: files missing or changed, unknown settings, weights missing,
+            unexpected or of another shape; or a newer format, or a folder of another kind.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
@@ -178,13 +202,13 @@ def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundl
                 model=load_tensors(model, tensors, device),
                 subwords=contents.get(SUBWORDS),
             )
-    raise BundleError(problems, _where(folder, manifest))
+    raise BundleError(problems, _where(folder, manifest), code=DAMAGED)
 
 
 def describe_bundle(folder: Path | str) -> Description:
-    """What a model folder holds, from its manifest, its configuration and the header of its weights.
+    """Describe a model folder from its manifest, its configuration and the header of its weights.
 
-    Quick, and without torch: sizes are checked, hashes are left to `load_bundle`.
+    Fast, and without torch: sizes are checked, hashes only by `load_bundle`.
 
     Raises:
         BundleError: with every problem at once.
@@ -211,11 +235,30 @@ def describe_bundle(folder: Path | str) -> Description:
                 files={name: file.size for name, file in manifest.files.items()},
                 metrics=metrics,
             )
-    raise BundleError(problems, _where(folder, manifest))
+    raise BundleError(problems, _where(folder, manifest), code=DAMAGED)
+
+
+def read_labels(folder: Path | str, n_labels: int) -> tuple[str, ...]:
+    """The labels of a classifier, from `labels.json`; without that file, numbers.
+
+    Raises:
+        BundleError: the file is damaged, or the number of labels is not the model's.
+    """
+    file = Path(folder) / LABELS
+    if not file.exists():
+        return tuple(map(str, range(n_labels)))
+    try:
+        labels = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BundleError(f"{LABELS} cannot be read: {error}", str(folder), code=DAMAGED) from error
+    if not isinstance(labels, list) or len(labels) != n_labels or not all(isinstance(x, str) for x in labels):
+        problem = f"{LABELS} does not hold the {n_labels} labels of the model"
+        raise BundleError(problem, str(folder), code=DAMAGED)
+    return tuple(labels)
 
 
 def _where(folder: Path, manifest: Manifest) -> str:
-    """The folder; and the version that wrote it, where another one may explain what does not fit."""
+    """The folder, and the version that wrote it if it is another one, since that may explain a problem."""
     if manifest.regard == __version__:
         return str(folder)
     return f"{folder}, written by regard {manifest.regard} (this is regard {__version__})"
@@ -245,7 +288,9 @@ def _metrics_text(metrics: Mapping[str, Any], folder: Path) -> str:
     try:
         return json.dumps(metrics, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
-        raise BundleError(f"metrics cannot be saved as JSON: {error}", str(folder)) from error
+        raise BundleError(
+            f"metrics cannot be saved as JSON: {error}", str(folder), code="bad_metrics"
+        ) from error
 
 
 def _read_metrics(content: bytes | None, problems: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The model card: what a model is, for people."""
+"""The model card: a description of a model in Markdown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regard.version import __version__
 WHAT = {
     "encoder-decoder": "A Transformer, encoder and decoder: it turns one text into another.",
     "decoder": "A language model, the decoder alone: it continues a text.",
-    "encoder": "A classifier, the encoder alone: it puts a label on a text.",
+    "encoder": "A classifier, the encoder alone: it labels a text.",
 }
 CALL = {
-    "encoder-decoder": "model(regard.pack([[3, 1, 2]]), regard.pack([[0, 1]]))  # one row an output token",
-    "decoder": "model(regard.pack([[0, 1]]))  # one row a token: what follows it",
-    "encoder": "model(regard.pack([[0, 3, 1, 2]]))  # one row a text: its labels",
+    "encoder-decoder": "model(regard.pack([[3, 1, 2]]), regard.pack([[0, 1]]))  # one row per output token",
+    "decoder": "model(regard.pack([[0, 1]]))  # one row per token: the next one",
+    "encoder": "model(regard.pack([[0, 3, 1, 2]]))  # one row per text: its labels",
 }
 
 
@@ -43,7 +43,7 @@ def card(
             "```python",
             "import regard",
             "",
-            f"model = regard.load_bundle({json.dumps(name, ensure_ascii=False)}).model",
+            f"model = regard.load_bundle({json.dumps(f'path/to/{name}', ensure_ascii=False)}).model",
             f"logits = {CALL[config.architecture]}",
             "```",
             "",

@@ -1,4 +1,4 @@
-"""What a model folder says about itself, and whether its files are what it says."""
+"""The manifest of a model folder, and the checks of its files against it."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from regard.durable import leftovers
 from regard.errors import BundleError
 from regard.version import __version__
 
 FORMAT = 1
 
+DAMAGED = "damaged_model_folder"
+"""The error code of a model folder with missing or changed files."""
+
 WEIGHTS, CONFIG, SUBWORDS = "model.safetensors", "config.toml", "subwords.model"
 METRICS, CARD, MANIFEST = "metrics.json", "card.md", "manifest.json"
 ALIGNMENT, LABELS = "alignment.json", "labels.json"
-NEEDED = (WEIGHTS, CONFIG)
+REQUIRED = (WEIGHTS, CONFIG)
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
-# The first sign that is found names the stranger: some folders show several.
+# The first pattern that matches names the kind of folder; some folders match several.
 FOREIGN = {
     "*vocabulary.*": "a CTranslate2 folder",
-    "config.json": "a Hugging Face folder, of which `regard import` makes a model folder",
+    "config.json": "a Hugging Face folder, which `regard import` converts",
     "*.npz": "a Marian folder",
     "*.onnx": "an ONNX export",
-    "*.pt": "a PyTorch checkpoint, which could execute anything and is not opened",
-    "*.ckpt": "a PyTorch checkpoint, which could execute anything and is not opened",
-    "*.bin": "a PyTorch checkpoint, which could execute anything and is not opened",
+    "*.pt": "a PyTorch checkpoint, which can execute code and is not opened",
+    "*.ckpt": "a PyTorch checkpoint, which can execute code and is not opened",
+    "*.bin": "a PyTorch checkpoint, which can execute code and is not opened",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """Size and hash of one file, as it was saved."""
+    """Size and hash of a file when it was saved."""
 
     size: int
     sha256: str
@@ -44,7 +48,7 @@ class SavedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was saved, and by which version."""
+    """The content of `manifest.json`: what was saved, and by which version."""
 
     format: int
     regard: str
@@ -53,31 +57,31 @@ class Manifest:
 
 
 def manifest_of(files: Mapping[str, bytes], weights_hash: str) -> bytes:
-    """The manifest that goes with these files, as JSON."""
+    """The manifest of these files, as JSON."""
     entries = {name: {"size": len(data), "sha256": sha256(data).hexdigest()} for name, data in files.items()}
     table = {"format": FORMAT, "regard": __version__, "weights_hash": weights_hash, "files": entries}
     return (json.dumps(table, indent=2) + "\n").encode()
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder; BundleError where it is no model folder, or one of a newer format."""
+    """The manifest of a model folder.
+
+    Raises:
+        BundleError: this is not a model folder, or one of a newer format.
+    """
     try:
-        if problems := _not_a_model_folder(folder):
-            raise BundleError(problems, str(folder))
+        _check_is_model_folder(folder)
         table = json.loads((folder / MANIFEST).read_bytes())
     except OSError as error:
-        raise BundleError(f"cannot be read: {error.strerror}", str(folder)) from error
+        problem = f"cannot be read: {error.strerror}"
+        raise BundleError(problem, str(folder), code="unreadable_file") from error
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{MANIFEST} is not JSON: {error}", str(folder)) from error
-    return _parse(table, folder)
-
-
-def _parse(table: Any, folder: Path) -> Manifest:
+        raise BundleError(f"{MANIFEST} is not JSON: {error}", str(folder), code=DAMAGED) from error
     match table:
         case {"format": int(number)} if number > FORMAT:
             newer = f"its format is {number}, written by regard {table.get('regard')}"
             ours = f"this is regard {__version__}, which reads format {FORMAT}: upgrade regard"
-            raise BundleError(f"{newer}; {ours}", str(folder))
+            raise BundleError(f"{newer}; {ours}", str(folder), code="newer_format")
         case {
             "format": int(number),
             "regard": str(version),
@@ -87,7 +91,7 @@ def _parse(table: Any, folder: Path) -> Manifest:
             entries = {name: file for name, entry in files.items() if (file := _parse_file(entry))}
             if len(entries) == len(files):
                 return Manifest(number, version, digest, entries)
-    raise BundleError(f"{MANIFEST} is not that of a model folder, or damaged", str(folder))
+    raise BundleError(f"{MANIFEST} is damaged, or not that of a model folder", str(folder), code=DAMAGED)
 
 
 def _parse_file(entry: Any) -> SavedFile | None:
@@ -97,46 +101,33 @@ def _parse_file(entry: Any) -> SavedFile | None:
     return None
 
 
-def _not_a_model_folder(folder: Path) -> list[str]:
-    """Why this cannot be a model folder at all; nothing where it has a manifest."""
+def _check_is_model_folder(folder: Path) -> None:
+    where = str(folder)
     if folder.is_file():
-        return ["is a file; a model is a folder"]
+        raise BundleError("is a file; a model is a folder", where, code="not_a_model_folder")
     if not folder.is_dir():
-        return ["there is no such folder", *map(_rescue, _replaced(folder))]
+        rescue = "holds the model that an interrupted save was about to replace: rename it back"
+        problems = ["there is no such folder", *(f"but {old} {rescue}" for old in leftovers(folder, ".old"))]
+        raise BundleError(problems, where, code="missing_model")
     if problem := _place_problem(folder, MANIFEST):
-        missing = [name for name in NEEDED if not (folder / name).is_file()]
-        if CONFIG not in missing:  # others have a model.safetensors too
-            return [problem, *(f"{name} is missing" for name in missing)]
-        return [f"is not a model folder: {problem}; {_looks_like(folder)}"]
-    return []
+        missing = [name for name in REQUIRED if not (folder / name).is_file()]
+        if CONFIG not in missing:  # folders of other programs have a model.safetensors, too
+            raise BundleError([problem, *(f"{name} is missing" for name in missing)], where, code=DAMAGED)
+        problem = f"is not a model folder: {problem}; {_looks_like(folder)}"
+        raise BundleError(problem, where, code="not_a_model_folder")
 
 
 def _looks_like(folder: Path) -> str:
-    for sign, kind in FOREIGN.items():
-        if found := next(folder.glob(sign), None):
-            return f"it looks like {kind} ({found.name})"
+    for pattern, kind in FOREIGN.items():
+        if file := next(folder.glob(pattern), None):
+            return f"it looks like {kind} ({file.name})"
     names = sorted(entry.name for entry in folder.iterdir())
     return f"it holds {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "it is empty"
 
 
-def unfinished(folder: Path, mark: str) -> tuple[Path, Path]:
-    """Where a new folder is written, and where the one that it replaces waits: hidden, beside its place."""
-    return folder.with_name(f".{folder.name}.{mark}.new"), folder.with_name(f".{folder.name}.{mark}.old")
-
-
-def _replaced(folder: Path) -> list[Path]:
-    """What an interrupted save may have left of the model that it was about to replace."""
-    beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
-    return [path for path in beside if path.name.startswith(f".{folder.name}.") and path.suffix == ".old"]
-
-
-def _rescue(old: Path) -> str:
-    return f"but {old} holds the model that an interrupted save was about to replace: rename it back"
-
-
 def file_problems(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """What is wrong with the files, by name, as far as can be told without reading them."""
-    names = [*manifest.files, *(name for name in NEEDED if name not in manifest.files)]
+    """Problems of the files, by name, as far as they show without reading them."""
+    names = [*manifest.files, *(name for name in REQUIRED if name not in manifest.files)]
     return {name: problem for name in names if (problem := _file_problem(folder, manifest, name))}
 
 
@@ -152,15 +143,15 @@ def _file_problem(folder: Path, manifest: Manifest, name: str) -> str | None:
 
 
 def _place_problem(folder: Path, name: str) -> str | None:
-    """A file must lie in the folder: what is loaded came with it, and not through a link from elsewhere."""
+    """A file must be in the folder itself: a link could load a file from elsewhere."""
     if not (folder / name).is_file():
         return f"{name} is missing"
     inside = (folder / name).resolve().parent == folder.resolve()
-    return None if inside else f"{name} is a link that leads out of the folder"
+    return None if inside else f"{name} is a link to outside the folder"
 
 
 def content_of(folder: Path, name: str, problems: list[str]) -> bytes | None:
-    """What is in a file; None, and why, where it cannot be read."""
+    """The content of a file; None, with a problem added, where it cannot be read."""
     try:
         return (folder / name).read_bytes()
     except OSError as error:
@@ -169,7 +160,7 @@ def content_of(folder: Path, name: str, problems: list[str]) -> bytes | None:
 
 
 def intact_files(folder: Path, manifest: Manifest, problems: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file that is as it was saved; what is wrong with the others is added."""
+    """Name and content of every file that is as it was saved; problems of the others are added."""
     before = file_problems(folder, manifest)
     problems += before.values()
     for name in [name for name in manifest.files if name not in before]:
@@ -177,4 +168,4 @@ def intact_files(folder: Path, manifest: Manifest, problems: list[str]) -> Itera
         if content is not None and sha256(content).hexdigest() == manifest.files[name].sha256:
             yield name, content
         elif content is not None:
-            problems.append(f"{name} is not what was saved: its sha256 is not the one in {MANIFEST}")
+            problems.append(f"{name} has changed since it was saved: its sha256 is not the one in {MANIFEST}")

@@ -1,4 +1,9 @@
-"""From a model to the bytes of its weights, and back. The only part of the model folder that needs torch."""
+"""The weights of a model folder: a safetensors file as torch tensors, or as numpy arrays without torch.
+
+A matrix may be saved as 8-bit integers with a scale per row (`NAME.int8_scale`): the largest absolute value
+of a row is 127 times its scale. Vectors keep their dtype. On loading, such a matrix becomes float32.
+CTranslate2's int8 rounds rows in the same way, so it gets exactly the integers that were saved.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,12 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import safetensors
+from numpy.typing import NDArray
+from safetensors.numpy import save as save_arrays
 
-from regard.bundle.arrays import SCALE
-from regard.bundle.manifest import FORMAT, WEIGHTS
+from regard.bundle.manifest import DAMAGED, FORMAT, WEIGHTS
 from regard.config import ModelConfig
 from regard.errors import BundleError
 
@@ -26,25 +33,30 @@ if TYPE_CHECKING:
 
     Model = Transformer | LanguageModel | Classifier
 
+
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-"""What weights may be: safetensors' name and torch's."""
+"""The dtypes of weights: safetensors' names and torch's."""
+_NUMPY_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
+"""How numpy, which has no bfloat16, reads each dtype."""
+_SCALE = ".int8_scale"
+"""Suffix of the name of a matrix's scales."""
 
 
 def weights_hash(source: nn.Module | Path | str) -> str:
-    """sha256 over the names, dtypes, shapes and bytes of all weights, of a model or of a model folder.
+    """sha256 of the names, dtypes, shapes and bytes of all weights of a model or model folder.
 
-    Equal for equal weights, whatever wrote them and on whichever device they lie.
+    Equal weights have equal hashes, on every device and in every version.
     """
     if not isinstance(source, Path | str):
         return hash_of(to_bytes(source))
     try:
         return hash_of((Path(source) / WEIGHTS).read_bytes())
     except (OSError, safetensors.SafetensorError) as error:
-        raise BundleError(f"{WEIGHTS} cannot be read: {error}", str(source)) from error
+        raise BundleError(f"{WEIGHTS} cannot be read: {error}", str(source), code=DAMAGED) from error
 
 
 def hash_of(content: bytes) -> str:
-    """The hash of the weights in a safetensors file: that file's own layout and notes do not count."""
+    """The hash of the weights in a safetensors file; its layout and metadata do not count."""
     total = sha256()
     for name, tensor in sorted(safetensors.deserialize(content)):
         total.update(json.dumps([name, tensor["dtype"], tensor["shape"]]).encode())
@@ -53,7 +65,7 @@ def hash_of(content: bytes) -> str:
 
 
 def to_bytes(model: nn.Module) -> bytes:
-    """The weights as a safetensors file, each once: `named_parameters` gives a shared one its first name."""
+    """The weights as a safetensors file; a shared weight is saved once, under its first name."""
     from safetensors.torch import save
 
     tensors = {name: each.detach().cpu().contiguous() for name, each in model.named_parameters()}
@@ -61,10 +73,10 @@ def to_bytes(model: nn.Module) -> bytes:
 
 
 def count_parameters(file: Path, problems: list[str]) -> tuple[int, str]:
-    """The number of parameters in a safetensors file and their dtype, from its header, without torch."""
+    """The number of parameters in a safetensors file and their dtypes, from its header, without torch."""
     try:
         with safetensors.safe_open(file, framework="numpy") as opened:
-            names = [name for name in opened.keys() if not name.endswith(SCALE)]  # noqa: SIM118 - no mapping
+            names = [name for name in opened.keys() if not name.endswith(_SCALE)]  # noqa: SIM118 - no mapping
             slices = [opened.get_slice(name) for name in names]
     except (OSError, safetensors.SafetensorError) as error:
         problems.append(f"{WEIGHTS} is not a safetensors file: {error}")
@@ -74,16 +86,16 @@ def count_parameters(file: Path, problems: list[str]) -> tuple[int, str]:
 
 
 def read_tensors(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
-    """The weights in a safetensors file, by name; None, and why, where it is something else.
+    """The weights in a safetensors file, by name; 8-bit matrices become float32.
 
-    What was saved in 8 bits comes back as float32.
+    None, with a problem added, where it is not a safetensors file.
     """
     from safetensors.torch import load
 
     try:
         found = load(content)
-        for scale in [name for name in found if name.endswith(SCALE) and name.removesuffix(SCALE) in found]:
-            name = scale.removesuffix(SCALE)
+        for scale in [name for name in found if name.endswith(_SCALE) and name.removesuffix(_SCALE) in found]:
+            name = scale.removesuffix(_SCALE)
             found[name] = found[name].float() * found.pop(scale)[:, None]
         return found
     except safetensors.SafetensorError as error:
@@ -94,15 +106,15 @@ def read_tensors(content: bytes, problems: list[str]) -> dict[str, Tensor] | Non
 
 
 def load_tensors(model: Model, tensors: dict[str, Tensor], device: torch.device | str) -> Model:
-    """Give a model these weights, which must fit; the dictionary is emptied as they move."""
+    """Give a model these weights, which must fit; the dictionary is emptied to save memory."""
     for name, parameter in model.named_parameters():
-        # Copied, so that the memory is torch's own, aligned as its kernels like it.
+        # Copied into memory that torch aligns for its kernels.
         parameter.data = tensors.pop(name).to(device, copy=True)
     return model.to(device).eval()
 
 
 def weight_problems(model: nn.Module, tensors: Mapping[str, Tensor]) -> list[str]:
-    """Every weight that the model lacks, does not know, or has in another shape."""
+    """Every weight that is missing, unexpected, or of another shape or dtype than in the model."""
     expected = dict(model.named_parameters())
     missing = [f"weight {name} is missing" for name in expected if name not in tensors]
     unexpected = [f"weight {name} is unexpected" for name in sorted(tensors) if name not in expected]
@@ -121,16 +133,16 @@ def weight_problems(model: nn.Module, tensors: Mapping[str, Tensor]) -> list[str
 
 
 def empty_model(config: ModelConfig) -> Model:
-    """A model whose weights have no values yet; drawing some would take longer than reading them.
+    """A model with uninitialised weights: initialising them takes longer than reading them.
 
-    torch's "meta" device would do too, but its first use imports parts of torch that take a second.
+    The "meta" device would do, but its first use imports parts of torch that take a second to load.
     """
     import torch
     from torch.overrides import TorchFunctionMode
 
     from regard.model.build import build
 
-    class NothingIsDrawn(TorchFunctionMode):
+    class NoInitialisation(TorchFunctionMode):
         def __torch_function__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
@@ -138,5 +150,37 @@ def empty_model(config: ModelConfig) -> Model:
                 return args[0]
             return (torch.empty if func is torch.randn else func)(*args, **kwargs or {})
 
-    with NothingIsDrawn():
+    with NoInitialisation():
         return build(config)
+
+
+def float32_weights(content: bytes) -> dict[str, NDArray[np.float32]]:
+    """Every weight of a safetensors file, by name, as float32."""
+    found = {
+        name: _float32(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
+        for name, tensor in safetensors.deserialize(content)
+    }
+    for name in [name for name in found if name.endswith(_SCALE)]:
+        found[name.removesuffix(_SCALE)] *= found.pop(name)[:, None]
+    return found
+
+
+def int8_weights(content: bytes, metadata: dict[str, str]) -> bytes:
+    """A safetensors file with every matrix in 8 bits."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, array in float32_weights(content).items():
+        if array.ndim != 2:
+            arrays[name] = array
+            continue
+        scale_rows = np.abs(array).max(axis=1) / np.float32(127)
+        scale_rows[scale_rows == 0] = 1  # rows of zeros
+        arrays[name] = np.rint(array / scale_rows[:, None]).astype(np.int8)
+        arrays[f"{name}{_SCALE}"] = scale_rows
+    return save_arrays(arrays, metadata)
+
+
+def _float32(data: Any, dtype: str) -> NDArray[np.float32]:
+    numbers = np.frombuffer(data, _NUMPY_DTYPES[dtype])
+    if dtype == "BF16":  # the upper half of a float32
+        return (numbers.astype(np.uint32) << 16).view(np.float32)
+    return numbers.astype(np.float32)

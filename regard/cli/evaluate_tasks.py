@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from regard.bundle import Description, describe_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import read_labels
 from regard.cli.corpora import columns_of
 from regard.config.task import TEMPLATES
 from regard.engine.loading import model_folder

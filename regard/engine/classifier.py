@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from regard.bundle.bundle import Description
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import Description, read_labels
 from regard.engine.loading import load_onto, subword_model
 from regard.engine.options import ClassifyOptions
 from regard.engine.results import Classification

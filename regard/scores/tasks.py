@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from regard.bundle import Description, describe_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import read_labels
 from regard.config.task import TEMPLATES
 from regard.data.batches.examples import windows
 from regard.data.reading.documents import encode_document, open_documents

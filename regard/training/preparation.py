@@ -29,9 +29,9 @@ from regard.data.store import Example, Store, find_store
 from regard.data.store.writing import (
     both_ways,
     content_key,
-    each_side,
     encode_in_threads,
     one_way,
+    row_encoder,
     write_store,
 )
 from regard.durable import write_atomically
@@ -196,7 +196,7 @@ def _prepare(folder: Path, source: PairsSource, key: str, tell: Tell, follow: Fo
     )
     tell("encoding")
     rows = follow(cleaned.rows(), cleaned.count(Fate.TRAINING))
-    encode = each_side(subwords.encode, subwords.outputs.encode)
+    encode = row_encoder(subwords.encode, subwords.outputs.encode)
     threads = min(4, usable_cores())
     encoded: Iterator[Example] = encode_in_threads(rows, encode, threads=threads)
     held_out: Iterable[Example] = encode(valid)

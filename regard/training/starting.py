@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.bundle import Bundle, load_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import read_labels
 from regard.bundle.manifest import LABELS, SUBWORDS
 from regard.config import ModelConfig, TaskConfig
 from regard.engine.loading import model_folder

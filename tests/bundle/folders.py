@@ -1,17 +1,16 @@
-"""Small models of every kind, and ways to spoil their folders."""
+"""Small models of every kind, and ways to damage their folders."""
 
 import json
 from dataclasses import replace
 
-import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from regard.bundle import load_bundle
 from regard.bundle.manifest import manifest_of
 from regard.config import ModelConfig
-from regard.errors import BundleError
 from regard.packing import pack
+from tests.refusals import refused
 
 SMALL = ModelConfig(
     vocab_size=19,
@@ -56,7 +55,7 @@ def names_in(folder):
 
 
 def reseal(folder):
-    """Make the manifest true again, as somebody would who changes a folder on purpose."""
+    """Make the manifest match the files again, as after a change on purpose."""
     files = contents(folder)
     files.pop("manifest.json", None)
     (folder / "manifest.json").write_bytes(manifest_of(files, "unchecked"))
@@ -74,8 +73,13 @@ def change_manifest(folder, change):
     (folder / "manifest.json").write_text(json.dumps(table))
 
 
-def refusal(folder):
-    with pytest.raises(BundleError) as caught:
+def refusal(folder, code="damaged_model_folder"):
+    """The problems with which loading a folder is refused."""
+    with refused(code, str(folder)) as caught:
         load_bundle(folder)
-    assert str(folder) in str(caught.value)
     return list(caught.value.problems)
+
+
+def places(problems):
+    """The files or weights that problems begin with."""
+    return [problem.removeprefix("weight ").split()[0].rstrip(":") for problem in problems]

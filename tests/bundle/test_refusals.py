@@ -1,7 +1,6 @@
-"""What is damaged, foreign or newer is refused, with all that is wrong told at once."""
+"""Model folders that are damaged, foreign or newer are refused, with every problem at once."""
 
 import pickle
-import re
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,9 @@ import torch
 
 from regard.bundle import load_bundle
 from regard.bundle.manifest import FORMAT
-from regard.errors import BundleError
 from regard.version import __version__
-from tests.bundle.folders import SMALL, change_manifest, change_weights, refusal, reseal
+from tests.bundle.folders import SMALL, change_manifest, change_weights, places, refusal, reseal
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,9 @@ def test_a_missing_truncated_grown_or_changed_file_is_refused(folder, name):
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     (folder / name).write_bytes(flipped)
-    assert refusal(folder) == [f"{name} is not what was saved: its sha256 is not the one in manifest.json"]
+    (problem,) = refusal(folder)
+    assert problem.startswith(name)
+    assert "sha256" in problem
     (folder / name).unlink()
     assert refusal(folder) == [f"{name} is missing"]
 
@@ -65,10 +66,10 @@ def test_problems_of_every_sort_are_reported_together(folder):
     (folder / "subwords.model").write_bytes(b"other")
     (folder / "model.safetensors").write_bytes(b"")
     problems = refusal(folder)
-    assert sorted(problem.split()[0] for problem in problems) == [
+    assert sorted(places(problems)) == [
         "card.md",
-        "config.toml:",
-        "config.toml:",
+        "config.toml",
+        "config.toml",
         "metrics.json",
         "model.safetensors",
         "subwords.model",
@@ -76,17 +77,15 @@ def test_problems_of_every_sort_are_reported_together(folder):
     assert any("did you mean model.n_heads?" in problem for problem in problems)
 
 
-def test_weights_and_settings_that_contradict_each_other_are_told_beside_a_damaged_file(folder):
+def test_weights_that_contradict_the_settings_are_reported_beside_a_damaged_file(folder):
     config = (folder / "config.toml").read_text()
     (folder / "config.toml").write_text(config.replace("encoder_layers = 2", "encoder_layers = 1"))
     reseal(folder)
     (folder / "card.md").write_text("")
-    first, *others = refusal(folder)
-    assert first.startswith("card.md has 0 bytes")
+    first, *others = places(refusal(folder))
+    assert first == "card.md"
     assert len(others) == 12
-    assert all(
-        re.fullmatch(r"weight encoder\.layers\.1\.[\w.]+ is unexpected", problem) for problem in others
-    )
+    assert all(weight.startswith("encoder.layers.1.") for weight in others)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -100,48 +99,41 @@ def test_a_pickle_in_place_of_the_weights_is_refused_and_not_opened(folder, tmp_
         reseal(folder)
     (problem,) = refusal(folder)
     assert problem.startswith("model.safetensors")
-    assert ("is not a safetensors file" in problem) == sealed
+    assert ("safetensors file" in problem) == sealed  # otherwise its hash is wrong
     assert not (tmp_path / "exploded").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "file"),
     [
-        ("", "is not JSON"),
-        ("[" * 100_000, "is not JSON"),
-        ("\xff", "is not JSON"),
-        ("[]", "is not that of a model folder"),
-        ('{"format": 1}', "is not that of a model folder"),
-        (
-            '{"format": 1, "regard": "0", "weights_hash": "", "files": {"card.md": 3}}',
-            "is not that of a model folder",
-        ),
-        ('{"format": 1, "regard": "0", "weights_hash": "", "files": {}}', "model.safetensors is not listed"),
+        ("", "manifest.json"),
+        ("[" * 100_000, "manifest.json"),
+        ("\xff", "manifest.json"),
+        ("[]", "manifest.json"),
+        ('{"format": 1}', "manifest.json"),
+        ('{"format": 1, "regard": "0", "weights_hash": "", "files": {"card.md": 3}}', "manifest.json"),
+        ('{"format": 1, "regard": "0", "weights_hash": "", "files": {}}', "model.safetensors"),
     ],
 )
-def test_a_manifest_that_is_none_is_refused(folder, text, complaint):
+def test_a_damaged_manifest_is_refused(folder, text, file):
     (folder / "manifest.json").write_text(text, encoding="latin-1")
-    assert complaint in refusal(folder)[0]
+    assert places(refusal(folder))[0] == file
 
 
 def test_a_newer_format_asks_for_a_newer_regard(folder):
     change_manifest(
         folder, lambda table: table.update(format=FORMAT + 1, regard="9.9.0", files="by then, who knows")
     )
-    (problem,) = refusal(folder)
-    assert problem == (
-        f"its format is 2, written by regard 9.9.0; this is regard {__version__}, which reads format 1: "
-        "upgrade regard"
-    )
+    (problem,) = refusal(folder, "newer_format")
+    assert "regard 9.9.0" in problem
+    assert f"regard {__version__}" in problem
 
 
 def test_another_version_of_regard_is_named_where_something_does_not_fit(folder):
     change_manifest(folder, lambda table: table.update(regard="0.0.7"))
     assert load_bundle(folder).config == SMALL
     (folder / "card.md").unlink()
-    with pytest.raises(
-        BundleError, match=rf"written by regard 0\.0\.7 \(this is regard {re.escape(__version__)}\)"
-    ):
+    with refused("damaged_model_folder", "regard 0.0.7", f"regard {__version__}"):
         load_bundle(folder)
 
 
@@ -151,7 +143,7 @@ def test_a_file_that_this_version_does_not_know_is_checked_and_left_alone(folder
     reseal(folder)
     load_bundle(folder)
     (folder / "labels.txt").write_text("bad\ngood\n")
-    assert refusal(folder) == ["labels.txt is not what was saved: its sha256 is not the one in manifest.json"]
+    assert places(refusal(folder)) == ["labels.txt"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +152,8 @@ def test_a_file_that_this_version_does_not_know_is_checked_and_left_alone(folder
 def test_a_manifest_cannot_name_files_elsewhere(folder, tmp_path, name):
     (tmp_path / "secret").write_text("x")
     change_manifest(folder, lambda table: table["files"].update({name: {"size": 1, "sha256": ""}}))
-    assert refusal(folder) == [f"manifest.json lists {name!r}, which is not a plain file name"]
+    (problem,) = refusal(folder)
+    assert problem.startswith(f"manifest.json lists {name!r}")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "subwords.model", "manifest.json"])
@@ -171,14 +164,14 @@ def test_a_link_may_stay_inside_but_not_lead_out(folder, tmp_path, name):
     (folder / "elsewhere").rename(tmp_path / "outside")
     (folder / name).unlink()
     (folder / name).symlink_to(tmp_path / "outside")
-    assert refusal(folder) == [f"{name} is a link that leads out of the folder"]
+    assert places(refusal(folder)) == [name]
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "card.md", "."])
 def test_a_link_to_no_file_is_a_missing_file(folder, target):
     (folder / "card.md").unlink()
     (folder / "card.md").symlink_to(target)
-    assert refusal(folder) == ["card.md is missing"]
+    assert places(refusal(folder)) == ["card.md"]
 
 
 @pytest.mark.parametrize(
@@ -186,14 +179,14 @@ def test_a_link_to_no_file_is_a_missing_file(folder, target):
     [
         (
             ["config.json", "model.safetensors", "source.spm"],
-            "a Hugging Face folder, of which `regard import` makes a model folder (config.json)",
+            "a Hugging Face folder, which `regard import` converts (config.json)",
         ),
         (
             ["config.json", "model.bin", "shared_vocabulary.json"],
             "a CTranslate2 folder (shared_vocabulary.json)",
         ),
         (["model.npz", "decoder.yml"], "a Marian folder (model.npz)"),
-        (["checkpoint_best.pt"], "a PyTorch checkpoint, which could execute anything and is not opened"),
+        (["checkpoint_best.pt"], "a PyTorch checkpoint"),
         (["notes.txt"], "it holds notes.txt"),
         (["a", "b", "c", "d", "e", "f"], "it holds a, b, c, d, e, …"),
         ([], "it is empty"),
@@ -202,18 +195,17 @@ def test_a_link_to_no_file_is_a_missing_file(folder, target):
 def test_a_foreign_folder_is_recognised(tmp_path, names, kind):
     for name in names:
         (tmp_path / name).touch()
-    (problem,) = refusal(tmp_path)
-    assert problem.startswith("is not a model folder: manifest.json is missing; ")
+    (problem,) = refusal(tmp_path, "not_a_model_folder")
     assert kind in problem
 
 
 def test_a_folder_that_lost_its_manifest_says_so(folder):
     (folder / "manifest.json").unlink()
-    assert refusal(folder) == ["manifest.json is missing"]
+    assert places(refusal(folder)) == ["manifest.json"]
     (folder / "model.safetensors").unlink()
-    assert refusal(folder) == ["manifest.json is missing", "model.safetensors is missing"]
+    assert places(refusal(folder)) == ["manifest.json", "model.safetensors"]
 
 
 def test_what_is_no_folder_is_refused(folder):
-    assert refusal(folder.parent / "nowhere" / "at all") == ["there is no such folder"]
-    assert refusal(folder / "model.safetensors") == ["is a file; a model is a folder"]
+    refusal(folder.parent / "nowhere" / "at all", "missing_model")
+    refusal(folder / "model.safetensors", "not_a_model_folder")

@@ -11,11 +11,11 @@ from regard.bundle import describe_bundle, load_bundle, save_bundle, weights_has
 from regard.bundle.manifest import FORMAT
 from regard.bundle.weights import empty_model
 from regard.config import DecodingConfig, read_config
-from regard.errors import BundleError
 from regard.model.build import build
 from regard.packing import pack
 from regard.version import __version__
 from tests.bundle.folders import KINDS, SMALL, contents, outputs_of, reseal
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,7 +98,7 @@ def test_loading_draws_no_random_numbers(folder):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_undrawn_model_is_the_built_one_but_for_its_values(kind):
+def test_an_empty_model_is_the_built_one_except_for_its_values(kind):
     state = torch.get_rng_state()
     blank = empty_model(KINDS[kind])
     assert torch.equal(torch.get_rng_state(), state)
@@ -149,7 +149,7 @@ def test_the_hash_sees_names_and_shapes(tmp_path):
     assert before == weights_hash(other)
     other.a = torch.nn.Parameter(torch.ones(2, 3))
     assert before != weights_hash(other)
-    with pytest.raises(BundleError, match=r"model\.safetensors cannot be read"):
+    with refused("damaged_model_folder", "model.safetensors"):
         weights_hash(tmp_path / "nowhere")
 
 
@@ -169,7 +169,7 @@ def test_the_python_on_the_card_runs(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     (python,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
     names = {}
-    exec(python, names)
+    exec(python.replace("path/to/", ""), names)
     assert names["logits"].isfinite().all()
 
 
@@ -191,11 +191,11 @@ def test_a_description_refuses_what_it_can_see(folder):
     whole = shutil.copytree(folder, folder.with_name("whole"))
     (folder / "card.md").unlink()
     (folder / "metrics.json").write_text("")
-    with pytest.raises(BundleError, match="2 problems"):
+    with refused("damaged_model_folder", "2 problems"):
         describe_bundle(folder)
     (whole / "metrics.json").write_text("[]")
     (whole / "config.toml").write_text("[model]\nn_head = 3\n")
     (whole / "model.safetensors").write_bytes(b"\x80\x04K\x01.")
     reseal(whole)
-    with pytest.raises(BundleError, match="3 problems"):
+    with refused("damaged_model_folder", "3 problems"):
         describe_bundle(whole)

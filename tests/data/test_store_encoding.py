@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.store.writing import content_key, each_side, encode_in_threads
+from regard.data.store.writing import content_key, encode_in_threads, row_encoder
 from regard.errors import CorpusError
+from tests.refusals import refused
 
 
 def encode(lines: list[str]) -> list[np.ndarray]:
@@ -31,7 +32,7 @@ def test_what_comes_out_has_the_order_of_what_went_in(n, threads, chunk):
 
 def test_each_side_has_its_own_encoder():
     labels = {"good": 1, "bad": 0}
-    encode_rows = each_side(encode, lambda names: [np.array([labels[name]]) for name in names])
+    encode_rows = row_encoder(encode, lambda names: [np.array([labels[name]]) for name in names])
     rows = [("a bc def", "good"), ("", "bad")]
     encoded = list(encode_in_threads(rows, encode_rows, threads=2))
     assert [[side.tolist() for side in row] for row in encoded] == [[[1, 2, 3], [1]], [[], [0]]]
@@ -117,5 +118,5 @@ def test_where_one_file_ends_counts(tmp_path):
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(CorpusError, match=f"{path.name}: cannot be read"):
+        with refused("unreadable_file", str(path)):
             content_key([path], {})

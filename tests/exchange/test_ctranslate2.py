@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
-from regard.bundle.arrays import float32_weights
+from regard.bundle.weights import float32_weights
 from regard.config import ModelConfig
 from regard.config.checking import types_of
 from regard.errors import BundleError, ConfigError
@@ -114,7 +114,7 @@ def test_a_damaged_model_folder_is_not_converted(tmp_path):
     weights = bytearray((model / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (model / "model.safetensors").write_bytes(weights)
-    with pytest.raises(BundleError, match=r"model\.safetensors is not what was saved"):
+    with pytest.raises(BundleError, match=r"model\.safetensors has changed"):
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
 
 
@@ -122,7 +122,7 @@ def test_nothing_is_overwritten(tmp_path):
     model = small_folder(tmp_path)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "notes.txt").write_text("dear")
-    with pytest.raises(BundleError, match="something else is in the way"):
+    with pytest.raises(BundleError, match="holds something else"):
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
 

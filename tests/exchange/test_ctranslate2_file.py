@@ -6,7 +6,7 @@ from ctranslate2.specs import transformer_spec as specs
 from ctranslate2.specs.model_spec import index_spec
 
 from regard.bundle import describe_bundle
-from regard.bundle.arrays import float32_weights
+from regard.bundle.weights import float32_weights
 from regard.exchange.ctranslate2.convert import ACTIVATIONS, variables_of
 from regard.exchange.ctranslate2.weights_file import quantised, to_bytes
 from tests.exchange.folders import small_folder

@@ -1,11 +1,11 @@
-"""The token store: ids on disk, laid end to end, and read as if they were in memory.
+"""The token store: the ids of all examples on disk, concatenated and memory-mapped.
 
-    store.json      what the store holds, from which inputs (`key`), and size and checksum of every file
-    SIDE.ids        the ids of one side of every example, 16 bits each, or 32 for more than 65,536 subwords
-    SIDE.offsets    where each example starts, 64 bits each, and where the last one ends
+    store.json      facts about the store, the hash of its inputs (`key`), and size and checksum of every file
+    SIDE.ids        the ids of one side of all examples: 16 bits each, or 32 for more than 65,536 subwords
+    SIDE.offsets    the start of every example and the end of the last one: 64 bits each
 
-An example has one sequence of ids a side: two sides are a pair, one is a text. Pages of a mapped file count
-as memory of the process that reads them, and become ever more unless it hands them back, as `part` does.
+An example has one sequence of ids per side: two sides are a pair, one is a text. Pages of a mapped file count
+as memory of the process that reads them until it releases them, as `part` does.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from regard.version import __version__
 FORMAT = 1
 MANIFEST = "store.json"
 READ_THROUGH = 256 << 20
-"""A store of up to this many bytes is read and checked whole when it is opened: a quarter of a second."""
+"""A store of at most this many bytes is read and checked when it is opened, in a quarter of a second."""
 PIECE = 1 << 20
-"""Bytes that are read at once while checking."""
+"""Bytes read at once while checking."""
 RELEASE_EVERY = 16
-"""Ranges that are copied before pages are handed back: the system maps far more of a file than is read."""
+"""Ranges copied before pages are released: the system maps far more of a file than is read."""
 
 Example = tuple[np.ndarray, ...]
-"""The ids of one example, one array a side."""
+"""The ids of one example, one array per side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,21 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is known of one side without reading it."""
+    """Facts about one side of a store."""
 
     name: str
     n_tokens: int
     longest: int
-    """Tokens of the longest sequence."""
+    """Length of the longest sequence, in tokens."""
     longest_at: int
-    """The example that has it."""
+    """Index of the example with the longest sequence."""
     ids: StoredFile
     offsets: StoredFile
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFacts:
-    """What `store.json` says."""
+    """The content of `store.json`."""
 
     key: str
     vocab_size: int
@@ -71,7 +71,7 @@ class StoreFacts:
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], np.dtype[Any]]:
-        """How ids and offsets are written."""
+        """The types of ids and of offsets on disk."""
         return np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4"), np.dtype("<i8")
 
     @property
@@ -83,7 +83,7 @@ class StoreFacts:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A store that is open for reading: memory-mapped ids and offsets, one array a side."""
+    """An open store: memory-mapped ids and offsets, one array per side."""
 
     folder: Path
     facts: StoreFacts
@@ -105,21 +105,21 @@ class Store:
         return f"Store({len(self):,} examples, {sides})"
 
     def lengths(self, side: int, indices: np.ndarray) -> np.ndarray:
-        """Tokens that these examples have on one side."""
+        """The lengths of these examples on one side, in tokens."""
         lengths: np.ndarray = self.offsets[side][indices + 1] - self.offsets[side][indices]
         return lengths
 
     def gather(self, side: int, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of these examples on one side, laid end to end, and their lengths."""
+        """The ids of these examples on one side, concatenated, and their lengths."""
         starts, lengths = self.offsets[side][indices], self.lengths(side, indices)
         before = np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
         return self.ids[side][places], lengths
 
     def part(self, ranges: Sequence[tuple[int, int]]) -> Store:
-        """A copy in memory of the examples in several ranges, each from a first one to before another.
+        """A copy in memory of the examples in several ranges `(first, stop)`.
 
-        What its facts say of the sides is still said of the whole store.
+        The facts about its sides are those of the whole store.
         """
         ids: list[list[np.ndarray]] = [[] for _ in self.ids]
         lengths: list[list[np.ndarray]] = [[] for _ in self.ids]
@@ -134,7 +134,7 @@ class Store:
         return Store(self.folder, facts, (), all_ids, all_offsets)
 
     def expect(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Have the system fetch the examples in several ranges from disk, without waiting for them."""
+        """Ask the system to read the examples in several ranges ahead, without waiting for it."""
         if not hasattr(mmap, "MADV_WILLNEED"):
             return
         for first, stop in self._releasing(ranges):
@@ -145,22 +145,22 @@ class Store:
                     view.madvise(mmap.MADV_WILLNEED, start, end - start)
 
     def _releasing(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """The same ranges; memory is handed back after every few of them."""
+        """The same ranges; memory is released after every few of them."""
         for i in range(0, len(ranges), RELEASE_EVERY):
             yield from ranges[i : i + RELEASE_EVERY]
             self.release()
 
     def release(self) -> None:
-        """Hand back the memory that reading took; what is read again comes from disk, or from its cache."""
+        """Release the memory of all pages read so far; they can be read again from disk or its cache."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for view in self.maps:
                 view.madvise(mmap.MADV_DONTNEED)
 
 
 def open_store(folder: Path | str, *, thorough: bool | None = None) -> Store:
-    """Open a store, after checking that its files are what was written.
+    """Open a store, after checking its files.
 
-    Their sizes are always checked; what is in them where `thorough`, or by default where that takes no time.
+    Sizes are always checked; contents where `thorough`, and by default if the store is small.
 
     Raises:
         CorpusError: there is no store, or it is damaged or of another version.
@@ -173,10 +173,11 @@ def open_store(folder: Path | str, *, thorough: bool | None = None) -> Store:
         if problems := [
             p for name, file in facts.files.items() if (p := _damage(folder / name, file, thorough))
         ]:
-            raise CorpusError(f"{folder}: the store is damaged, delete it: {'; '.join(problems)}")
+            raise _damaged(folder, "; ".join(problems))
         maps = tuple(_map(folder / name) for name in facts.files)
     except OSError as error:
-        raise CorpusError(f"{folder}: the store cannot be read: {error.strerror or error}") from error
+        problem = f"{folder}: the store cannot be read: {error.strerror or error}"
+        raise CorpusError(problem, code="unreadable_file") from error
     id_type, offset_type = facts.dtypes
     ids = tuple(np.frombuffer(view, id_type) for view in maps[::2])
     offsets = tuple(np.frombuffer(view, offset_type) for view in maps[1::2])
@@ -184,7 +185,7 @@ def open_store(folder: Path | str, *, thorough: bool | None = None) -> Store:
 
 
 def find_store(folder: Path | str, key: str) -> Store | None:
-    """The store, if it is there, whole, and made from inputs with this key; None where it must be built."""
+    """The store in a folder, if it is complete and was made from inputs with this key; otherwise None."""
     with suppress(CorpusError):
         if read_facts(Path(folder)).key == key:
             return open_store(folder)
@@ -200,9 +201,9 @@ def _damage(path: Path, file: StoredFile, thorough: bool) -> str | None:
     if not path.is_file():
         return f"{path.name} is missing"
     if (size := path.stat().st_size) != file.size:
-        return f"{path.name} has {size:,} bytes, and {file.size:,} were written"
+        return f"{path.name} has {size:,} bytes instead of {file.size:,}"
     if thorough and _crc32(path) != file.crc32:
-        return f"{path.name} is not what was written"
+        return f"{path.name} has changed"
     return None
 
 
@@ -221,26 +222,36 @@ def facts_as_json(facts: StoreFacts) -> bytes:
 
 
 def read_facts(folder: Path) -> StoreFacts:
-    """What `store.json` of a folder says; CorpusError where that is not a store that we can read."""
+    """The content of a folder's `store.json`.
+
+    Raises:
+        CorpusError: the folder is not a store, or damaged, or of another version.
+    """
     try:
         table = json.loads((folder / MANIFEST).read_bytes())
     except OSError as error:
-        raise CorpusError(f"{folder}: is not a token store: {MANIFEST}: {error.strerror}") from error
+        problem = f"{folder}: is not a token store: {MANIFEST}: {error.strerror}"
+        raise CorpusError(problem, code="not_a_store") from error
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{folder}: the store is damaged, delete it: {MANIFEST} is not JSON") from error
+        raise _damaged(folder, f"{MANIFEST} is not JSON") from error
     written = table.pop("hash", None) if isinstance(table, dict) else None
     if written is None:
-        raise CorpusError(f"{folder}: is not a token store: {MANIFEST} is somebody else's")
+        problem = f"{folder}: is not a token store: {MANIFEST} was written by another program"
+        raise CorpusError(problem, code="not_a_store")
     if table.get("format") != FORMAT:
-        by = f"written by regard {table.get('regard')} in another format"
-        raise CorpusError(f"{folder}: the store was {by}, delete it")
+        problem = f"regard {table.get('regard')} wrote the store in another format; delete it"
+        raise CorpusError(f"{folder}: {problem}", code="other_format")
     if written != _hash(table):
-        raise CorpusError(f"{folder}: the store is damaged, delete it: {MANIFEST} is not what was written")
+        raise _damaged(folder, f"{MANIFEST} has changed")
     sides = tuple(
         Side(**{**side, "ids": StoredFile(**side["ids"]), "offsets": StoredFile(**side["offsets"])})
         for side in table["sides"]
     )
     return StoreFacts(table["key"], table["vocab_size"], table["n_examples"], sides)
+
+
+def _damaged(folder: Path, problem: str) -> CorpusError:
+    return CorpusError(f"{folder}: the store is damaged, delete it: {problem}", code="damaged_store")
 
 
 def _hash(table: dict[str, Any]) -> str:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.bundle.arrays import float32_weights
 from regard.bundle.bundle import describe_bundle
 from regard.bundle.manifest import SUBWORDS, WEIGHTS, intact_files, read_manifest
+from regard.bundle.weights import float32_weights
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError

@@ -9,8 +9,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from regard.bundle.bundle import Bundle, load_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import Bundle, load_bundle, read_labels
 from regard.bundle.manifest import SUBWORDS
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig

@@ -15,10 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.bundle import Bundle, load_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import Bundle, load_bundle, read_labels
 from regard.bundle.manifest import SUBWORDS
-from regard.bundle.writing import is_replaceable, write_folder
+from regard.bundle.writing import check_replaceable, write_folder
 from regard.errors import BundleError, ConfigError
 from regard.exchange.onnx.graphs import ClassifierGraph, DecoderGraph, EncoderGraph
 from regard.exchange.onnx.ports import Interface, Port, Ports, flat, interfaces
@@ -54,7 +53,7 @@ def write_onnx(model: Path, out: Path) -> Verified:
             raise ConfigError(f"{library} is needed to write ONNX: pip install 'regard[exchange]'")
     from regard.exchange.onnx.running import onnx_log_probs
 
-    is_replaceable(out.resolve(), overwrite=False)  # or it would be refused after all the work
+    check_replaceable(out.resolve(), overwrite=False)  # or it would be refused after all the work
     bundle = load_bundle(model)
     if bundle.subwords is None:
         raise BundleError(f"has no {SUBWORDS}, and a graph does not know what its ids mean", str(model))

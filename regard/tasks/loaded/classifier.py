@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import read_labels
 from regard.config.checking import did_you_mean
 from regard.engine.options import ClassifyOptions, options_of
 from regard.engine.results import Classification

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.bundle import Bundle, load_bundle, save_bundle
-from regard.bundle.labels import read_labels
+from regard.bundle.bundle import read_labels
 from regard.bundle.weights import load_tensors, weight_problems
 from regard.errors import BundleError
 from regard.training.checkpoints.checkpoint import STATE, read_weights
