@@ -18,7 +18,7 @@ help:
 	@echo "make check   formatting, lint, types and the quick tests"
 	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"
 	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
-	@echo "make size    lines a file and the longest functions"
+	@echo "make size    files, folders, imports, cycles, lengths and hops: the measures of the package"
 	@echo "make docs    write the pages that are made from the code"
 	@echo "make site    build the documentation as a site in _site/"
 	@echo "make format  put the code into the one format"
@@ -47,7 +47,7 @@ bench-gpu: $(INSTALLED)
 	$(BIN)/python benchmarks/table.py --gpu --pairs "$(PAIRS)" --text "$(TEXT)"
 
 size: $(INSTALLED)
-	$(BIN)/python tools/size.py
+	$(BIN)/python tools/size.py --hops
 
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
