@@ -65,7 +65,7 @@ class Ours:
         self.engine.score([self.ids], [self.ids])
 
     def look(self):
-        from regard.look.trace.tracing import look
+        from regard.look.trace.recorder import look
 
         return look(self.model, self.subwords, self.ids, self.ids)
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 import regard
-from regard.look.choice import choose
-from regard.look.figures.terminal.views import printed
+from regard.look.views.view import choose, printed
 
 SENTENCES = [
     "三百二十一",

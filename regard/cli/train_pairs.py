@@ -19,7 +19,7 @@ from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
     from regard.data.reading import Corpus, Row
-    from regard.look.alignment.heads import AligningHeads
+    from regard.look.alignment.alignment import AligningHeads
     from regard.training.preparation import PairsSource
     from regard.training.starting import Start
     from regard.training.translation import Tested, TranslatorRun

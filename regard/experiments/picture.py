@@ -10,9 +10,24 @@ import numpy as np
 
 from regard.experiments.experiment import Run
 from regard.experiments.findings import Both, Chart, Label, Line, in_both, label_in
-from regard.look.figures.axes import Scale, covering, line_path, spread, tick_label
-from regard.look.figures.sheet import GAP, LINE, MARGIN, SMALL, TEXT, Box, heading, words
-from regard.look.figures.svg import Markup, document, element, folded, number, text_width
+from regard.look.figures.axes import Scale, covering, line_path, spread
+from regard.look.figures.svg import (
+    GAP,
+    LINE,
+    MARGIN,
+    SMALL,
+    TEXT,
+    Box,
+    Markup,
+    document,
+    element,
+    folded,
+    heading,
+    number,
+    text_width,
+    tick_label,
+    words,
+)
 
 WIDTH, ALONE, HEIGHT = 460.0, 640.0, 230.0
 """Of one chart, its names and labels included in the width; of one that stands alone."""

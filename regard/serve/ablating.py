@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.look.interventions.continuing import continued
+from regard.look.interventions.apply import continued
 from regard.look.interventions.interventions import Intervention
 from regard.look.trace.trace import Trace
 from regard.serve.http.errors import too_large
@@ -100,9 +100,9 @@ def _said(served: Served, trace: Trace) -> Outcome:
     """What a translator or a classifier said, as its trace tells."""
     if served.task == CLASSIFY:
         labels = {each.text: each.probability for each in trace.candidates(0)}
-        return Outcome(trace.wanted, served.model.labels[trace.wanted[0]], _log_prob(trace), labels)
+        return Outcome(trace.targets, served.model.labels[trace.targets[0]], _log_prob(trace), labels)
     eos = served.model.subwords.eos_id
-    ids = trace.wanted[:-1] if trace.wanted and trace.wanted[-1] == eos else trace.wanted
+    ids = trace.targets[:-1] if trace.targets and trace.targets[-1] == eos else trace.targets
     return Outcome(ids, served.model.subwords.decode(ids), _log_prob(trace))
 
 
@@ -122,7 +122,7 @@ def _continuation(
         ids = tuple(subwords.encode_one(given).tolist()) if isinstance(given, str) else given
     trace = traced(service, served, job, replace(looked, target=ids), changes)
     text = subwords.decode([*prompt, *ids])[len(subwords.decode(prompt)) :]
-    first = len(trace.wanted) - len(ids)
+    first = len(trace.targets) - len(ids)
     return Outcome(ids, text, _log_prob(trace, first), first=first)
 
 

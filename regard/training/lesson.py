@@ -26,7 +26,7 @@ from regard.data.batches.examples import (
     make_text_batch,
 )
 from regard.data.store import Store
-from regard.look.figures.run_record import Unit
+from regard.look.figures.curves import Unit
 from regard.training.guessing import HIDDEN, GuessingObjective
 from regard.training.labelling import LabelObjective, TagObjective
 from regard.training.objective import Objective

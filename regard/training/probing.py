@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.data.store import Store
 from regard.look.trace.probes import Probe, probe_file, probe_files, write_probes
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 LENGTH = 14

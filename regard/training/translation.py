@@ -15,8 +15,8 @@ from regard.config import RunConfig
 from regard.data.store import Store
 from regard.durable import write_atomically
 from regard.engine.direction import Direction, Directions
-from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
-from regard.look.alignment.measuring import MEASURED, measure_heads
+from regard.look.alignment.aligner import MEASURED, measure_heads
+from regard.look.alignment.alignment import AligningHeads, save_aligning_heads
 from regard.model.transformer import Transformer
 from regard.scores.testing import translate
 from regard.scores.translation import TranslationScore, score_translations
@@ -133,7 +133,7 @@ class TranslatorRun(TaskRun):
         assert isinstance(model, Transformer)
         held_out, others = _some(data.valid, MEASURED), _some(data.train, LINKED)
         heads = measure_heads(model, self.prepared.subwords, held_out, others)
-        keep_aligning_heads(best, heads)
+        save_aligning_heads(best, heads)
         return heads
 
 

@@ -56,7 +56,7 @@ def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server,
         NoPositions(),
     ]
     intact = model.look(SOURCE, beam_size=4)
-    forced = model.look(SOURCE, list(intact.wanted[:-1]), interventions=changes)
+    forced = model.look(SOURCE, list(intact.targets[:-1]), interventions=changes)
     change = forced.log_probs.sum() - intact.log_probs.sum()
     told = tab.locator("aside p", has_text="What the intact model says").inner_text().replace("−", "-")
     assert float(re.search(r"-?\d+\.\d+", told)[0]) == pytest.approx(change, abs=2e-3)

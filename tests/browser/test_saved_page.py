@@ -11,7 +11,7 @@ import torch
 from regard.engine.engines.protocol import Search
 from regard.look.export.html import html
 from regard.look.interventions.interventions import HeadOff
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, is_chinese, until, visit
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of

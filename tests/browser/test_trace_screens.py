@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.look.alignment.alignment import align
-from regard.look.alignment.gold import Gold
+from regard.look.alignment.alignment import Gold, align
 from regard.look.trace.trace import Trace
 from tests.browser.served import SOURCE, at
 from tests.browser.tables import numbers_on

@@ -8,8 +8,8 @@ import torch
 
 import regard
 from regard.cli import main
-from regard.look.choice import VIEWS
 from regard.look.trace.trace import Trace
+from regard.look.views import MODULES
 from tests.cli.conftest import Answer
 from tests.look.pictures import outside, texts
 from tests.look.traced import model_of, subwords
@@ -41,7 +41,7 @@ def alone(tmp_path_factory):
     }
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", MODULES)
 def test_every_view_is_printed(look, view):
     found = look("三月", "--view", view, "--beam", "2")
     assert (found.status, found.err) == (0, "")
@@ -120,7 +120,7 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     values = model.influence(model.look("the cat sat", label))
     words = ("--view", "steps", "--target", label)
     out = look("the cat sat", *words, model=alone["encoder"]).out
-    assert f"made “{label}” likelier by" in out
+    assert f"influence on “{label}”" in out
     assert all(f"{value:+.3f}" in out for value in values)
     look("the cat sat", *words, "-o", "a.svg", model=alone["encoder"])
     picture = texts((tmp_path / "a.svg").read_text(encoding="utf-8"))

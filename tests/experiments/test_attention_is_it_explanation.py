@@ -20,7 +20,7 @@ from regard.experiments.claims.attention_is_it_explanation import (
 )
 from regard.experiments.experiment import run
 from regard.experiments.registry import find
-from regard.look.influence.influence import deletion_curve
+from regard.look.influence.attribution import deletion_curve
 from tests.look.traced import model_of, subwords, trace_of
 
 
@@ -47,10 +47,10 @@ def test_what_is_looked_at_and_what_arrives_are_shares(model, trace):
 def test_a_curve_is_read_off_at_shares_of_the_input(model, trace):
     curves, agreements = explained(model, [trace], rows=1, seed=4)
     (row,) = [
-        row for row in range(len(trace.wanted) - 1)
+        row for row in range(len(trace.targets) - 1)
         if curves[ATTENTION] == pytest.approx(curve_of(model, trace, row))
     ]  # fmt: skip
-    assert row < len(trace.wanted) - 1
+    assert row < len(trace.targets) - 1
     assert all(curve[0] == 0 and curve.shape == POINTS.shape for curve in curves.values())
     assert agreements[ZEROING] == pytest.approx(1)
     assert all(-1 <= agreements[name] <= 1 for name in MEASURES)

@@ -9,16 +9,17 @@ import torch
 
 import regard
 from regard.errors import BundleError, RequestError
-from regard.look.alignment.alignment import align, shares_of_words
-from regard.look.alignment.heads import (
+from regard.look.alignment.aligner import measure_heads
+from regard.look.alignment.alignment import (
     AligningHeads,
-    keep_aligning_heads,
+    align,
+    default_heads,
     read_aligning_heads,
-    usual_heads,
+    save_aligning_heads,
+    shares_of_words,
 )
-from regard.look.alignment.measuring import measure_heads
+from regard.look.trace.recorder import look
 from regard.look.trace.tokens import Word
-from regard.look.trace.tracing import look
 from tests.look import ciphers
 from tests.look.traced import model_of, subwords, trace_of
 from tests.model.small import small_config
@@ -62,9 +63,9 @@ def test_a_choice_is_kept_in_the_folder_and_the_folder_stays_whole(tmp_path):
     folder = folder_of(tmp_path)
     before = regard.describe_bundle(folder)
     assert read_aligning_heads(folder) is None
-    keep_aligning_heads(folder, CHOICE)
+    save_aligning_heads(folder, CHOICE)
     assert read_aligning_heads(folder) == CHOICE
-    keep_aligning_heads(folder, replace(CHOICE, rows="own"))
+    save_aligning_heads(folder, replace(CHOICE, rows="own"))
     assert read_aligning_heads(folder).rows == "own"
     after = regard.describe_bundle(folder)
     assert after.weights_hash == before.weights_hash
@@ -76,7 +77,7 @@ def test_a_damaged_folder_is_not_written_to(tmp_path):
     folder = folder_of(tmp_path)
     (folder / "config.toml").write_text("# changed")
     with pytest.raises(BundleError, match=r"config\.toml"):
-        keep_aligning_heads(folder, CHOICE)
+        save_aligning_heads(folder, CHOICE)
     assert not (folder / "alignment.json").exists()
 
 
@@ -88,12 +89,12 @@ def test_a_choice_that_cannot_be_read_is_refused(tmp_path, spoilt):
 
 
 def test_without_a_measurement_the_later_layers_are_taken():
-    usual = usual_heads(small_config(n_heads=2, decoder_layers=3, d_k=7, d_v=7))
+    usual = default_heads(small_config(n_heads=2, decoder_layers=3, d_k=7, d_v=7))
     assert usual.heads == ((1, 0), (1, 1), (2, 0), (2, 1))
     assert usual.rows == "predicting"
     assert not usual.measured
     assert CHOICE.measured
-    assert usual_heads(small_config(decoder_layers=1)).heads[0] == (0, 0)
+    assert default_heads(small_config(decoder_layers=1)).heads[0] == (0, 0)
 
 
 def test_what_cannot_be_measured_is_refused(tmp_path):

@@ -13,8 +13,8 @@ from regard.look.figures.axes import (
     smoothed,
     spread,
     thinned,
-    tick_label,
 )
+from regard.look.figures.svg import tick_label
 from tests.look.pictures import points
 
 ranges = st.tuples(st.floats(-100, 100), st.floats(1e-6, 1e6)).map(

@@ -14,10 +14,10 @@ from regard.decode.walk import likeliest, walk
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.search.recording import BeamRecording
-from regard.look.search.tree import BeamTree
+from regard.look.trace.beam import BeamRecorder, BeamTree
 from tests.decode.rigged import EOS, constraints, random_rig, start, stepping, table_rig
 from tests.look.traced import SOURCE, model_of, subwords
+from tests.refusals import refused
 
 seeds = st.integers(0, 2**32)
 alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
@@ -25,7 +25,7 @@ alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 def recorded(rig, limit, *, width, alpha=0.0, n_best=1, patience=None, **others):
     """What the search finds, and its tree."""
-    recording = BeamRecording(lambda ids: [f"t{i}" for i in ids])
+    recording = BeamRecorder(lambda ids: [f"t{i}" for i in ids])
     (found,) = beam_search(
         stepping(rig),
         start(1, width),
@@ -105,20 +105,20 @@ def test_every_reason_is_true(seed, limit, width, alpha):
         if node.fate != "pruned":
             continue
         if node.step + 1 == limit:
-            assert f"number {node.rank + 1}" in said
+            assert f"ranked {node.rank + 1}." in said
             assert node.rank >= width
         elif "The search stopped" in said:
             assert node.step + 1 == tree.steps
             assert f"{node.total / greatest:.4f}" in said
             assert node.total / greatest <= tree.winner.score + 1e-6
         elif node.token == EOS:
-            assert said.startswith(f"It fell: an end counts among the first {width}")
+            assert said.startswith(f"Dropped: an end token counts only among the first {width}")
             assert node.rank >= width
         else:
             kept = [n for n in tree.nodes if n.step == node.step and n.token != EOS and n.rank < node.rank]
             last = sorted(n.total for n in kept)[-width]
-            assert said.startswith(f"It fell: {width} better candidate")
-            assert f"{last - node.total:.4f} of log-probability" in said
+            assert said.startswith(f"Dropped: {width} better candidate")
+            assert f"{last - node.total:.4f} below" in said
 
 
 @given(seeds, st.integers(1, 9))
@@ -143,13 +143,13 @@ def test_a_search_by_hand():
     ]  # fmt: skip
     assert tree.steps == 2
     assert tree.nodes[4].reason.english == (
-        f"The search stopped: at best this one could have scored {math.log(0.25):.4f}, "
-        f"and {math.log(0.28):.4f} was found."
+        f"The search stopped: this hypothesis could reach at most {math.log(0.25):.4f};"
+        f" one with {math.log(0.28):.4f} had ended."
     )
     assert tree.nodes[2].reason.english == (
-        "It fell: an end counts among the first 2 of its step, and this one was number 3."
+        "Dropped: an end token counts only among the first 2 of its step; this one ranked 3."
     )
-    assert tree.nodes[2].reason.chinese == "淘汰：只有排在前 2 的结束才算数，它排第 3。"
+    assert tree.nodes[2].reason.chinese == "淘汰：结束符只有排在前 2 名才有效，它排第 3。"
     assert tree.ids(tree.winner.id) == (3, 0)
     assert math.isclose(tree.winner.total, math.log(0.28), rel_tol=1e-6)
 
@@ -158,7 +158,7 @@ def test_patience_gives_another_reason_to_stop():
     _, tree = recorded(random_rig(3, 5), 9, width=3, patience=0.34)
     stopped = [node.reason.english for node in tree.nodes if "stopped" in node.reason.english]
     assert stopped
-    assert "as many as were waited for" in stopped[0]
+    assert "the number required" in stopped[0]
 
 
 def test_a_tree_is_plain_values_and_comes_back():
@@ -174,9 +174,9 @@ def test_a_tree_is_plain_values_and_comes_back():
 
 def test_what_is_not_in_the_tree_is_refused():
     _, tree = recorded(random_rig(5, 6), 6, width=3)
-    with pytest.raises(RequestError, match=f"nodes from 0 to {len(tree.nodes) - 1}"):
+    with refused("unknown_node", f"0 to {len(tree.nodes) - 1}"):
         tree.path(len(tree.nodes))
-    assert BeamRecording(lambda ids: ids).tree() is None
+    assert BeamRecorder(lambda ids: ids).tree() is None
 
 
 class TestTheEngine:
@@ -191,7 +191,7 @@ class TestTheEngine:
     @pytest.mark.parametrize("beam_size", [1, 3])
     def test_being_observed_changes_nothing(self, beam_size):
         search = Search(beam_size=beam_size, n_best=beam_size, extra_length=4)
-        recording = BeamRecording(subwords().pieces)
+        recording = BeamRecorder(subwords().pieces)
         ((*watched,),) = self.engine().decode([self.request], search, recording)
         ((*alone,),) = self.engine().decode([self.request], search)
         assert [one.ids for one in watched] == [one.ids for one in alone]
@@ -203,12 +203,12 @@ class TestTheEngine:
     def test_required_phrases_show_in_the_reasons(self):
         phrase = subwords().encode_one("dogs")
         request = Request(ids=self.request.ids, phrases=((tuple(phrase.tolist()),),))
-        recording = BeamRecording(subwords().pieces)
+        recording = BeamRecorder(subwords().pieces)
         self.engine().decode([request], Search(beam_size=2, extra_length=3), recording)
         assert any("required phrases" in node.reason.english for node in recording.tree().nodes)
 
     def test_only_one_search_can_be_observed(self):
-        recording = BeamRecording(subwords().pieces)
+        recording = BeamRecorder(subwords().pieces)
         with pytest.raises(RequestError, match="single request"):
             self.engine().decode([self.request] * 2, Search(), recording)
         with pytest.raises(RequestError, match="single request"):

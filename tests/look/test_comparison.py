@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from regard.errors import RequestError
 from regard.look.interventions.interventions import HeadOff, Uniform
 from regard.look.trace.comparison import compare, jensen_shannon, match
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 ids = st.lists(st.integers(0, 3), max_size=9).map(tuple)
@@ -48,7 +48,7 @@ def test_a_trace_does_not_differ_from_itself(architecture):
     found = compare(trace, trace)
     assert all(each is None or each.is_whole for each in (found.inputs, found.outputs))
     assert all((found.heads(kind) == 0).all() for kind in trace.kinds)
-    assert [said.change for said in found.log_probs] == [0.0] * len(trace.wanted)
+    assert [said.change for said in found.log_probs] == [0.0] * len(trace.targets)
     assert found.candidates == ()
 
 

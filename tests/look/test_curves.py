@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from regard.look.figures.curves import curves_svg
-from regard.look.figures.run_record import read_record
+from regard.look.figures.curves import curves_svg, read_record
 from tests.look.pictures import all_of, outside, overlapping, parse, points, size, texts
 
 

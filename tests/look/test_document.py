@@ -8,11 +8,10 @@ import pytest
 
 from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
-from regard.look.alignment.alignment import align
-from regard.look.alignment.heads import usual_heads
+from regard.look.alignment.alignment import align, default_heads
 from regard.look.export.document import alignment, beam, describe, matrix, plain, steps, walk
 from regard.look.interventions.interventions import HeadOff, MaskSource
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -41,7 +40,7 @@ def test_a_description_is_json_and_names_what_is_there(architecture):
             trace.attention(name, kind["layers"], 0)
         assert trace.q(name, 0, 0).shape[1] == told["sizes"]["d_k"]
         assert trace.v(name, 0, 0).shape[1] == told["sizes"]["d_v"]
-    assert [each["id"] for each in told["wanted"]] == list(trace.wanted)
+    assert [each["id"] for each in told["wanted"]] == list(trace.targets)
     np.testing.assert_allclose([each["log_prob"] for each in told["wanted"]], trace.log_probs, rtol=1e-6)
 
 
@@ -90,7 +89,7 @@ def test_steps_are_the_candidates_of_the_trace(architecture):
         if step["chosen"]:
             assert step["chosen"]["probability"] == pytest.approx(np.exp(trace.log_probs[row]), rel=1e-5)
             assert step["lens"][-1]["chosen"] == step["chosen"]["probability"]
-    assert sum(step["chosen"] is not None for step in told) == len(trace.wanted)
+    assert sum(step["chosen"] is not None for step in told) == len(trace.targets)
 
 
 def test_the_entropy_takes_the_unknown_rest_for_one_token():
@@ -126,7 +125,7 @@ def test_alignment_is_that_of_the_heads_given():
 
 def test_alignment_is_by_the_usual_heads_where_none_are_given():
     trace = trace_of(model_of())
-    told, usual = alignment(trace), usual_heads(trace.config).heads
+    told, usual = alignment(trace), default_heads(trace.config).heads
     assert told["heads"] == [list(head) for head in usual]
     assert not told["measured"]
     np.testing.assert_allclose(told["shares"], align(trace, usual).shares, atol=1e-4)

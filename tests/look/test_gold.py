@@ -1,8 +1,7 @@
 import pytest
 
 from regard.errors import RequestError
-from regard.look.alignment.alignment import align
-from regard.look.alignment.gold import Gold, alignment_error_rate
+from regard.look.alignment.alignment import Gold, align, alignment_error_rate
 from tests.look.test_alignment import pinned
 
 

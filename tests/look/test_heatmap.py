@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from regard.errors import ShapeError
+from regard.look.figures.colours import ONE_WAY
 from regard.look.figures.heatmap import heatmap_svg, heatmaps_svg
-from regard.look.figures.shades import ONE_WAY
 from tests.look.pictures import all_of, outside, overlapping, size, texts
 
 ENGLISH = ["the", "meeting", "starts", "at", "three", "end"]

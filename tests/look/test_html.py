@@ -15,7 +15,7 @@ from regard import page
 from regard.engine.engines.protocol import Search
 from regard.look.export.document import alignment, describe, steps
 from regard.look.export.html import LIMIT, html
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
 
 HOSTILE = "</script><script>alert(1)</script><!-- & \"'"

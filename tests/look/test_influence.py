@@ -1,11 +1,11 @@
-"""Measures of influence, each against another road to the same numbers."""
+"""InfluenceMeasures of influence, each against another road to the same numbers."""
 
 import numpy as np
 import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.influence.influence import (
+from regard.look.influence.attribution import (
     agreement,
     deletion_curve,
     gradient_times_input,
@@ -14,7 +14,7 @@ from regard.look.influence.influence import (
 )
 from regard.look.influence.rollout import mean_attention, norm_weighted, rollout
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -26,7 +26,7 @@ each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.fixture(autouse=True)
 def _few_copies_at_once(monkeypatch):
     monkeypatch.setattr(
-        "regard.look.interventions.copies.BATCH_TOKENS", 40
+        "regard.look.interventions.ablation.BATCH_TOKENS", 40
     )  # several batches, the last not full
 
 
@@ -38,7 +38,7 @@ def log_prob(model, trace, row, replace=None):
     """Of one token that was wanted, by a run of its own."""
     sides = [pack([side.ids]) for side in (trace.inputs, trace.outputs) if side is not None]
     with torch.no_grad(), recording(model, replace):
-        return float(model(*sides).log_softmax(-1)[row, trace.wanted[row]])
+        return float(model(*sides).log_softmax(-1)[row, trace.targets[row]])
 
 
 def read_side(trace):
@@ -50,7 +50,7 @@ def test_gradient_times_input_is_the_slope_of_making_an_embedding_longer(archite
     model = model_of(architecture=architecture, feed_forward="gelu")
     trace = trace_of(model)
     side, tokens = read_side(trace)
-    row = len(trace.wanted) - 1
+    row = len(trace.targets) - 1
     found = gradient_times_input(model, trace, row)
     assert found.shape == (len(tokens),)
     for j in range(len(tokens)):
@@ -118,7 +118,7 @@ def test_value_zeroing_is_what_is_lost_token_by_token(architecture):
     model = model_of(architecture=architecture)
     trace = trace_of(model)
     _, tokens = read_side(trace)
-    row = len(trace.wanted) - 1
+    row = len(trace.targets) - 1
     found = value_zeroing(model, trace, row)
     for j in range(len(tokens)):
 

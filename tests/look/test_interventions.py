@@ -10,9 +10,9 @@ import torch
 from regard.config import ModelConfig
 from regard.engine.engines.protocol import Search
 from regard.errors import RequestError
-from regard.look.influence.influence import deletion_curve
+from regard.look.influence.attribution import deletion_curve
+from regard.look.interventions.ablation import effect_of_each_head
 from regard.look.interventions.apply import replacing
-from regard.look.interventions.head_effects import effect_of_each_head
 from regard.look.interventions.interventions import (
     HeadOff,
     MaskSource,
@@ -25,7 +25,7 @@ from regard.look.interventions.interventions import (
     from_json,
     to_json,
 )
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from regard.model.build import build
 from regard.model.taps import recording
 from regard.packing import pack
@@ -172,7 +172,7 @@ def test_without_positions_a_model_is_one_that_was_never_told_them(positions, ar
 def test_a_search_is_intervened_in_as_the_trace_is(changes, dtype):
     model = model_of(dtype)
     trace = look(model, subwords(), SOURCE, interventions=changes)
-    again = look(model, subwords(), SOURCE, trace.wanted[:-1], interventions=changes)
+    again = look(model, subwords(), SOURCE, trace.targets[:-1], interventions=changes)
     assert again == replace(trace, beam=None, engine="")
     found = trace.beam.path(trace.beam.winner.id)
     np.testing.assert_allclose([node.log_prob for node in found], trace.log_probs[: len(found)], atol=1e-4)
@@ -181,7 +181,7 @@ def test_a_search_is_intervened_in_as_the_trace_is(changes, dtype):
         model, subwords(), SOURCE, search=Search(beam_size=1, extra_length=3), interventions=changes
     )
     said = [greedy.candidates(row)[0].id for row in range(len(greedy.outputs) - 1)]
-    assert tuple(said) == greedy.wanted[:-1]
+    assert tuple(said) == greedy.targets[:-1]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -190,7 +190,7 @@ def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(archit
     kind = "decoder" if architecture == "decoder" else "encoder"
     before = [NoPositions(), SkipBlock(block=kind, layer=1)] if changed else []
     monkeypatch.setattr(
-        "regard.look.interventions.copies.BATCH_TOKENS", 40
+        "regard.look.interventions.ablation.BATCH_TOKENS", 40
     )  # several batches, the last not full
     model = model_of(architecture=architecture)
     trace = trace_of(model, interventions=before)
@@ -201,7 +201,7 @@ def test_the_effect_of_each_head_is_that_of_switching_them_off_one_by_one(archit
             one = trace_of(model, interventions=[*before, HeadOff(kind=kind, layer=layer, head=head)])
             log_prob = total(one)
             if architecture == "encoder":  # its own best label may be another one
-                log_prob = np.log({each.id: each.probability for each in one.candidates(0)}[trace.wanted[0]])
+                log_prob = np.log({each.id: each.probability for each in one.candidates(0)}[trace.targets[0]])
             close(log_prob - total(trace), effect)
     assert effects[trace.kinds[0]].std() > 1e-4
 

@@ -5,23 +5,28 @@ import pytest
 import torch
 
 from regard.errors import RequestError
-from regard.look.influence.influence import agreement, deletion_curve, leave_one_out
-from regard.look.influence.measured import measured_of, with_measured
-from regard.look.influence.measures import influence_by, measures
-from regard.look.influence.methods import METHODS
+from regard.look.influence.attribution import (
+    agreement,
+    deletion_curve,
+    influence_by,
+    leave_one_out,
+    measure_influence,
+)
+from regard.look.influence.methods import METHODS, store_influence, stored_influence
 from regard.look.influence.rollout import norm_weighted, rollout
 from regard.look.interventions.interventions import HeadOff, MaskSource
+from regard.look.trace.recorder import look
 from regard.look.trace.trace import Trace
-from regard.look.trace.tracing import look
 from tests.look.test_influence import close, log_prob
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of, with_influences
+from tests.refusals import refused
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
 
 @pytest.fixture(autouse=True)
 def _few_copies_at_once(monkeypatch):
-    monkeypatch.setattr("regard.look.interventions.copies.BATCH_TOKENS", 40)
+    monkeypatch.setattr("regard.look.interventions.ablation.BATCH_TOKENS", 40)
 
 
 def without(trace, token, which, value_of):
@@ -143,10 +148,10 @@ def test_with_what_was_written_before_one_token_of_each_side_stays():
 
 
 def test_of_a_long_text_several_tokens_are_masked_at_a_time(monkeypatch):
-    monkeypatch.setattr("regard.look.influence.measures.POINTS", 4)
+    monkeypatch.setattr("regard.look.influence.attribution.POINTS", 4)
     model = model_of()
     trace = trace_of(model)
-    found = measures(model, trace, 2)
+    found = measure_influence(model, trace, 2)
     assert found.masked[0] == 0
     assert found.masked[-1] == len(trace.inputs) + 3 - 2
     assert len(found.masked) == 5
@@ -159,7 +164,7 @@ def test_all_measures_side_by_side(architecture):
     model = model_of(architecture=architecture)
     trace = trace_of(model)
     row = 0 if architecture == "encoder" else 2
-    found = measures(model, trace, row)
+    found = measure_influence(model, trace, row)
     assert tuple(found.values) == tuple(found.curves) == METHODS
     lengths = [len(side) for side in (trace.inputs, trace.outputs) if side is not None]
     for each in METHODS:
@@ -176,10 +181,10 @@ def test_all_measures_side_by_side(architecture):
 def test_what_was_measured_travels_with_the_trace(architecture, tmp_path):
     model = model_of(architecture=architecture)
     trace = trace_of(model)
-    row = len(trace.wanted) - 1
-    kept = with_influences(model, with_measured(trace, 0, {"attention": np.zeros(99)}))  # which it replaces
+    row = len(trace.targets) - 1
+    kept = with_influences(model, store_influence(trace, 0, {"attention": np.zeros(99)}))  # which it replaces
     kept.save(tmp_path / "t.safetensors")
-    found = measured_of(Trace.load(tmp_path / "t.safetensors"))
+    found = stored_influence(Trace.load(tmp_path / "t.safetensors"))
     assert found.methods == ("rollout", "leave-one-out")
     read, written = (side.texts if side is not None else [] for side in (trace.inputs, trace.outputs))
     assert list(found.tokens) == [*read, *written[: row + 1]]
@@ -188,8 +193,8 @@ def test_what_was_measured_travels_with_the_trace(architecture, tmp_path):
     close(np.abs(found.shares).max(axis=1), [1, 1])
     if architecture == "decoder":
         assert found.on == trace.outputs.texts[row + 1]
-    with pytest.raises(RequestError, match="nobody measured influence"):
-        measured_of(trace)
+    with refused("nothing_to_show", "with_influences"):
+        stored_influence(trace)
 
 
 def test_a_measure_that_there_is_not_is_refused():

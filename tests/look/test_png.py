@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from regard.errors import RequestError
-from regard.look.figures.cells import image
-from regard.look.figures.heatmap import heatmap_svg
-from regard.look.figures.png import ZOOM, indexed_png, rasterised
-from regard.look.figures.shades import ONE_WAY
-from regard.look.figures.sheet import Box
-from regard.look.figures.svg import PALETTE, document
+from regard.look.figures.colours import ONE_WAY, PALETTE
+from regard.look.figures.heatmap import heatmap_svg, image
+from regard.look.figures.svg import ZOOM, Box, document, indexed_png, rasterised
 from tests.look.pictures import all_of, size
 from tests.look.pixels import pixels
 
@@ -34,16 +31,20 @@ def test_a_picture_is_drawn_at_twice_its_size_in_the_colours_of_the_day():
     width, height = size(picture)
     assert found.shape[:2] == (round(ZOOM * height), round(ZOOM * width))
     assert tuple(found[2, 2, :3]) == rgb(PALETTE["paper"][0])
-    full = next(rect for rect in all_of(picture, "rect") if rect.get("class") == "s63" and len(rect))
+    full = next(
+        rect
+        for rect in all_of(picture, "rect")
+        if rect.get("class") == f"s{ONE_WAY.levels - 1}" and len(rect)
+    )
     x, y = (round(ZOOM * (float(full.get(key)) + 5)) for key in ("x", "y"))
-    assert tuple(found[y, x, :3]) == rgb(ONE_WAY.by_day[-1])
+    assert tuple(found[y, x, :3]) == rgb(ONE_WAY.light[-1])
 
 
 def test_an_image_inside_a_picture_has_sharp_cells_and_the_colours_of_the_day():
     drawn = image(np.array([[0.0, 1.0]]), ONE_WAY, 1.0, Box(10, 5, 20, 10))
     found = pixels(rasterised(document(40, 20, drawn, title="x")))[ZOOM * 10]
     colours = [tuple(found[ZOOM * x, :3].tolist()) for x in (5, 11, 19, 21, 29, 35)]
-    paper, least, most = rgb(PALETTE["paper"][0]), rgb(ONE_WAY.by_day[0]), rgb(ONE_WAY.by_day[-1])
+    paper, least, most = rgb(PALETTE["paper"][0]), rgb(ONE_WAY.light[0]), rgb(ONE_WAY.light[-1])
     assert colours == [paper, least, least, most, most, paper]
 
 

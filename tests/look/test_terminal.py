@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,13 +12,14 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.look.alignment.alignment import Alignment
-from regard.look.choice import VIEWS, choose
-from regard.look.figures.shades import ONE_WAY
-from regard.look.figures.terminal import lists
-from regard.look.figures.terminal.beam import beam_tree
-from regard.look.figures.terminal.heat import HeatMap, Small, Thumbnails
-from regard.look.figures.terminal.views import printed
-from regard.look.trace.tracing import look
+from regard.look.figures.colours import ONE_WAY
+from regard.look.figures.terminal import HeatMap, SmallHeatMap, Thumbnails
+from regard.look.trace.beam import BeamTree
+from regard.look.trace.recorder import look
+from regard.look.views import MODULES
+from regard.look.views.alignment import alignment_text
+from regard.look.views.beam import beam_text
+from regard.look.views.view import choose, printed
 from tests.look.test_trace_pictures import NASTY, tree, words
 from tests.look.traced import SOURCE, model_of, subwords, with_influences
 
@@ -42,7 +44,7 @@ def colourful(what, system="truecolor", **settings):
     return shown(what, force_terminal=True, color_system=system, **settings)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", MODULES)
 @pytest.mark.parametrize("width", [40, 80, 131])
 def test_no_line_is_wider_than_the_terminal(view, width):
     trace = searched()
@@ -51,7 +53,7 @@ def test_no_line_is_wider_than_the_terminal(view, width):
         assert max(map(cell_len, lines)) <= width
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", MODULES)
 def test_a_terminal_without_colours_gets_none(view, monkeypatch):
     trace = searched()
     assert "\x1b" not in shown(printed(trace, choose(trace, view)))
@@ -64,7 +66,7 @@ def test_a_cell_is_coloured_by_its_share_and_says_it():
     found = colourful(HeatMap(np.array([[0.5, 0.0]]), ["row"], ["猫", "b"]))
     *above, line = found.splitlines()
     assert "猫 b" in above[-1]
-    red, green, blue = (int(ONE_WAY.by_night[ONE_WAY.level(0.5, 1.0)][i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = (int(ONE_WAY.dark[ONE_WAY.level(0.5, 1.0)][i : i + 2], 16) for i in (1, 3, 5))
     assert f"48;2;{red};{green};{blue}m50 " in line
     assert "48;5;" in colourful(HeatMap(np.array([[0.3]]), ["row"], ["猫"]), "256")
 
@@ -96,12 +98,12 @@ def test_long_words_are_cut():
 
 
 def test_two_rows_of_pixels_share_a_line():
-    found = colourful(Small(np.array([[1.0], [0.0], [1.0]]), 5, 5))
-    most, least = (";".join(str(int(ONE_WAY.by_night[i][j : j + 2], 16)) for j in (1, 3, 5)) for i in (-1, 0))
+    found = colourful(SmallHeatMap(np.array([[1.0], [0.0], [1.0]]), 5, 5))
+    most, least = (";".join(str(int(ONE_WAY.dark[i][j : j + 2], 16)) for j in (1, 3, 5)) for i in (-1, 0))
     first, second = found.splitlines()
     assert first == f"\x1b[38;2;{most};48;2;{least}m▀\x1b[0m"
     assert second == f"\x1b[38;2;{most}m▀\x1b[0m"
-    assert shown(Small(np.array([[1.0], [0.0], [1.0]]), 5, 5)) == "█\n \n█\n"
+    assert shown(SmallHeatMap(np.array([[1.0], [0.0], [1.0]]), 5, 5)) == "█\n \n█\n"
 
 
 def test_every_head_has_a_thumbnail():
@@ -114,43 +116,42 @@ def test_every_head_has_a_thumbnail():
 def test_links_and_coverage_in_words():
     shares = np.array([[0.7, 0.2, 0.0], [0.1, 0.0, 0.9]])
     aligned = Alignment(words("猫", "在", "上"), words("cat", "up"), shares)
-    lines = [line.split() for line in shown(lists.links(aligned)).splitlines()]
-    assert lines[1:] == [["cat", "猫", "0.70", "█" * 14], ["up", "上", "0.90", "█" * 18]]
-    assert "猫 0.80  在? 0.20  上 0.90" in shown(lists.coverage(aligned))
+    lines = [line.split() for line in shown(alignment_text(aligned)).splitlines()]
+    assert lines[1:3] == [["cat", "猫", "0.70", "█" * 14], ["up", "上", "0.90", "█" * 18]]
+    assert lines[4][:7] == ["coverage:", "猫", "0.80", "在?", "0.20", "上", "0.90"]
 
 
 def test_a_search_is_lines_that_part_from_each_other():
-    lines = shown(beam_tree(tree())).splitlines()
+    lines = shown(beam_text(tree())).splitlines()
     assert lines[0] == "<s>"
     assert lines[1] == "├── ✗ 猫 -2.00"
     assert lines[2].startswith("├── a cat </s> ★  -1.00, score ")
     assert lines[3].startswith("└── the </s> ■  -1.50, score ")
     assert lines[4].startswith("    └── ✗ " + "x" * 23 + "…")
-    assert "\x1b[1ma cat </s> ★" in colourful(beam_tree(tree()))
+    assert "\x1b[1ma cat </s> ★" in colourful(beam_text(tree()))
 
 
 def test_a_long_search_takes_no_more_room_than_its_branches():
-    long = tree()
-    node = dict(long["nodes"][0], fate="expanded")
-    long["nodes"] = [dict(node, id=i, parent=i - 1 if i else None, step=i, rank=0) for i in range(3000)]
-    long["winner"] = 2999
-    assert len(shown(beam_tree(long)).splitlines()) < 3000 * 4 / 70 + 5
+    node = tree().nodes[0]
+    nodes = [replace(node, id=i, parent=i - 1 if i else None, step=i) for i in range(3000)]
+    long = BeamTree(1, (*nodes[:-1], replace(nodes[-1], fate="winner")))
+    assert len(shown(beam_text(long)).splitlines()) < 3000 * 4 / 70 + 5
 
 
 def test_candidates_mark_what_came():
     trace = searched()
     found = shown(printed(trace, choose(trace, "steps")), width=200)
-    assert found.count("▸") == len(trace.wanted) + 1  # and in the note
+    assert found.count("▸") == len(trace.targets) + 1  # and in the note
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != "beam"])
+@pytest.mark.parametrize("view", [view for view in MODULES if view != "beam"])
 def test_texts_cannot_steer_a_terminal(view):
     model = model_of(torch.float32)
     seen = with_influences(model, look(model, subwords(), NASTY, NASTY))
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", shown(printed(seen, choose(seen, view))))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", MODULES)
 def test_our_own_signs_are_ascii_where_they_must_be(view):
     found = shown(printed(searched(), choose(searched(), view)), encoding="ascii", width=300)
     foreign = {chr(int(code, 16)) for code in re.findall(r"\\u([0-9a-f]{4})", found)}

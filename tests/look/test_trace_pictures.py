@@ -9,27 +9,25 @@ import torch
 
 from regard.errors import RequestError
 from regard.look.alignment.alignment import Alignment
-from regard.look.choice import VIEWS, choose
-from regard.look.figures.captions import title_of
-from regard.look.figures.cells import max_pooled, sampled
-from regard.look.figures.pictures.alignment import COVERAGE, alignment_svg
-from regard.look.figures.pictures.beam import beam_svg
-from regard.look.figures.pictures.effects import effects_svg
-from regard.look.figures.pictures.lines import FAINTEST, lines_svg
-from regard.look.figures.pictures.overview import overview_svg
-from regard.look.figures.pictures.positions import positions_svg
-from regard.look.figures.pictures.steps import steps_svg
-from regard.look.figures.pictures.walk import SHOWN, walk_svg
-from regard.look.figures.shades import BOTH_WAYS, ONE_WAY
-from regard.look.search.tree import BeamTree, Node, Reason
-from regard.look.trace.positions import encoding_of, sinusoids
+from regard.look.figures.colours import BOTH_WAYS, ONE_WAY
+from regard.look.figures.heatmap import max_pooled, sampled
+from regard.look.trace.beam import BeamTree, Node, Reason
+from regard.look.trace.recorder import look
 from regard.look.trace.tokens import Word
-from regard.look.trace.tracing import look
-from regard.look.views import picture
+from regard.look.views import MODULES
+from regard.look.views.alignment import COVERAGE, alignment_svg
+from regard.look.views.attention import FAINTEST, heads_svg, lines_svg
+from regard.look.views.beam import beam_svg
+from regard.look.views.influence import effects_svg
+from regard.look.views.positions import encoding_of, positions_svg, sinusoids
+from regard.look.views.steps import steps_svg
+from regard.look.views.view import choose, picture, title_of
+from regard.look.views.walk import SHOWN, walk_svg
 from regard.model.positional_encoding import sinusoids as model_sinusoids
 from tests.look.pictures import all_of, outside, overlapping, parse, texts
 from tests.look.pixels import held
 from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of, with_influences
+from tests.refusals import refused
 
 NASTY = "a <b>&amp; \x1b[31m\x00 龘 \u202e 12"
 
@@ -53,7 +51,7 @@ def told(parsed, name):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", MODULES)
 def test_every_view_of_every_architecture_is_a_picture_that_holds_its_words(architecture, view):
     seen = searched() if architecture == "encoder-decoder" else trace(architecture)
     if view in ("alignment", "beam") and architecture != "encoder-decoder":
@@ -65,7 +63,7 @@ def test_every_view_of_every_architecture_is_a_picture_that_holds_its_words(arch
     assert overlapping(drawn) == []
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != "beam"])
+@pytest.mark.parametrize("view", [view for view in MODULES if view != "beam"])
 def test_texts_cannot_break_a_picture(view):
     model = model_of(torch.float32)
     seen = with_influences(model, look(model, subwords(), NASTY, NASTY))
@@ -77,7 +75,7 @@ def test_texts_cannot_break_a_picture(view):
 
 def test_lines_are_the_weights_of_the_chosen_heads():
     seen = trace()
-    drawn = lines_svg(seen, "cross", 1, [0, 2])
+    drawn = lines_svg(seen, choose(seen, layer=1, head=[0, 2]))
     found = told(drawn, "path")
     expected = []
     for head in (0, 2):
@@ -98,18 +96,18 @@ def test_lines_are_the_weights_of_the_chosen_heads():
 
 
 def test_heads_are_told_apart_by_more_than_their_colour():
-    drawn = lines_svg(trace(), "cross", 1, [0, 1])
+    drawn = lines_svg(trace(), choose(trace(), layer=1, head=[0, 1]))
     strokes = {
         (path[0].text.split("(")[1], path.get("class"), path.get("stroke-dasharray"))
         for path in all_of(drawn, "path")
         if len(path)
     }
-    assert strokes == {("head 0)", "blue-line", None), ("head 1)", "orange-line", "7 3")}
+    assert strokes == {("head 0)", "blue-line", None), ("head 1)", "orange-line", "7 4")}
 
 
 def test_a_line_runs_between_its_two_words():
     seen = trace()
-    drawn = lines_svg(seen, "cross", 1, [0])
+    drawn = lines_svg(seen, choose(seen, layer=1, head=0))
     middle = {text.text: float(text.get("y")) - 4 for text in all_of(drawn, "text")}
     for path in all_of(drawn, "path"):
         if len(path):
@@ -120,7 +118,7 @@ def test_a_line_runs_between_its_two_words():
 
 def test_more_heads_than_strokes_are_drawn_as_their_mean():
     seen = trace(n_heads=7, d_model=42)
-    drawn = lines_svg(seen, "encoder", 0, range(7))
+    drawn = lines_svg(seen, choose(seen, kind="encoder", layer=0))
     assert "mean of 7 heads" in texts(drawn)
     mean = np.mean([seen.attention("encoder", 0, head) for head in range(7)], axis=0)
     assert len(told(drawn, "path")) == (mean >= FAINTEST).sum()
@@ -128,13 +126,13 @@ def test_more_heads_than_strokes_are_drawn_as_their_mean():
 
 def test_thumbnails_have_a_pixel_for_every_weight():
     seen = trace()
-    drawn = overview_svg(seen, "decoder")
+    drawn = heads_svg(seen, choose(seen, kind="decoder"))
     images = all_of(drawn, "image")
     layers, heads = seen.config.decoder_layers, seen.config.n_heads
     assert len(images) == 2 * layers * heads
     for image in images:
         layer, head = map(int, re.findall(r"\d+", image[0].text))
-        shades = ONE_WAY.by_day if image.get("class").startswith("day") else ONE_WAY.by_night
+        shades = ONE_WAY.light if image.get("class").startswith("day") else ONE_WAY.dark
         found = ["#" + bytes(pixel).hex() for pixel in held(image).reshape(-1, 3).tolist()]
         weights = seen.attention("decoder", layer, head)
         assert found == [shades[level] for level in ONE_WAY.levels_of(weights, 1.0).ravel()]
@@ -166,7 +164,7 @@ def test_an_alignment_has_links_and_coverage():
         for cell in linked
     }
     bars = {name: rect for name, rect in rects.items() if "←" not in name}
-    assert set(bars) == {"猫: 0.80", "在: 0.20 (no word is linked with it)", "上: 0.90"}
+    assert set(bars) == {"猫: 0.80", "在: 0.20 (no link)", "上: 0.90"}
     assert float(bars["猫: 0.80"].get("height")) == pytest.approx(0.8 * COVERAGE / 2)
     assert texts(drawn).count("?") == 1
 
@@ -186,7 +184,7 @@ def tree():
             Node(i, parent, step, rank, i, text, -0.5, -0.5 * step - rank, -1.0 / (i + 1), fate, reason[fate])
             for i, (parent, step, rank, text, fate) in enumerate(facts)
         ),
-    ).to_json()
+    )
 
 
 def test_a_tree_goes_to_the_right_by_steps_and_down_by_ranks():
@@ -196,7 +194,7 @@ def test_a_tree_goes_to_the_right_by_steps_and_down_by_ranks():
     boxes = [rect for rect in all_of(drawn, "rect") if len(rect)]
     places = [(float(box.get("x")), float(box.get("y"))) for box in boxes]
     lefts, tops = (sorted(set(each)) for each in zip(*places, strict=True))
-    facts = [(node["step"], node["rank"]) for node in tree()["nodes"]]
+    facts = [(node.step, node.rank) for node in tree().nodes]
     assert [(lefts.index(x), tops.index(y)) for x, y in places] == facts
 
 
@@ -213,8 +211,8 @@ def test_the_winner_is_bold_and_what_was_given_up_says_why():
 
 
 def test_a_search_without_a_node_is_refused():
-    with pytest.raises(RequestError, match="no node"):
-        beam_svg({"beam_size": 2, "steps": 0, "winner": None, "nodes": []}, "x")
+    with refused("nothing_to_show"):
+        beam_svg(BeamTree(2, ()), "x")
 
 
 def test_effects_are_written_and_have_a_colour_for_each_sign():
@@ -237,7 +235,7 @@ def test_positions_are_those_of_the_model():
     assert np.array_equal(encoding_of(learned).values, learned.arrays["input_embedding.positions"])
     rotary = trace(positions="rotary")
     assert encoding_of(rotary).values.shape == (64, rotary.config.key_width)
-    with pytest.raises(RequestError, match="not told where"):
+    with refused("nothing_to_show", "model.positions = none"):
         encoding_of(trace(positions="none"))
 
 
@@ -249,15 +247,15 @@ def test_the_product_of_sinusoids_depends_on_their_distance_alone():
 
 
 def test_positions_have_a_pixel_each():
-    day, _ = all_of(positions_svg(encoding_of(trace())), "image")
+    day, _ = all_of(positions_svg(trace(), choose(trace(), "positions")), "image")
     found = held(day)
     assert found.shape[:2] == encoding_of(trace()).values.shape
-    assert "#" + bytes(found[0, 1].tolist()).hex() == BOTH_WAYS.by_day[-1]  # cos 0 = 1
+    assert "#" + bytes(found[0, 1].tolist()).hex() == BOTH_WAYS.light[-1]  # cos 0 = 1
 
 
 def test_steps_frame_what_came():
     seen = trace()
-    drawn = steps_svg(seen)
+    drawn = steps_svg(seen, choose(seen, "steps"))
     framed = [rect[0].text for rect in all_of(drawn, "rect") if len(rect) and rect.get("class") == "ink-line"]
     came = [*seen.outputs.texts[1:], "</s>"]
     shares = np.exp(seen.log_probs)
@@ -266,7 +264,7 @@ def test_steps_frame_what_came():
 
 def test_a_language_model_also_says_what_might_come_next():
     seen = trace("decoder")
-    drawn = steps_svg(seen)
+    drawn = steps_svg(seen, choose(seen, "steps"))
     assert texts(drawn).count(seen.outputs.texts[-1]) >= 1
     framed = [rect for rect in all_of(drawn, "rect") if len(rect) and rect.get("class") == "ink-line"]
     assert len(framed) == len(seen.outputs) - 1

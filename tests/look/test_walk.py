@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.look.interventions.interventions import HeadOff, MaskSource, Pin, SkipBlock
-from regard.look.trace.trace import Candidate
+from regard.look.trace.data import Candidate
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
 from tests.model.small import weights_of
 from tests.parity import loops

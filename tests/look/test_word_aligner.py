@@ -4,8 +4,7 @@ import pytest
 import torch
 
 import regard
-from regard.look.alignment.alignment import align
-from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
+from regard.look.alignment.alignment import AligningHeads, align, save_aligning_heads
 from tests.look.traced import model_of, subwords
 from tests.refusals import refused
 
@@ -35,7 +34,7 @@ def measured(folder, tmp_path_factory):
     bundle = regard.load_bundle(folder)
     place = tmp_path_factory.mktemp("models") / "measured"
     regard.save_bundle(place, bundle.model, subwords=bundle.subwords, decoding=bundle.decoding)
-    keep_aligning_heads(place, CHOICE)
+    save_aligning_heads(place, CHOICE)
     return place
 
 

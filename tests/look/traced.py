@@ -5,9 +5,9 @@ from functools import cache
 
 import torch
 
-from regard.look.influence.measured import with_measured
-from regard.look.influence.measures import influence_by
-from regard.look.trace.tracing import look
+from regard.look.influence.attribution import influence_by
+from regard.look.influence.methods import store_influence
+from regard.look.trace.recorder import look
 from regard.text import Subwords, learn_subwords
 from tests.model.small import small_model
 
@@ -48,11 +48,11 @@ def model_of(dtype=torch.float64, **settings):
 
 def with_influences(model, trace):
     """The trace, with what the view of influence shows: by two methods, on the last token."""
-    row = len(trace.wanted) - 1
+    row = len(trace.targets) - 1
     found = {
         each: influence_by(each, model, trace, row, prefix=True) for each in ("rollout", "leave-one-out")
     }
-    return with_measured(trace, row, found)
+    return store_influence(trace, row, found)
 
 
 def trace_of(model, **options):

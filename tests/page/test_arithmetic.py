@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.look.export.document import describe, steps, walk
-from regard.look.export.embedded import embedded
+from regard.look.export.html import embedded
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
 

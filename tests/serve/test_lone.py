@@ -172,7 +172,7 @@ def test_the_label_to_look_at_can_be_named(server, folders):
     intact = model.look("the cat sat")
     other = next(label for label in model.labels if label != model.classify("the cat sat").label)
     named = model.look("the cat sat", other)
-    assert named.wanted == (1 - intact.wanted[0],)
+    assert named.targets == (1 - intact.targets[0],)
     assert math.exp(intact.log_probs[0]) + math.exp(named.log_probs[0]) == pytest.approx(1, abs=1e-5)
     made = server.post("/api/v1/traces", source="the cat sat", target=other, model="labeller").json()
     assert [each["text"] for each in made["wanted"]] == [other]

@@ -8,7 +8,7 @@ import regard
 from regard.config import read_config
 from regard.data.numerals import sample
 from regard.data.reading import parallel_corpus
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from regard.training.checkpoints.folder import claim
 from regard.training.distributed.world import join_world
 from regard.training.preparation import PairsSource

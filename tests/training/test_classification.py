@@ -13,10 +13,10 @@ from regard.config import DataConfig, read_config
 from regard.data.reading.labelled import labelled_corpus, unlabelled_corpus
 from regard.errors import CorpusError, RequestError
 from regard.look.export.document import steps
-from regard.look.figures.captions import title_of
 from regard.look.interventions.interventions import HeadOff
 from regard.look.trace.probes import probes
 from regard.look.trace.trace import Trace
+from regard.look.views.view import title_of
 from regard.text.vocabularies.subwords import learn_subwords
 from regard.training.checkpoints.folder import claim
 from regard.training.classification import ClassifierRun
@@ -111,7 +111,7 @@ def test_the_model_folder_labels_texts_and_can_be_looked_into(whole):
     assert model.classify("the cat is fine 3").probability == pytest.approx(one.probability, abs=1e-5)
     trace = model.look("the cat is fine 3")
     assert set(trace.pieces.values()) <= {"good", "bad", "worst"}
-    assert trace.pieces[trace.wanted[0]] == "good"
+    assert trace.pieces[trace.targets[0]] == "good"
 
 
 def test_a_text_that_is_empty_too_long_or_never_seen(whole):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.look.trace.probes import probe_files, probes
-from regard.look.trace.tracing import look
+from regard.look.trace.recorder import look
 from regard.training import probing
 from regard.training.loop import Run
 from regard.training.probing import Probing

@@ -93,7 +93,7 @@ def _write(run: "Run", folder: Path) -> list[Path]:
     """The numbers and the picture; as pixels too, where something can draw them."""
     from regard.durable import write_atomically
     from regard.experiments.picture import picture
-    from regard.look.figures.png import rasterised
+    from regard.look.figures.svg import rasterised
 
     folder.mkdir(parents=True, exist_ok=True)
     numbers, drawn, pixels = (folder / f"{run.experiment.name}.{suffix}" for suffix in ("json", "svg", "png"))

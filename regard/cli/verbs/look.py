@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.shared.options import BUNDLED, DeviceOption
+from regard.look.views import MODULES
 
 
 def look(
@@ -36,7 +37,7 @@ def look(
         str,
         typer.Option(
             metavar="NAME",
-            help="heads, matrix, lines, alignment, beam, positions, walk, steps or influence.",
+            help=f"{', '.join(MODULES)}.",
         ),
     ] = "heads",
     kind: Annotated[
@@ -94,38 +95,38 @@ def look(
     """
     from regard.errors import RequestError
     from regard.loaded import load
-    from regard.look.alignment.gold import Gold
-    from regard.look.choice import aligned, choose
-    from regard.look.export.saving import check_suffix
+    from regard.look.alignment.alignment import Gold
+    from regard.look.trace.trace import check_suffix
+    from regard.look.views.alignment import aligned
+    from regard.look.views.view import choose, printed, view_named
 
-    for flag, given, own in (("--gold", gold, "alignment"), ("--method", method, "influence")):
-        if given is not None and view != own:
-            raise RequestError(f"{flag} is for the view {own}: add --view {own}")
+    for flag, given, only in (("--gold", gold, "alignment"), ("--method", method, "influence")):
+        if given is not None and view != only:
+            raise RequestError(f"{flag} needs the view {only}: add --view {only}", code="option_conflict")
     known = None if gold is None else Gold.read(gold)
+    needs = {view_named(view).needs}
     if out is not None:
-        check_suffix(out)  # before minutes go into it
+        check_suffix(out)  # before minutes of work
+        needs |= {"search", "label-influence"} if out.suffix.lower() == ".html" else set()
     loaded = load(model, device=device)
     searches = target is None and loaded.description.config.architecture == "encoder-decoder"
-    shows_search = view == "beam" or (out is not None and out.suffix.lower() == ".html")
-    if beam is None and searches and shows_search:
-        beam = loaded.decoding.beam_size  # named, so that the search is observed
+    if beam is None and searches and "search" in needs:
+        beam = loaded.decoding.beam_size  # a search is observed if its beam size is given
     trace = loaded.look(source, target, to=to, beam_size=beam)
-    if loaded.labels and (view == "steps" or (out is not None and out.suffix.lower() == ".html")):
+    if loaded.labels and "label-influence" in needs:
         trace = loaded.with_influence(trace)
-    if view == "influence":
+    if "influence" in needs:
         trace = loaded.with_influences(trace, query or 0, method)
-    where: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
-    where["aligning"] = loaded.aligning_heads
+    place: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
+    place["aligning"] = loaded.aligning_heads
     if out is None:
         from rich.console import Console
 
-        from regard.look.figures.terminal.views import printed
-
-        Console().print(printed(trace, choose(trace, view, **where)))
+        Console().print(printed(trace, choose(trace, view, **place)))
     else:
-        trace.save(out, view, **where)
+        trace.save(out, view, **place)
         typer.echo(out)
     if known is not None:
-        score = aligned(trace, choose(trace, view, **where)).score(known)
+        score = aligned(trace, choose(trace, view, **place)).score(known)
         shares = f"precision {score.precision:.3f}, recall {score.recall:.3f}"
         typer.echo(f"alignment error rate {score.error_rate:.3f} ({shares})")

@@ -25,7 +25,7 @@ from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
 from regard.experiments.training import log
 from regard.loaded import load
-from regard.look.influence.influence import agreement, deletion_curve, gradient_times_input, value_zeroing
+from regard.look.influence.attribution import agreement, deletion_curve, gradient_times_input, value_zeroing
 from regard.look.influence.rollout import Mixing, mean_attention, norm_weighted, rollout
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ def explained(
     agreements: dict[Label, list[float]] = {name: [] for name in MEASURES}
     for trace in traces:
         influence = measures(model, trace, random)
-        for row in random.permutation(len(trace.wanted) - 1)[:rows].tolist():  # the end hangs on no word
+        for row in random.permutation(len(trace.targets) - 1)[:rows].tolist():  # the end hangs on no word
             found = {name: of_row(row) for name, of_row in influence.items()}
             for name, each in found.items():
                 curve = deletion_curve(model, trace, row, each)
                 curves[name].append(np.interp(POINTS, np.linspace(0, 1, len(curve)), curve - curve[0]))
                 agreements[name].append(agreement(each, found[ZEROING]))
-        log.info("seed %d: explained a text of %d tokens", seed, len(trace.wanted))
+        log.info("seed %d: explained a text of %d tokens", seed, len(trace.targets))
     return (
         {name: np.mean(found, axis=0) for name, found in curves.items()},
         {name: float(np.mean(values)) for name, values in agreements.items()},

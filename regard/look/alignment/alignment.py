@@ -7,19 +7,84 @@ measured as the heads are (`measuring_heads.py`). Words are those of `Tokens.wor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from regard.errors import RequestError
-from regard.look.alignment.gold import AlignmentScore, Gold, alignment_error_rate
+from regard.bundle.bundle import add_file
+from regard.bundle.manifest import ALIGNMENT
+from regard.config import ModelConfig
+from regard.errors import BundleError, RequestError
 from regard.look.alignment.word_links import Link
 from regard.look.trace.tokens import Tokens, Word
 
 if TYPE_CHECKING:
-    from regard.look.trace.trace import Trace
+    from regard.look.trace.data import TraceData
+
+
+_LINK = re.compile(r"(\d+)([-p?])(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The links of one pair of texts, as somebody who knows drew them."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+    """These and the sure ones."""
+
+    @staticmethod
+    def read(line: str) -> Gold:
+        """One line of a file in Pharaoh's format.
+
+        Raises:
+            RequestError: something in it is no link.
+        """
+        links: dict[str, set[Link]] = {"-": set(), "p": set(), "?": set()}
+        for each in line.split():
+            if (found := _LINK.fullmatch(each)) is None:
+                raise RequestError(f"{each!r} is no link: write 0-0 for a sure one, 0p0 for a possible one")
+            links[found[2]].add((int(found[1]), int(found[3])))
+        return Gold(frozenset(links["-"]), frozenset().union(*links.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentScore:
+    """How well links fit those that are known, over one pair of texts or many (Och and Ney, 2003)."""
+
+    precision: float
+    """Of the links that were found, those that are possible."""
+    recall: float
+    """Of the links that are sure, those that were found."""
+    error_rate: float
+    """1 - (found and sure + found and possible) / (found + sure): AER, 0 at best."""
+
+
+def alignment_error_rate(pairs: Iterable[tuple[Collection[Link], Gold]]) -> AlignmentScore:
+    """Score the links of each pair of texts against the known ones, all pairs together.
+
+    Raises:
+        RequestError: there is no link that was found, or none that is sure.
+    """
+    n_found = n_sure = found_sure = found_possible = 0
+    for links, gold in pairs:
+        found = set(links)
+        n_found, n_sure = n_found + len(found), n_sure + len(gold.sure)
+        found_sure += len(found & gold.sure)
+        found_possible += len(found & gold.possible)
+    if not n_found or not n_sure:
+        raise RequestError("an error rate needs a link that was found, and one that is surely right")
+    return AlignmentScore(
+        precision=found_possible / n_found,
+        recall=found_sure / n_sure,
+        error_rate=1 - (found_sure + found_possible) / (n_found + n_sure),
+    )
+
 
 Head = tuple[int, int]
 """Layer and head of cross-attention."""
@@ -66,7 +131,7 @@ class Alignment:
         return alignment_error_rate([(self.links, gold)])
 
 
-def align(trace: Trace, heads: Collection[Head], rows: Rows = "predicting") -> Alignment:
+def align(trace: TraceData, heads: Collection[Head], rows: Rows = "predicting") -> Alignment:
     """Align by the mean of some heads of cross-attention.
 
     Raises:
@@ -103,7 +168,7 @@ def words_of(side: Tokens) -> tuple[Word, ...]:
 
 
 def accuracy_of_each_head(
-    traces: Sequence[Trace], links: Sequence[Collection[Link]], rows: Rows = "predicting"
+    traces: Sequence[TraceData], links: Sequence[Collection[Link]], rows: Rows = "predicting"
 ) -> np.ndarray:
     """(layers, heads): how often a head's link of a word is one of the links known to be right.
 
@@ -131,3 +196,66 @@ def best_heads(accuracy: np.ndarray, n: int) -> tuple[Head, ...]:
     """The n heads that align best, the best first."""
     order = np.argsort(-accuracy, axis=None, kind="stable")[:n]
     return tuple((int(i) // accuracy.shape[1], int(i) % accuracy.shape[1]) for i in order)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AligningHeads:
+    """Some heads of cross-attention, and how well they align when they are averaged."""
+
+    heads: tuple[Head, ...]
+    rows: Rows = "predicting"
+    accuracy: float | None = None
+    """Share of known links that they find, in pairs that had no say in the choice; None: not measured."""
+    n_pairs: int = 0
+    """Pairs that the accuracy was measured on."""
+    of_each_head: tuple[tuple[float, ...], ...] = ()
+    """What each head alone found of the pairs that it was chosen by: layers, and heads in them."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether these heads were chosen by measuring."""
+        return self.accuracy is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> AligningHeads:
+        """Undo `to_json`."""
+        rows = values["rows"]
+        if rows not in get_args(Rows):
+            raise ValueError(f"rows = {rows!r}")
+        return AligningHeads(
+            heads=tuple((int(layer), int(head)) for layer, head in values["heads"]),
+            rows=rows,
+            accuracy=values["accuracy"],
+            n_pairs=int(values["n_pairs"]),
+            of_each_head=tuple(tuple(map(float, layer)) for layer in values["of_each_head"]),
+        )
+
+
+def default_heads(config: ModelConfig) -> AligningHeads:
+    """What to align by where nothing was measured: all heads of the later half of the layers, averaged."""
+    layers = range(config.decoder_layers // 2, config.decoder_layers)
+    return AligningHeads(heads=tuple((layer, head) for layer in layers for head in range(config.n_heads)))
+
+
+def save_aligning_heads(folder: Path | str, heads: AligningHeads) -> None:
+    """Write them into a model folder."""
+    add_file(folder, ALIGNMENT, (json.dumps(heads.to_json()) + "\n").encode())
+
+
+def read_aligning_heads(folder: Path | str) -> AligningHeads | None:
+    """What a model folder keeps; None where nothing was measured.
+
+    Raises:
+        BundleError: it cannot be read.
+    """
+    file = Path(folder) / ALIGNMENT
+    if not file.exists():
+        return None
+    try:
+        return AligningHeads.from_json(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BundleError(f"{ALIGNMENT} cannot be read: {error!r}; measure again", str(folder)) from error

@@ -11,7 +11,7 @@ from regard.errors import RequestError
 from regard.look.trace.blocks import Kind, layers_of
 
 if TYPE_CHECKING:
-    from regard.look.trace.trace import Trace
+    from regard.look.trace.data import TraceData
 
 Role = Literal["itself", "previous", "next", "first", "last", "special", "focus"]
 """Attention to the token itself, the one before or after it, the first or the last one that it may look at,
@@ -20,7 +20,7 @@ to special tokens; and focus: 1 where all goes to one token, 0 where it is sprea
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
-def head_roles(traces: Sequence[Trace], kind: Kind) -> dict[Role, np.ndarray]:
+def head_roles(traces: Sequence[TraceData], kind: Kind) -> dict[Role, np.ndarray]:
     """For each role (layers, heads): the mean share of attention, over all tokens of all texts that have one.
 
     Raises:
@@ -32,7 +32,7 @@ def head_roles(traces: Sequence[Trace], kind: Kind) -> dict[Role, np.ndarray]:
     return {role: _mean_share(traces, kind, role, shape) for role in ROLES}
 
 
-def _mean_share(traces: Sequence[Trace], kind: Kind, role: Role, shape: tuple[int, int]) -> np.ndarray:
+def _mean_share(traces: Sequence[TraceData], kind: Kind, role: Role, shape: tuple[int, int]) -> np.ndarray:
     found = np.zeros(shape)
     for layer, head in np.ndindex(shape):
         rows = [_shares(trace, trace.attention(kind, layer, head), kind, role) for trace in traces]
@@ -41,7 +41,7 @@ def _mean_share(traces: Sequence[Trace], kind: Kind, role: Role, shape: tuple[in
     return found
 
 
-def _shares(trace: Trace, weights_LM: np.ndarray, kind: Kind, role: Role) -> np.ndarray:
+def _shares(trace: TraceData, weights_LM: np.ndarray, kind: Kind, role: Role) -> np.ndarray:
     """One number for each query that the role can be played at."""
     may_attend_LM = trace.may_attend(kind)
     if role == "focus":

@@ -10,19 +10,20 @@ import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from regard.errors import RequestError
-from regard.look.alignment.alignment import Head, Rows, align
-from regard.look.alignment.heads import usual_heads
-from regard.look.influence.methods import Measures
+from regard.look.alignment.alignment import Head, Rows, align, default_heads
+from regard.look.influence.methods import InfluenceMeasures
 from regard.look.interventions.interventions import to_json
+from regard.look.trace.beam import BeamTree
 from regard.look.trace.blocks import Kind, layers_of
+from regard.look.trace.data import Candidate, TraceData
 from regard.look.trace.neighbours import Neighbours
 from regard.look.trace.tokens import Tokens
-from regard.look.trace.trace import Candidate, Trace
+from regard.look.walk import walk as walk_steps
 
 Form = Literal["weights", "scores"]
 Precision = Literal["u8", "f16", "f32"]
@@ -31,13 +32,6 @@ Precision = Literal["u8", "f16", "f32"]
 DTYPES: dict[str, str] = {"u8": "u1", "f16": "<f2", "f32": "<f4"}
 LENS = 3
 """How many candidates of a layer that is not the last are told."""
-
-
-class Tree(Protocol):
-    """What the tree of a beam search can do."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +43,11 @@ class Matrix:
     scale: float
 
 
-def describe(trace: Trace) -> dict[str, Any]:
+def describe(trace: TraceData) -> dict[str, Any]:
     """What was read by what: sizes, kinds of attention, tokens, and how likely each output token was."""
     config = trace.config
     texts = _wanted_texts(trace)
-    said = zip(trace.wanted, texts, plain(trace.log_probs), strict=True)
+    said = zip(trace.targets, texts, plain(trace.log_probs), strict=True)
     return {
         "architecture": config.architecture,
         "sizes": {
@@ -82,7 +76,7 @@ def describe(trace: Trace) -> dict[str, Any]:
     }
 
 
-def steps(trace: Trace) -> list[dict[str, Any]]:
+def steps(trace: TraceData) -> list[dict[str, Any]]:
     """What the model said after each token of the outputs; of a classifier, one step.
 
     A trace keeps the likeliest tokens, not the whole vocabulary. The entropy, in bits, takes all the others
@@ -95,11 +89,11 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
     for row, normaliser in enumerate(normalisers):
         candidates = trace.candidates(row)
         shares_told = [each.probability for each in candidates]
-        rest = None if trace.several else max(0.0, 1.0 - sum(shares_told))
+        rest = None if trace.multi_label else max(0.0, 1.0 - sum(shares_told))
         logits = plain(trace.arrays["said.logits"][-1, row])
         chosen = None
         if row < len(texts):
-            chosen = {"id": trace.wanted[row], "text": texts[row], "probability": shares[-1][row]}
+            chosen = {"id": trace.targets[row], "text": texts[row], "probability": shares[-1][row]}
         found.append(
             {
                 "row": row,
@@ -124,7 +118,7 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
     return found
 
 
-def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[dict[str, Any]]:
+def walk(trace: TraceData, kind: Kind, layer: int, head: int, query: int) -> list[dict[str, Any]]:
     """The steps of `Trace.walk`, with their numbers nested as their shape is."""
     return [
         {
@@ -137,12 +131,12 @@ def walk(trace: Trace, kind: Kind, layer: int, head: int, query: int) -> list[di
             "shape": list(step.values.shape),
             "values": plain(step.values),
         }
-        for step in trace.walk(kind, layer, head, query)
+        for step in walk_steps(trace, kind, layer, head, query)
     ]
 
 
 def alignment(
-    trace: Trace, heads: Collection[Head] | None = None, rows: Rows = "predicting"
+    trace: TraceData, heads: Collection[Head] | None = None, rows: Rows = "predicting"
 ) -> dict[str, Any]:
     """Words of the outputs with their shares in those of the inputs, by some heads.
 
@@ -151,7 +145,7 @@ def alignment(
     Raises:
         RequestError: the model has no cross-attention, or one side has no words.
     """
-    chosen = usual_heads(trace.config).heads if heads is None else heads
+    chosen = default_heads(trace.config).heads if heads is None else heads
     found = align(trace, chosen, rows)
     return {
         "heads": [list(head) for head in chosen],
@@ -165,7 +159,7 @@ def alignment(
     }
 
 
-def measures(found: Measures) -> dict[str, Any]:
+def measures(found: InfluenceMeasures) -> dict[str, Any]:
     """Every measure of influence by its name, and how far each two agree, in the same order."""
     return {
         "methods": {
@@ -198,7 +192,7 @@ def neighbours(found: Neighbours) -> dict[str, Any]:
     }
 
 
-def beam(tree: Tree) -> dict[str, Any]:
+def beam(tree: BeamTree) -> dict[str, Any]:
     """The tree of a beam search; null is the score of what could not be."""
     told = tree.to_json()
     return {
@@ -208,7 +202,7 @@ def beam(tree: Tree) -> dict[str, Any]:
 
 
 def matrix(
-    trace: Trace,
+    trace: TraceData,
     kind: Kind,
     layer: int,
     head: int | None,
@@ -254,7 +248,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _kind(trace: Trace, kind: Kind) -> dict[str, Any]:
+def _kind(trace: TraceData, kind: Kind) -> dict[str, Any]:
     masked = [] if kind == "decoder" else np.flatnonzero(~trace.may_attend(kind)[0]).tolist()
     return {
         "kind": kind,
@@ -273,15 +267,15 @@ def _side(side: Tokens | None) -> dict[str, Any] | None:
     return {**side.to_json(), "words": [asdict(word) for word in side.words]}
 
 
-def _wanted_texts(trace: Trace) -> list[str]:
+def _wanted_texts(trace: TraceData) -> list[str]:
     """What came next, as one shows it: the tokens of the outputs but the first, then the end of the text."""
     known = {i: Candidate(i, piece, 0.0).text for i, piece in trace.pieces.items()}
     if trace.outputs is None:  # labels, whose numbers are not those of tokens
-        return [known[i] for i in trace.wanted]
+        return [known[i] for i in trace.targets]
     for side in (trace.inputs, trace.outputs):
         known |= {} if side is None else {token.id: token.text for token in side.tokens if token.special}
     shown = trace.outputs.texts[1:]
-    return [shown[row] if row < len(shown) else known.get(i, f"#{i}") for row, i in enumerate(trace.wanted)]
+    return [shown[row] if row < len(shown) else known.get(i, f"#{i}") for row, i in enumerate(trace.targets)]
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
@@ -298,9 +292,9 @@ def _entropy(shares: list[float]) -> float | None:
     return _short(float(-(positive * np.log2(positive)).sum()))
 
 
-def _digest(trace: Trace) -> str:
+def _digest(trace: TraceData) -> str:
     """A name for what was seen, made of all of it."""
-    digest = hashlib.sha256(json.dumps([trace.wanted, to_json(trace.interventions)]).encode())
+    digest = hashlib.sha256(json.dumps([trace.targets, to_json(trace.interventions)]).encode())
     for name in sorted(trace.arrays):
         digest.update(name.encode() + np.ascontiguousarray(trace.arrays[name]).tobytes())
     return digest.hexdigest()[:16]

@@ -80,14 +80,6 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return found
 
 
-def tick_label(value: float) -> str:
-    """A round number as one writes it: 20,000, 0.5, 2e-4."""
-    if value and not 1e-3 <= abs(value) < 1e9:
-        mantissa, exponent = f"{value:.6e}".split("e")
-        return f"{float(mantissa):g}e{int(exponent)}"
-    return f"{value:,.6f}".rstrip("0").rstrip(".")
-
-
 def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Indices of the points that are needed to draw a line: of each column of pixels four, spikes included.
 

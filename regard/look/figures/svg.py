@@ -1,44 +1,69 @@
-"""SVG, written exactly: elements, escaped text, how wide a text will be, and colours for day and night."""
+"""SVG: elements and escaped text, text measured and folded, the parts that all pictures share, and PNG."""
 
 from __future__ import annotations
 
+import struct
 import unicodedata
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 
+import numpy as np
+
+from regard.errors import RequestError
+from regard.look.figures.colours import PALETTE, STYLE, Shades, style_rules
 from regard.look.visible import visible
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
+MARGIN, GAP = 20.0, 22.0
+TITLE, TEXT, SMALL, LINE = 17.0, 12.0, 10.5, 16.0
+"""Font sizes, and the height of a line of text."""
+NARROWEST = 460.0
+"""Least width of the heading."""
+LEGEND = 28.0
+"""Height of a legend of shades, with the gap below it."""
+TITLE_LINES = 3
+"""A longer title is cut off."""
+ZOOM = 2
+"""Pixels of a PNG per pixel of the SVG."""
 
-PALETTE = {
-    "paper": ("#ffffff", "#15191f"),
-    "ink": ("#1f2328", "#e6e9ee"),
-    "soft": ("#5f6770", "#9aa4af"),
-    "grid": ("#e7e9ec", "#2a3038"),
-    "blue": ("#0072b2", "#56b4e9"),
-    "orange": ("#c04f00", "#f0a04b"),
-    "green": ("#00805c", "#3cc79b"),
-    "purple": ("#9b4d8a", "#d796c4"),
-}
-"""Each colour by day and by night; the last four stay apart for colour-blind readers (Okabe and Ito)."""
-
-# Ems by character, for the widest of the usual fonts: a text may take less room than planned, never more.
+# Widths in em, for the widest of the usual fonts: a text may take less room than planned, never more.
 _WIDTHS = {
     **dict.fromkeys("ijlI'|", 0.3),
     **dict.fromkeys('ftr.,:;!()[]/\\ -"', 0.42),
     **dict.fromkeys("mwMWQO%@&+=<>~", 1.0),
     **dict.fromkeys("ÆŒĲæœ", 1.15),
 }
-
-
 _CLOSING = "，。；：、！？”’）》」』…"
-"""What must not open a line."""
+"""Characters that must not begin a line."""
 
 
 class Markup(str):
-    """A piece of SVG that is ready: it is not escaped again."""
+    """A finished piece of SVG: it is not escaped again."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle in a picture."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge."""
+        return self.top + self.height
 
 
 def element(name: str, *children: str, **attributes: object) -> Markup:
@@ -52,19 +77,71 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
     return Markup(f"<{opening}>{inside}</{name}>" if children else f"<{opening}/>")
 
 
+def document(width: float, height: float, children: Iterable[Markup], *, title: str, style: str = "") -> str:
+    """A whole SVG file with its own background, in the reader's choice of light or dark."""
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
+        "svg",
+        element("title", title),
+        element("style", Markup(f".regard text{{font-family:{FONT}}}{style_rules(_CLASSES)}{style}")),
+        element("rect", width="100%", height="100%", class_="paper"),
+        *(Markup("\n" + child) for child in children),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {number(width)} {number(height)}",
+        width=float(width),
+        height=float(height),
+        role="img",
+        class_="regard",
+    )
+
+
+_CLASSES = {
+    **{name: (f"fill:{light}", f"fill:{dark}") for name, (light, dark) in PALETTE.items()},
+    **{
+        f"{name}-line": (f"stroke:{light};fill:none", f"stroke:{dark};fill:none")
+        for name, (light, dark) in PALETTE.items()
+    },
+    # A bitmap has fixed colours, so each is embedded twice and one of the two is shown.
+    "day": ("display:inline", "display:none"),
+    "night": ("display:none", "display:inline"),
+    "cells": ("image-rendering:pixelated", "image-rendering:pixelated"),
+}
+
+
 def number(value: float) -> str:
-    """A coordinate to a hundredth of a pixel, as short as it can be."""
+    """A coordinate, to a hundredth of a pixel."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
+def tick_label(value: float) -> str:
+    """A number at an axis: 20,000, 0.5, 2e-4."""
+    if value and not 1e-3 <= abs(value) < 1e9:
+        mantissa, exponent = f"{value:.6e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def short_number(value: float) -> str:
+    """A number in about four characters, with a real minus sign."""
+    if not np.isfinite(value):
+        return "−∞" if value < 0 else "∞"
+    digits = next(digits for least, digits in STYLE["number"]["digits"] if abs(value) >= least)
+    text = f"{value:.{digits}f}"
+    return minus(text) if float(text) else text.lstrip("-")
+
+
+def minus(text: str) -> str:
+    """A formatted number with a real minus sign."""
+    return text.replace("-", STYLE["number"]["minus"])
+
+
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is at a font size, never too little: a planned place must hold it."""
+    """Width of a text at a font size, estimated from above: planned room must hold it."""
     return size * sum(map(_ems, visible(text)))
 
 
 def folded(words: str | list[str], width: float, size: float, between: str = " ") -> Iterator[str]:
-    """Lines no wider than `width`, broken between words; one that is too wide by itself is cut."""
+    """Lines no wider than `width`, broken between words; a word that is wider is cut."""
     line = ""
     for word in words.split(between) if isinstance(words, str) else words:
         if line and text_width(line + between + word, size) > width:
@@ -80,44 +157,88 @@ def folded(words: str | list[str], width: float, size: float, between: str = " "
     yield line
 
 
-def document(width: float, height: float, children: Iterable[Markup], *, title: str, style: str = "") -> str:
-    """A whole SVG file, on paper of its own, in the reader's choice of light or dark."""
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
-        "svg",
-        element("title", title),
-        element("style", Markup(f".regard text{{font-family:{FONT}}}{colours(_PAINT)}{style}")),
-        element("rect", width="100%", height="100%", class_="paper"),
-        *(Markup("\n" + child) for child in children),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        width=float(width),
-        height=float(height),
-        role="img",
-        class_="regard",
-    )
+def clipped(text: str, width: float, size: float = TEXT) -> str:
+    """A text, or as much of it as fits into a width, and an ellipsis."""
+    if text_width(text, size) <= width:
+        return text
+    room = width - text_width("…", size)
+    kept = next(text[:n] for n in range(len(text), -1, -1) if text_width(text[:n], size) <= room)
+    whole_words, space, _ = kept.rpartition(" ")
+    return (whole_words if space and len(whole_words) > len(kept) / 2 else kept.rstrip()) + "…"
 
 
-def colours(rules: dict[str, tuple[str, str]]) -> str:
-    """Style rules by class, each with its declarations for day and for night.
+def words(
+    text: str, x: float, y: float, colour: str = "ink", size: float = TEXT, **attributes: object
+) -> Markup:
+    """A text on the base line y."""
+    return element("text", text, x=x, y=y, class_=colour, font_size=size, **attributes)
 
-    They hold inside our pictures alone: one that stands in a page must not repaint the page.
+
+def heading(title: str, notes: str, width: float) -> tuple[list[Markup], float]:
+    """The title, the notes below it, and the y at which they end."""
+    drawn, top = [], MARGIN
+    bold = 1.1 * TITLE  # bold letters are wider
+    lines = list(folded(title, width, bold))
+    if len(lines) > TITLE_LINES:
+        rest = " ".join(lines[TITLE_LINES - 1 :])
+        lines = [*lines[: TITLE_LINES - 1], clipped(rest, width, bold)]
+    for line in lines:
+        top += TITLE + 4
+        drawn.append(words(line, MARGIN, top - 4, size=TITLE, font_weight=600))
+    # A note that is too long for a line is folded; the last of its lines then has no room for the next note.
+    facts = [piece for fact in notes.split(" · ") for piece in folded(fact, width, TEXT)]
+    for line in folded(facts, width, TEXT, between=" · "):
+        top += LINE
+        drawn.append(words(line, MARGIN, top, "soft"))
+    return drawn, top + 10
+
+
+def scale_of(shades: Shades, most: float, top: float) -> Iterator[Markup]:
+    """Legend of the shades, with numbers at both ends."""
+    least = tick_label(-most) if shades.two_sided else "0"
+    left = MARGIN + text_width(least, TEXT) + 6
+    strip = 160.0 / shades.levels
+    yield words(least, MARGIN, top + 10, "soft")
+    for i in range(shades.levels):
+        # Slightly wider than a step, so that no seam shows.
+        shade = f"{shades.letter}{i}"
+        yield element("rect", x=left + i * strip, y=top, width=strip + 0.5, height=12, class_=shade)
+    yield element("rect", x=left, y=top, width=160.5, height=12, class_="grid-line")
+    yield words(tick_label(most), left + 168, top + 10, "soft")
+
+
+def indexed_png(levels: np.ndarray, palette: Sequence[str]) -> bytes:
+    """A PNG of one pixel per cell: (rows, columns) of bytes, each the index of a colour #rrggbb."""
+    rows, columns = levels.shape
+    # Every row begins with the byte of its filter: none.
+    lines = np.pad(levels.astype(np.uint8), ((0, 0), (1, 0)))
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)  # eight bits per pixel, indexed
+    chunks = {
+        b"IHDR": header,
+        b"PLTE": bytes.fromhex("".join(colour.lstrip("#") for colour in palette)),
+        b"IDAT": zlib.compress(lines.tobytes(), 9),
+        b"IEND": b"",
+    }
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks.items())
+
+
+def rasterised(picture: str) -> bytes:
+    """One of our SVG pictures as a PNG, in light mode.
+
+    Raises:
+        RequestError: resvg is not installed.
     """
-    day = "".join(f".regard .{name}{{{light}}}" for name, (light, _) in rules.items())
-    night = "".join(f".regard .{name}{{{dark}}}" for name, (_, dark) in rules.items())
-    return f"{day}@media(prefers-color-scheme:dark){{{night}}}"
+    try:
+        resvg = import_module("resvg_py")
+    except ImportError as error:
+        what = "PNG needs resvg, which is not installed: pip install 'regard[plots]', or save as .svg"
+        raise RequestError(what, code="missing_package") from error
+    drawn: bytes = resvg.svg_to_bytes(svg_string=picture, zoom=ZOOM)
+    return drawn
 
 
-_PAINT = {
-    **{name: (f"fill:{day}", f"fill:{night}") for name, (day, night) in PALETTE.items()},
-    **{
-        f"{name}-line": (f"stroke:{day};fill:none", f"stroke:{night};fill:none")
-        for name, (day, night) in PALETTE.items()
-    },
-    # An image has one set of colours, so there are two of each: one is shown.
-    "day": ("display:inline", "display:none"),
-    "night": ("display:none", "display:inline"),
-    "cells": ("image-rendering:pixelated", "image-rendering:pixelated"),
-}
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 def _escaped(text: str) -> str:

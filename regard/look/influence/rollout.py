@@ -18,7 +18,7 @@ from regard.look.trace.blocks import Kind, address_of, layers_of
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
-    from regard.look.trace.trace import Trace
+    from regard.look.trace.data import TraceData
 
 Mixing = Callable[[Kind, int], np.ndarray]
 """How much the tokens of one block take from which: (queries, keys), rows that sum to 1.
@@ -33,7 +33,7 @@ class Shares(NamedTuple):
     of_outputs: np.ndarray | None
 
 
-def rollout(trace: Trace, mixing: Mixing | None = None) -> Shares:
+def rollout(trace: TraceData, mixing: Mixing | None = None) -> Shares:
     """Follow attention from the last layer down; by default the mean of each block's heads."""
     mixing = mean_attention(trace) if mixing is None else mixing
     of_inputs = None
@@ -57,7 +57,7 @@ def rollout(trace: Trace, mixing: Mixing | None = None) -> Shares:
     return Shares(from_memory, of_outputs)
 
 
-def heads_on(trace: Trace, kind: Kind, layer: int) -> list[int]:
+def heads_on(trace: TraceData, kind: Kind, layer: int) -> list[int]:
     """The heads that hand something on: none of a block that is skipped."""
     if SkipBlock(block=kind, layer=layer) in trace.interventions:
         return []
@@ -65,7 +65,7 @@ def heads_on(trace: Trace, kind: Kind, layer: int) -> list[int]:
     return [head for head in range(trace.config.n_heads) if head not in off]
 
 
-def mean_attention(trace: Trace) -> Mixing:
+def mean_attention(trace: TraceData) -> Mixing:
     """The attention of a block, as the mean of its heads."""
 
     def mixing(kind: Kind, layer: int) -> np.ndarray:
@@ -76,7 +76,7 @@ def mean_attention(trace: Trace) -> Mixing:
     return mixing
 
 
-def norm_weighted(model: Model, trace: Trace) -> Mixing:
+def norm_weighted(model: Model, trace: TraceData) -> Mixing:
     """Attention weighed by what it carries: the length of Σ_heads weight · v W_O (Kobayashi et al., 2020).
 
     A head may look hard at a token whose value is next to nothing; this tells the two apart.

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from regard.bundle.weights import empty_model
 from regard.config import ModelConfig
+from regard.engine.generator import Generator
+from regard.engine.options import GenerateOptions
 from regard.look.interventions.interventions import (
     NEVER,
     Intervention,
@@ -21,11 +23,13 @@ from regard.look.interventions.interventions import (
     SkipBlock,
     Uniform,
     change_scores,
+    check,
     heads_off,
     masked_source,
 )
 from regard.look.trace.blocks import KINDS, place_of
-from regard.model.taps import Replace
+from regard.model.language_model import LanguageModel
+from regard.model.taps import Replace, recording
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -84,3 +88,21 @@ def wide_copy(scores: Tensor) -> Tensor:
 def narrowed(scores: Tensor, dtype: torch.dtype) -> Tensor:
     """Scores in the dtype that they had, as low as that goes."""
     return scores.clamp(min=torch.finfo(dtype).min).to(dtype)
+
+
+def continued(
+    generator: Generator, prompt: list[int], most: int, interventions: Sequence[Intervention] = ()
+) -> list[int]:
+    """The likeliest token after those of a prompt, then the next: so many at most, or until the text ends.
+
+    Raises:
+        RequestError: the text would grow longer than the model was trained for, or the interventions do not
+            fit the model.
+    """
+    check(interventions, generator.model.config, 0, None)
+    watched = intervened(generator.model, interventions)
+    assert isinstance(watched, LanguageModel), "an intervention keeps the architecture"
+    change = replacing(interventions, watched.config)
+    options = GenerateOptions(max_tokens=most, temperature=0)
+    with recording(watched, change, keep=lambda _: False):
+        return Generator(watched, generator.subwords).ids(prompt, options)

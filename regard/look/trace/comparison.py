@@ -14,8 +14,8 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.trace.blocks import Kind, layers_of
+from regard.look.trace.data import Candidate, TraceData
 from regard.look.trace.tokens import Tokens
-from regard.look.trace.trace import Candidate, Trace
 
 Places = tuple[tuple[int, int], ...]
 """A place in one sequence and the place in the other that matches it."""
@@ -64,8 +64,8 @@ class SaidAfter:
 class Comparison:
     """How one trace differs from another."""
 
-    one: Trace
-    other: Trace
+    one: TraceData
+    other: TraceData
     inputs: Matching | None
     outputs: Matching | None
     log_probs: tuple[SaidOfToken, ...]
@@ -125,7 +125,7 @@ class Comparison:
         return queries.both, keys.both
 
 
-def compare(one: Trace, other: Trace) -> Comparison:
+def compare(one: TraceData, other: TraceData) -> Comparison:
     """Compare two traces of models of one shape.
 
     Raises:
@@ -142,8 +142,8 @@ def compare(one: Trace, other: Trace) -> Comparison:
         inputs=_matched(one.inputs, other.inputs),
         outputs=outputs,
         log_probs=tuple(
-            SaidOfToken(one.wanted[i], (i, j), float(one.log_probs[i]), float(other.log_probs[j]))
-            for i, j in match(one.wanted, other.wanted).both
+            SaidOfToken(one.targets[i], (i, j), float(one.log_probs[i]), float(other.log_probs[j]))
+            for i, j in match(one.targets, other.targets).both
         ),
         candidates=tuple(said for i, j in after if (said := _said_after(one, other, i, j)) is not None),
     )
@@ -187,7 +187,7 @@ def _lumped(weights_LM: np.ndarray, queries: list[int], keys: list[int]) -> np.n
     return np.concatenate([rows[:, keys], rest], axis=1)
 
 
-def _shape(trace: Trace) -> str:
+def _shape(trace: TraceData) -> str:
     layers = ", ".join(f"{layers_of(trace.config, kind)} {kind} layers" for kind in trace.kinds)
     return f"{layers} of {trace.config.n_heads} heads"
 
@@ -196,7 +196,7 @@ def _matched(one: Tokens | None, other: Tokens | None) -> Matching | None:
     return None if one is None or other is None else match(one.ids, other.ids)
 
 
-def _said_after(one: Trace, other: Trace, i: int, j: int) -> SaidAfter | None:
+def _said_after(one: TraceData, other: TraceData, i: int, j: int) -> SaidAfter | None:
     """What changed in a row; None if the same candidates are there and the likeliest is the same."""
     before, after = one.candidates(i), other.candidates(j)
     ids, ids_after = ({each.id for each in said} for said in (before, after))

@@ -1,4 +1,4 @@
-"""One file, or one block of bytes, for a trace or for probes: safetensors, the rest as JSON, no code."""
+"""The file of a trace or of probes: safetensors, with everything but the arrays as JSON in its metadata."""
 
 from __future__ import annotations
 
@@ -14,46 +14,50 @@ from safetensors.numpy import load, save
 from regard.errors import RequestError
 
 FORMAT = 1
-What = Literal["trace", "probes"]
-Content = tuple[dict[str, Any], dict[str, np.ndarray]]
-"""The header and the arrays."""
+Contents = Literal["trace", "probes"]
 
 
-def packed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: What = "trace") -> bytes:
-    """Everything in one block."""
-    told = json.dumps({"format": FORMAT, **header}, ensure_ascii=False)
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return save(whole, metadata={f"regard_{what}": told})
+def packed(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], contents: Contents = "trace"
+) -> bytes:
+    """Header and arrays in one block."""
+    metadata = json.dumps({"format": FORMAT, **header}, ensure_ascii=False)
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return save(contiguous, metadata={f"regard_{contents}": metadata})
 
 
-def unpacked(block: bytes, name: str, what: What = "trace") -> Content:
-    """What is in a block, which errors call by a name.
+def unpacked(
+    block: bytes, name: str, contents: Contents = "trace"
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a block; error messages call it `name`.
 
     Raises:
-        RequestError: it holds nothing of the kind that this version reads.
+        RequestError: it does not hold such contents in this version's format.
     """
     try:
         arrays = load(block)
         length = int.from_bytes(block[:8], "little")
-        told = json.loads(block[8 : 8 + length]).get("__metadata__", {}).get(f"regard_{what}")
+        metadata = json.loads(block[8 : 8 + length]).get("__metadata__", {}).get(f"regard_{contents}")
     except safetensors.SafetensorError as error:
-        raise RequestError(f"{name} cannot be read as a file of regard's: {error}") from error
-    if told is None:
-        raise RequestError(f"{name} holds arrays, but no {what}: it was written for something else")
+        raise RequestError(f"{name} is not a safetensors file: {error}", code="damaged_file") from error
+    if metadata is None:
+        what = f"{name} holds arrays but no {contents}: it was written for another purpose"
+        raise RequestError(what, code="damaged_file")
     try:
-        header = json.loads(told)
+        header = json.loads(metadata)
     except ValueError as error:
-        raise RequestError(f"{name} is damaged: its header is no JSON ({error})") from error
+        raise RequestError(f"{name} is damaged: bad JSON ({error})", code="damaged_file") from error
     if not isinstance(header, dict) or header.pop("format", None) != FORMAT:
-        raise RequestError(f"{name} is of another version of regard; look again, and save anew")
+        what = f"{name} was written by another version of regard: look again and save anew"
+        raise RequestError(what, code="file_version")
     return header, arrays
 
 
 def write_file(path: Path, block: bytes) -> None:
-    """Write a block beside its place, and rename it into it.
+    """Write a file under a temporary name, then rename it.
 
     Raises:
-        RequestError: the system refuses.
+        RequestError: the file cannot be written.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -61,16 +65,17 @@ def write_file(path: Path, block: bytes) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise RequestError(f"{path} cannot be written: {error.strerror or error}") from error
+        what = f"{path} cannot be written: {error.strerror or error}"
+        raise RequestError(what, code="unwritable_file") from error
 
 
 def read_file(path: Path) -> bytes:
-    """The block in a file.
+    """Read a file.
 
     Raises:
-        RequestError: there is no such file.
+        RequestError: the file cannot be read.
     """
     try:
         return path.read_bytes()
     except OSError as error:
-        raise RequestError(f"{path} cannot be read as a file of regard's: {error}") from error
+        raise RequestError(f"{path} cannot be read: {error}", code="unreadable_file") from error

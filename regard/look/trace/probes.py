@@ -16,9 +16,9 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.trace.blocks import KINDS, Kind, layers_of
+from regard.look.trace.data import TraceData
 from regard.look.trace.file import packed, read_file, unpacked, write_file
 from regard.look.trace.tokens import Tokens
-from regard.look.trace.trace import Trace
 
 FOLDER = "probes"
 
@@ -39,7 +39,7 @@ class Probe:
     """(layers, heads, queries, keys) for each kind; 255 is all of a query's attention."""
 
     @staticmethod
-    def of_trace(trace: Trace, right: int | None = None) -> Probe:
+    def of_trace(trace: TraceData, right: int | None = None) -> Probe:
         """What is kept of a trace; of a classifier's, with the number of the right label."""
         n_said = 1 if trace.outputs is None else len(trace.outputs)
         return Probe(
@@ -100,7 +100,7 @@ def write_probes(path: Path, found: Sequence[Probe]) -> None:
     ]
     arrays = {f"{i}.log_probs": probe.log_probs for i, probe in enumerate(found)}
     arrays |= {f"{i}.{kind}": probe.weights[kind] for i, probe in enumerate(found) for kind in probe.weights}
-    write_file(path, packed({"probes": header}, arrays, what="probes"))
+    write_file(path, packed({"probes": header}, arrays, contents="probes"))
 
 
 def read_probes(path: Path) -> tuple[Probe, ...]:
@@ -109,7 +109,7 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     Raises:
         RequestError: the file cannot be read, or holds no probes.
     """
-    header, arrays = unpacked(read_file(path), str(path), what="probes")
+    header, arrays = unpacked(read_file(path), str(path), contents="probes")
     try:
         return tuple(
             Probe(
@@ -125,7 +125,7 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
         raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
 
 
-def _of_label(trace: Trace, right: int) -> np.ndarray:
+def _of_label(trace: TraceData, right: int) -> np.ndarray:
     """The log-probability of a label; of one that is not among the likeliest, that of the last of these."""
     ids, logits = (trace.arrays[f"said.{name}"][-1, 0] for name in ("ids", "logits"))
     log_probs: np.ndarray = logits - trace.arrays["said.normaliser"][-1, 0]
@@ -137,7 +137,7 @@ def _tokens(kept: Any) -> Tokens | None:
     return None if kept is None else Tokens.from_json(kept)
 
 
-def _in_bytes(trace: Trace, kind: Kind) -> np.ndarray:
+def _in_bytes(trace: TraceData, kind: Kind) -> np.ndarray:
     layers = range(layers_of(trace.config, kind))
     heads = range(trace.config.n_heads)
     weights = np.stack([[trace.attention(kind, layer, head) for head in heads] for layer in layers])

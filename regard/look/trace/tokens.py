@@ -45,7 +45,8 @@ def token_ids(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
     """
     for each in ids:
         if not hasattr(each, "__index__") or not 0 <= each < vocab_size:
-            raise RequestError(f"no token {each!r}; they go from 0 to {vocab_size - 1}")
+            what = f"no token {each!r}; tokens are numbered 0 to {vocab_size - 1}"
+            raise RequestError(what, code="unknown_token")
     return tuple(map(int, ids))
 
 
@@ -133,13 +134,13 @@ def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
     special = [bool(_SPECIAL.fullmatch(piece)) for piece in pieces]
     words = _word_numbers(text, spans, special)
     tokens = [
-        Token(int(i), piece, _shown(text[start:end], piece), start, end, is_special, word)
+        Token(int(i), piece, _display(text[start:end], piece), start, end, is_special, word)
         for i, piece, (start, end), is_special, word in zip(ids, pieces, spans, special, words, strict=True)
     ]
     return Tokens(text, tuple(tokens))
 
 
-def shown(piece: str) -> str:
+def display_piece(piece: str) -> str:
     """A piece by itself as one shows it: without its space; a byte that is a character by itself, as that."""
     if (byte := _BYTE.fullmatch(piece)) and (code := int(byte[1], 16)) < 0x80:
         return visible(chr(code)).strip() or piece
@@ -180,7 +181,7 @@ def _is_letter(data: bytes) -> bool:
         return False
 
 
-def _shown(spelt: str, piece: str) -> str:
+def _display(spelt: str, piece: str) -> str:
     return (spelt.strip() or SPACE) if spelt else piece
 
 

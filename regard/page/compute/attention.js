@@ -1,4 +1,4 @@
-// Attention worked out here, from the arrays of a saved file, as `regard/look/trace/trace.py` does it.
+// Attention worked out here, from the arrays of a saved file, as `regard/look/trace/data.py` does it.
 
 import { dot, softmax } from "./tensor.js";
 

@@ -1,4 +1,4 @@
-// A walk worked out here, from the arrays of a saved file, step for step as `regard/look/walk/walk.py` does it.
+// A walk worked out here, from the arrays of a saved file, step for step as `regard/look/walk.py` does it.
 
 import { addressOf, headOutput, masked, ofHead, scores, stackOf, sublayers } from "./attention.js";
 import { argmax, softmax } from "./tensor.js";
@@ -12,7 +12,7 @@ import { argmax, softmax } from "./tensor.js";
  * @typedef {import("./tensor.js").Tensor} Tensor
  * @typedef {Pick<WalkStep, "name" | "formula" | "latex" | "english" | "chinese">} Words
  *
- * @typedef {object} Sentences What `sentences` of `regard/look/export/embedded.py` tells.
+ * @typedef {object} Sentences What `sentences` of `regard/look/export/html.py` tells.
  * @property {Words[]} steps
  * @property {Record<string, number[][]>} walks
  * @property {Record<string, Record<string, Words>>} masked

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from regard.bundle.bundle import Description
 from regard.engine.loading import load_onto, subword_model
 from regard.errors import RequestError, TooLongError
-from regard.look.alignment.heads import AligningHeads, read_aligning_heads, usual_heads
-from regard.look.trace.contents import INFLUENCE
+from regard.look.alignment.alignment import AligningHeads, default_heads, read_aligning_heads
+from regard.look.trace.blocks import INFLUENCE
 from regard.look.trace.tokens import token_ids
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from regard.bundle import Bundle
-    from regard.look.influence.methods import Measures
+    from regard.look.influence.methods import InfluenceMeasures
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.blocks import Kind
     from regard.look.trace.neighbours import Neighbours
+    from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
-    from regard.look.trace.tracing import Text
 
 
 class LoadedModel:
@@ -178,7 +178,7 @@ class LoadedModel:
         Raises:
             RequestError: a text is too long, interventions do not fit it, or several models were loaded.
         """
-        from regard.look.trace.tracing import look
+        from regard.look.trace.recorder import look
 
         search_only = {"beam_size": beam_size, "length_penalty": length_penalty, "prefix": prefix or None}
         for name, value in search_only.items():
@@ -192,7 +192,7 @@ class LoadedModel:
             self._checked(self.read(source, to=to) if isinstance(source, str) else source),
             None if target is None else self._target_ids(target),
             interventions=interventions,
-            several=self.task.label_separator is not None,
+            multi_label=self.task.label_separator is not None,
         )
         return self._named(trace)
 
@@ -206,7 +206,7 @@ class LoadedModel:
         Raises:
             RequestError: there is no such token, or the trace is of another model.
         """
-        from regard.look.interventions.head_effects import effect_of_each_head
+        from regard.look.interventions.ablation import effect_of_each_head
 
         return effect_of_each_head(self.bundle.model, trace, first)
 
@@ -226,19 +226,19 @@ class LoadedModel:
         Raises:
             RequestError: there is no such row or method, or the trace is of another model.
         """
-        from regard.look.influence.measures import influence_by
+        from regard.look.influence.attribution import influence_by
 
         return influence_by(method, self.bundle.model, trace, row, prefix=prefix)
 
-    def influences(self, trace: Trace, row: int = 0) -> Measures:
+    def influences(self, trace: Trace, row: int = 0) -> InfluenceMeasures:
         """Influence by every method, including earlier output tokens; how far they agree, and which to trust.
 
         Raises:
             RequestError: there is no such row, or the trace is of another model.
         """
-        from regard.look.influence.measures import measures
+        from regard.look.influence.attribution import measure_influence
 
-        return measures(self.bundle.model, trace, row)
+        return measure_influence(self.bundle.model, trace, row)
 
     def with_influence(self, trace: Trace) -> Trace:
         """The trace of a classifier with the influence of each token on the label, for tables and pages.
@@ -254,12 +254,11 @@ class LoadedModel:
         Raises:
             RequestError: there is no such row or method, or the trace is of another model.
         """
-        from regard.look.influence.measured import with_measured
-        from regard.look.influence.methods import METHODS
+        from regard.look.influence.methods import METHODS, store_influence
 
         methods = METHODS if method is None else (method,)
         influences = {each: self.influence(trace, row, method=each, prefix=True) for each in methods}
-        return with_measured(trace, row, influences)
+        return store_influence(trace, row, influences)
 
     def positions(self, length: int) -> np.ndarray | None:
         """What is added to the embeddings at the first positions, (length, d_model); None if nothing is.
@@ -300,7 +299,7 @@ class LoadedModel:
     @cached_property
     def aligning_heads(self) -> AligningHeads:
         """The heads for word alignment: as measured, or else the default ones."""
-        return read_aligning_heads(self.folders[0]) or usual_heads(self.description.config)
+        return read_aligning_heads(self.folders[0]) or default_heads(self.description.config)
 
     def _named(self, trace: Trace) -> Trace:
         """The trace with the hash of this model's weights."""

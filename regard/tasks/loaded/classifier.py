@@ -16,8 +16,8 @@ from regard.tasks.loaded import LoadedModel
 
 if TYPE_CHECKING:
     from regard.engine.classifier import ClassifierEnsemble, TextClassifier
+    from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
-    from regard.look.trace.tracing import Text
 
 
 class LoadedClassifier(LoadedModel):

@@ -19,7 +19,7 @@ from regard.engine.results import Aligner, Result, Score
 from regard.engine.translator import Translator
 from regard.errors import BundleError, RequestError, TooLongError
 from regard.exchange.ctranslate2.weights_file import Quantisation
-from regard.look.alignment.heads import AligningHeads, keep_aligning_heads
+from regard.look.alignment.alignment import AligningHeads, save_aligning_heads
 from regard.tasks.loaded import LoadedModel
 from regard.text.vocabularies.subwords import Subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -27,8 +27,8 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from regard.engine.engines.torch_engine import TorchEngine
     from regard.look.interventions.interventions import Intervention
+    from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
-    from regard.look.trace.tracing import Text
     from regard.model.transformer import Transformer
 
 WINDOW_TEXTS = 4096
@@ -232,7 +232,7 @@ class LoadedTranslator(LoadedModel):
         length_penalty: float | None = None,
     ) -> Trace:
         """Trace what the model does with a text; see `LoadedModel.look`."""
-        from regard.look.trace.tracing import look
+        from regard.look.trace.recorder import look
 
         if target is not None:
             return super().look(
@@ -273,7 +273,7 @@ class LoadedTranslator(LoadedModel):
         Raises:
             RequestError: there are too few pairs.
         """
-        from regard.look.alignment.measuring import measure_heads
+        from regard.look.alignment.aligner import measure_heads
 
         read, written = ([text.rstrip("\n") for text in side] for side in (sources, targets))
         _check_pairs(read, written)
@@ -283,7 +283,7 @@ class LoadedTranslator(LoadedModel):
             for text, other in zip(read, written, strict=True)
         ]
         heads = measure_heads(self._transformer, self.subwords, pairs)
-        keep_aligning_heads(self.folders[0], heads)
+        save_aligning_heads(self.folders[0], heads)
         self.__dict__.pop("aligning_heads", None)  # cached from the folder
         return heads
 

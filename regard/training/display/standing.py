@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import exp, isfinite
 from typing import Any
 
-from regard.look.figures.run_record import Unit, is_number
+from regard.look.figures.curves import Unit, is_number
 from regard.look.visible import visible
 
 SMOOTHING = 0.98

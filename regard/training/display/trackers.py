@@ -19,7 +19,7 @@ from typing import Any
 from regard.config import RunConfig, to_toml
 from regard.config.checking import did_you_mean
 from regard.errors import ConfigError
-from regard.look.figures.run_record import is_number
+from regard.look.figures.curves import is_number
 
 PROJECT = "regard"
 """Where runs are filed by trackers that know projects."""

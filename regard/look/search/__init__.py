@@ -1,1 +1,0 @@
-"""The tree of a beam search."""

@@ -1,1 +1,0 @@
-"""One token in one head, step by step, with its numbers."""
