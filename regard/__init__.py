@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TrainingConfig,
         preset,
         read_config,
+        registries,
         to_toml,
     )
     from regard.engine.results import Classification, Continuation, Result, Score
@@ -79,6 +80,7 @@ _HOMES = {
     "read_config": "regard.config",
     "recording": "regard.model.taps",
     "RegardError": "regard.errors",
+    "registries": "regard.config",
     "RequestError": "regard.errors",
     "Result": "regard.engine.results",
     "RunConfig": "regard.config",
@@ -130,6 +132,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "read_config",
     "recording",
     "RegardError",
+    "registries",
     "RequestError",
     "Result",
     "RunConfig",

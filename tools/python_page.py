@@ -90,7 +90,7 @@ def page() -> str:
     """The whole page, as Markdown."""
     chapters: dict[str, list[Public]] = {title: [] for title in (*CHAPTERS.values(), ELSEWHERE)}
     for name in regard.__all__:
-        if name != "__version__":
+        if name != "__version__" and not isinstance(getattr(regard, name), ModuleType):
             public = Public.find(name)
             chapters[public.chapter].append(public)
     parts = [HEADING]

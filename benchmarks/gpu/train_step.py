@@ -41,7 +41,8 @@ from benchmarks.result import Result, write_results  # noqa: E402
 from regard.config import ModelConfig, read_config  # noqa: E402
 from regard.loss import label_smoothed_cross_entropy  # noqa: E402
 from regard.model import multi_head_attention  # noqa: E402
-from regard.model.masks import BLOCK, SameSequence  # noqa: E402
+from regard.model.fast.layouts import TILE  # noqa: E402
+from regard.model.masks import SameSequence  # noqa: E402
 from regard.model.transformer import Transformer  # noqa: E402
 from regard.packing import Boundaries, Packed, pack  # noqa: E402
 
@@ -305,7 +306,7 @@ def check_against_cpu() -> dict[str, float]:
         (draw.integers(3, 101, n).tolist(), draw.integers(3, 101, m).tolist())
         for n, m in [*draw.integers(1, 60, (20, 2)), (300, 290)]
     ]
-    batch = fixed_pack(pairs, 8 * BLOCK * 2, "cpu")
+    batch = fixed_pack(pairs, 8 * TILE * 2, "cpu")
     inputs, outputs = pack([[*s, EOS] for s, _ in pairs]), pack([[BOS, *t] for _, t in pairs])
     targets = torch.tensor([i for _, t in pairs for i in (*t, EOS)])
     states = model.decode(outputs, model.encode(inputs))
@@ -392,7 +393,7 @@ def main() -> None:
     """Check, build, alternate, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--tokens", type=int, default=400 * BLOCK)
+    parser.add_argument("--tokens", type=int, default=400 * TILE)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--only", default="", help="some of the contenders; no check then")

@@ -1,5 +1,6 @@
-"""Configuration: frozen values, read once, with all of their mistakes reported together. Imports no torch."""
+"""Configuration: frozen values, read once; one error reports all of their mistakes. Imports no torch."""
 
+from regard.config import registries
 from regard.config.data import DataConfig
 from regard.config.decoding import DecodingConfig
 from regard.config.describe import descriptions, reference, settings, to_toml
@@ -40,6 +41,7 @@ __all__ = [
     "preset",
     "read_config",
     "reference",
+    "registries",
     "settings",
     "summary",
     "to_toml",

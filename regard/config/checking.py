@@ -1,9 +1,9 @@
-"""What every section of the configuration shares: does a value fit its field, and is it in range?
+"""Checks that every section of the configuration shares: types of values, and ranges.
 
-The checks return sentences rather than raise, so that all the problems of a configuration meet in one error.
+The checks return sentences rather than raise, so that one error reports all problems of a configuration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
@@ -11,7 +11,7 @@ from math import inf
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
 
-from regard.config.registry import Registry
+from regard.config.registry import IMPORT_FIRST, Registry
 from regard.errors import ConfigError
 
 KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text", NoneType: '"none"'}
@@ -37,9 +37,14 @@ def types_of(section: type[Section]) -> dict[str, Any]:
 
 def choices(kind: Any) -> tuple[str, ...]:
     """The words that a `Literal` or a registry allows; nothing for any other type."""
-    if get_origin(kind) is Annotated and isinstance(registry := get_args(kind)[1], Registry):
+    if registry := _registry(kind):
         return registry.names
     return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _registry(kind: Any) -> Registry | None:
+    named = get_args(kind)[1] if get_origin(kind) is Annotated else None
+    return named if isinstance(named, Registry) else None
 
 
 def kinds(kind: Any) -> tuple[type, ...]:
@@ -80,7 +85,10 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
     if words := choices(kind):
         if value in words:
             return None
-        return f"{name} = {shown(value)} is not {expected(kind)}{did_you_mean(str(value), words)}"
+        hint = did_you_mean(str(value), words)
+        if not hint and _registry(kind):
+            hint = f". {IMPORT_FIRST}"
+        return f"{name} = {shown(value)} is not {expected(kind)}{hint}"
     allowed = kinds(kind)
     # To Python a bool is an int; to someone who writes `n_heads = true` it is a mistake.
     if type(value) in allowed or (type(value) is int and float in allowed):
@@ -88,16 +96,32 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
     return f"{name} expects {expected(kind)}, got {shown(value)}"
 
 
+def type_error(name: str, kind: Any, value: object) -> ConfigError | None:
+    """The problem of `type_problem` as an error to raise, with its code."""
+    problem = type_problem(name, kind, value)
+    code = "unknown_choice" if choices(kind) else "wrong_type"
+    return None if problem is None else ConfigError(problem, code=code)
+
+
+def merged(errors: Sequence[ConfigError], where: str | None) -> ConfigError:
+    """One error with all problems; it has their code if they agree on one."""
+    codes = {error.code for error in errors}
+    problems = [problem for error in errors for problem in error.problems]
+    return ConfigError(problems, where, code=codes.pop() if len(codes) == 1 else None)
+
+
 def refuse_problems(config: Section) -> None:
     """Raise every problem of one section together; for `__post_init__`."""
-    found = [
-        problem
+    errors = [
+        error
         for name, kind in types_of(type(config)).items()
-        if (problem := type_problem(f"{config.SECTION}.{name}", kind, getattr(config, name)))
+        if (error := type_error(f"{config.SECTION}.{name}", kind, getattr(config, name)))
     ]
-    # Contradictions are looked for among well-typed values only: "512" < 1 has no answer.
-    if found := found or config.problems():
-        raise ConfigError(found, type(config).__name__)
+    # Ranges are checked among well-typed values only: "512" < 1 has no answer.
+    if not errors and (problems := config.problems()):
+        errors = [ConfigError(problems, code="bad_value")]
+    if errors:
+        raise merged(errors, type(config).__name__)
 
 
 def too_small(config: Section, least: Mapping[str, float]) -> list[str]:

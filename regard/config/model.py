@@ -2,19 +2,22 @@
 
 from dataclasses import dataclass
 from math import lcm
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from regard.config import registries
 from regard.config.checking import not_a_fraction, refuse_problems, too_small
 
-# Each choice has a name of its own, so that the code that acts on it can be checked to know every case.
 Architecture = Literal["encoder-decoder", "decoder", "encoder"]
 NormPosition = Literal["post", "pre"]
-NormName = Literal["layer", "rms"]
-FeedForwardName = Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu"]
-PositionsName = Literal["sinusoidal", "learned", "rotary", "none"]
-SimilarityName = Literal["scaled-dot", "dot", "cosine", "additive", "bilinear"]
 SharedEmbeddings = Literal["none", "two-way", "three-way"]
 LabelHeadName = Literal["none", "tanh", "gelu-norm"]
+NormName = Annotated[str, registries.norms]
+FeedForwardName = Annotated[str, registries.feed_forwards]
+PositionsName = Annotated[str, registries.positions]
+SimilarityName = Annotated[str, registries.similarities]
+
+PAIRED = {"sinusoidal": "d_model", "rotary": "d_k"}
+"""Positions that pair up numbers, and the width that must therefore be even."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +72,8 @@ class ModelConfig:
     """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), another, or a gated form."""
 
     positions: PositionsName = "sinusoidal"
-    """How order is told: sinusoids or a learned table (3.5), rotated queries and keys, or not at all."""
+    """How order is represented: sinusoids or a learned table (3.5), rotated queries and keys, or not at
+    all."""
 
     similarity: SimilarityName = "scaled-dot"
     """How a query is compared with a key: the paper's scaled dot product (3.2.1), or another way."""
@@ -111,7 +115,7 @@ class ModelConfig:
     def problems(self) -> list[str]:
         """Every contradiction among the settings, as sentences."""
         sizes = self._size_problems()
-        # What follows divides by the sizes and multiplies them: it needs them to make sense one by one.
+        # These checks divide by the sizes, so each size must be valid first.
         widths = [] if sizes else self._width_problems()
         epsilon = (
             [] if self.norm_epsilon > 0 else [f"model.norm_epsilon = {self.norm_epsilon} must be above 0"]
@@ -126,30 +130,30 @@ class ModelConfig:
         )
 
     def _width_problems(self) -> list[str]:
-        """At most one: the width proposed for the first is also free of the others."""
+        """The first contradiction among the widths; the width that it proposes satisfies the other checks."""
         if (self.d_k is None or self.d_v is None) and self.d_model % self.n_heads:
             return [
                 f"model.d_model = {self.d_model} does not divide among {self.n_heads} heads; "
                 f"{self._nearest_width()} does"
             ]
-        if self.positions == "rotary" and self.key_width % 2:
-            return [
-                f"model.positions = rotary turns pairs of numbers and needs an even width per head; "
-                f"d_k is {self.key_width}"
-            ]
-        if self.positions == "sinusoidal" and self.d_model % 2:
-            return [
-                f"model.positions = sinusoidal pairs a sine with a cosine and needs an even model.d_model, "
-                f"not {self.d_model}"
-            ]
-        return []
+        paired = PAIRED.get(self.positions)
+        width = self.d_model if paired == "d_model" else self.key_width
+        if paired and width % 2:
+            return [f'model.positions = "{self.positions}" needs an even model.{paired}, not {width}']
+        return [
+            *registries.positions.problems(self.positions, self),
+            *registries.similarities.problems(self.similarity, self),
+            *registries.feed_forwards.problems(self.feed_forward, self),
+            *registries.norms.problems(self.norm, self),
+        ]
 
     def _nearest_width(self) -> int:
         """The multiple nearest to d_model (the larger of two) that its heads and positions allow."""
         step = self.n_heads
-        if self.positions == "sinusoidal":
+        paired = PAIRED.get(self.positions)
+        if paired == "d_model":
             step = lcm(step, 2)
-        elif self.positions == "rotary" and self.d_k is None:
+        elif paired == "d_k" and self.d_k is None:
             step *= 2
         return max(step, (self.d_model + step // 2) // step * step)
 

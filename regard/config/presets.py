@@ -197,8 +197,8 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str) -> RunConfig:
     """The configuration of that name; ConfigError if there is none."""
     if name not in PRESETS:
-        advice = did_you_mean(name, list(PRESETS)) or "; `regard config --list` shows them all"
-        raise ConfigError(f"there is no preset {name}{advice}")
+        advice = did_you_mean(name, list(PRESETS)) or "; `regard config --list` lists them"
+        raise ConfigError(f"there is no preset {name}{advice}", code="unknown_preset")
     return PRESETS[name]()
 
 

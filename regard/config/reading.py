@@ -1,7 +1,6 @@
-"""Reading a configuration from a preset, a TOML file and `--set`; each is stronger than the one before.
+"""Reads a configuration from a preset, a TOML file and `--set`; each overrides the one before.
 
-All that is wrong is collected and reported in one error: settings that do not exist, values of the wrong
-type, and contradictions among what remains.
+One error reports everything that is wrong: unknown settings, values of the wrong type, contradictions.
 """
 
 import tomllib
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from regard.config.checking import choices, kinds, shown, type_problem, types_of
+from regard.config.checking import choices, kinds, merged, shown, type_error, types_of
 from regard.config.presets import preset as preset_named
 from regard.config.run import SECTIONS, RunConfig
 from regard.errors import ConfigError
@@ -28,7 +27,7 @@ FROM_COMMAND_LINE = "--set"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting as somebody wrote it, before anything is known about it."""
+    """One setting as it was written, before any check."""
 
     name: str
     value: object
@@ -38,18 +37,18 @@ class Setting:
 def read_config(
     *, preset: str | None = None, file: Path | str | None = None, settings: Sequence[str] = ()
 ) -> RunConfig:
-    """The configuration that a preset, a file and single settings make together.
+    """The configuration that a preset, a file and single settings give together.
 
     Args:
         preset: where to start; it wins over a `preset` line in the file. Without either: `paper-base`.
         file: a TOML file with the sections `[task]`, `[model]`, `[data]`, `[training]` and `[decoding]`.
-        settings: like `model.d_model=256`; of two for one name the last counts.
+        settings: like `model.d_model=256`; the last one for a name counts.
 
     Raises:
         ConfigError: with every problem at once.
     """
     table = {} if file is None else _read_toml(Path(file))
-    base, found = _base(preset, table)
+    base, errors = _base(preset, table)
     written = [*_flatten(table, str(file)), *(_split(text) for text in settings)]
     origins = [*([str(file)] if file else []), *([FROM_COMMAND_LINE] if settings else [])]
 
@@ -61,11 +60,11 @@ def read_config(
         except ConfigError as error:
             # With two places to look in, each line says which one it means.
             prefix = f"{setting.origin}: " if len(origins) > 1 else ""
-            found += [prefix + problem for problem in error.problems]
+            errors.append(ConfigError([prefix + problem for problem in error.problems], code=error.code))
 
     config, contradictions = _apply(base, accepted)
-    if found := found + contradictions:
-        raise ConfigError(found, " and ".join(origins) or None)
+    if errors := errors + contradictions:
+        raise merged(errors, " and ".join(origins) or None)
     return config
 
 
@@ -74,23 +73,25 @@ def _read_toml(file: Path) -> dict[str, Any]:
         # "utf-8-sig": some editors open a file with a byte order mark, which TOML has no word for.
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", str(file)) from error
+        raise ConfigError(f"cannot be read: {error.strerror}", str(file), code="missing_file") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"is not UTF-8 text: {error.reason} at byte {error.start}", str(file)) from error
+        problem = f"is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise ConfigError(problem, str(file), code="not_utf8") from error
     except ValueError as error:
-        raise ConfigError(f"is not valid TOML: {error}", str(file)) from error
+        raise ConfigError(f"is not valid TOML: {error}", str(file), code="not_toml") from error
 
 
-def _base(argument: str | None, table: dict[str, Any]) -> tuple[RunConfig, list[str]]:
-    """The preset to start from, taken out of `table` if it is there, and what is wrong with its name."""
+def _base(argument: str | None, table: dict[str, Any]) -> tuple[RunConfig, list[ConfigError]]:
+    """The preset to start from, removed from `table` if it is there, and what is wrong with its name."""
     in_file = table.pop("preset", "paper-base")
     name = in_file if argument is None else argument
     if not isinstance(name, str):
-        return RunConfig(), [f"preset expects the name of a preset, got {shown(name)}"]
+        problem = f"preset expects the name of a preset, got {shown(name)}"
+        return RunConfig(), [ConfigError(problem, code="wrong_type")]
     try:
         return preset_named(name), []
     except ConfigError as error:
-        return RunConfig(), list(error.problems)
+        return RunConfig(), [error]
 
 
 def _flatten(table: dict[str, Any], origin: str) -> Iterator[Setting]:
@@ -109,18 +110,19 @@ def _split(text: str) -> Setting:
 
 
 def _value_of(setting: Setting) -> object:
-    """The value of a setting in the type of its field; ConfigError if it does not exist or does not fit."""
+    """The value of a setting in the type of its field; raises ConfigError if it does not fit."""
     if setting.name not in KINDS:
-        raise ConfigError(unknown_setting(setting.name))
+        raise ConfigError(unknown_setting(setting.name), code="unknown_setting")
     kind, value = KINDS[setting.name], setting.value
     if setting.origin == FROM_COMMAND_LINE:
         if value is None:
-            raise ConfigError(f"{setting.name} has no value; write {setting.name}=VALUE")
+            problem = f"{setting.name} has no value; write {setting.name}=VALUE"
+            raise ConfigError(problem, code="missing_value")
         value = _parse(str(value), kind)
     if NoneType in kinds(kind) and value in ("none", ""):
         return None
-    if problem := type_problem(setting.name, kind, value):
-        raise ConfigError(problem)
+    if error := type_error(setting.name, kind, value):
+        raise error
     return float(value) if float in kinds(kind) and isinstance(value, int) else value
 
 
@@ -138,16 +140,16 @@ def _parse(text: str, kind: Any) -> object:
 
 
 def unknown_setting(name: str) -> str:
-    """That a setting does not exist, and which one may have been meant."""
+    """The message for a setting that does not exist, with the one that may be meant."""
     if name in SECTIONS:
         return f"{name} is a section and takes no value; its settings are written {name}.NAME"
     near = _nearest_setting(name)
-    hint = f"did you mean {near}?" if near else "`regard config` prints all that there are"
+    hint = f"did you mean {near}?" if near else "`regard config` prints all settings"
     return f"{name} is not a setting; {hint}"
 
 
 def _nearest_setting(name: str) -> str | None:
-    """What a wrong name may mean: a setting of another section, else a misspelling here, else elsewhere."""
+    """The setting that a wrong name may mean: in another section, else misspelt here, else elsewhere."""
     section, _, field = name.rpartition(".")
     everywhere = {known.rpartition(".")[2]: known for known in KINDS}
     if field in everywhere:
@@ -157,13 +159,13 @@ def _nearest_setting(name: str) -> str | None:
     return everywhere[near[0]] if near else None
 
 
-def _apply(base: RunConfig, accepted: dict[str, dict[str, Any]]) -> tuple[RunConfig, list[str]]:
-    """`base` with the accepted settings, and the contradictions that they make."""
+def _apply(base: RunConfig, accepted: dict[str, dict[str, Any]]) -> tuple[RunConfig, list[ConfigError]]:
+    """`base` with the accepted settings, and their contradictions."""
     sections = {}
-    found: list[str] = []
+    found: list[ConfigError] = []
     for name, changes in accepted.items():
         try:
             sections[name] = replace(getattr(base, name), **changes)
         except ConfigError as error:
-            found += error.problems
+            found.append(error)
     return replace(base, **sections), found

@@ -19,6 +19,8 @@ from regard.errors import ConfigError
 
 T = TypeVar("T")
 
+IMPORT_FIRST = "If it is your own, import the module that registers it first"
+
 
 class Registry:
     """The choices of one kind, by name."""
@@ -52,6 +54,15 @@ class Registry:
         """Every name that can be chosen, the built-in ones first."""
         return tuple(dict.fromkeys([*self._builtin, *self._chosen]))
 
+    def problems(self, name: str, config: object) -> list[str]:
+        """What the choice objects to in a configuration: the result of its `problems`, if it has one.
+
+        A built-in choice that nobody has used yet is not imported for it: the configuration knows what the
+        built-in ones need.
+        """
+        check = getattr(self._chosen.get(name), "problems", None)
+        return [] if check is None else list(check(config))
+
     def __contains__(self, name: object) -> bool:
         return name in self._builtin or name in self._chosen
 
@@ -66,8 +77,7 @@ class Registry:
         if name not in self._chosen:
             known = ", ".join(self.names)
             raise ConfigError(
-                f"the {self.kind} {name!r} is not registered; known are {known}. If it is your own, import "
-                "the module that registers it first",
+                f"the {self.kind} {name!r} is not registered; known are {known}. {IMPORT_FIRST}",
                 code="unknown_choice",
             )
         return self._chosen[name]

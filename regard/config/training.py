@@ -1,13 +1,14 @@
 """How a model is trained. The defaults are the paper's (5); the docstrings are the help text."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from regard.config import registries
 from regard.config.checking import not_a_fraction, not_positive, refuse_problems, too_small
 
 Precision = Literal["auto", "float32", "bfloat16"]
-Schedule = Literal["paper", "cosine", "warmup-stable-decay"]
-OptimizerName = Literal["adamw", "muon"]
+ScheduleName = Annotated[str, registries.schedules]
+OptimizerName = Annotated[str, registries.optimizers]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +47,7 @@ class TrainingConfig:
     learning_rate: float = 1.0
     """Factor on the paper's schedule (5.3), 1 being its formula; in the others, the highest rate."""
 
-    schedule: Schedule = "paper"
+    schedule: ScheduleName = "paper"
     """How the rate changes; paper is d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3), and the
     others fall to nothing by the first of max_steps, max_epochs and max_minutes."""
 

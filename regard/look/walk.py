@@ -14,7 +14,7 @@ import numpy as np
 from regard.errors import RequestError
 from regard.look import walk_words as words
 from regard.look.interventions.interventions import SkipBlock, heads_off
-from regard.look.trace.blocks import BlockName, Kind, layers_of, stack_of, sublayers_of
+from regard.look.trace.blocks import BlockName, Kind, layers_of, stack_of, stores_scores, sublayers_of
 from regard.look.trace.data import TraceData
 from regard.look.walk_words import Words
 
@@ -130,6 +130,9 @@ class _Walker:
         if config.similarity == "scaled-dot":
             as_usual_M = similar_M * similar_M.dtype.type(config.key_width**-0.5)
             yield self.step("scaled", words.scaled(config), as_usual_M, keys)
+        if (bias_LM := trace.score_bias(self.kind, self.head)) is not None and not stores_scores(config):
+            as_usual_M = as_usual_M + bias_LM[self.query]
+            yield self.step("biased", words.biased(config), as_usual_M, keys)
         if not np.array_equal(scores_M, as_usual_M):
             yield self.step("intervention", words.INTERVENTION, scores_M, keys)
         masked_M = np.where(may_attend_M, scores_M, -np.inf)

@@ -56,7 +56,14 @@ def embedding(token: str, config: ModelConfig) -> Words:
 
 
 def position(place: str, config: ModelConfig) -> Words:
-    """What tells where a token stands."""
+    """The vector of a token's position."""
+    if config.positions not in ("sinusoidal", "learned"):
+        return Words(
+            "position(pos)",
+            r"\mathrm{position}(pos)",
+            f"The vector that the model adds at position {place}.",
+            f"模型在位置 {place} 加上的向量。",
+        )
     if config.positions == "learned":
         return Words(
             "P[pos]",
@@ -92,13 +99,17 @@ def placed(token: str, config: ModelConfig) -> Words:
 
 def unplaced(config: ModelConfig) -> Words:
     """A word without a place of its own."""
-    turned = config.positions == "rotary"
     normed = config.embedding_norm
+    later, chinese_later = {
+        "rotary": ("; queries and keys will be turned by it", "；稍后会按位置旋转查询和键"),
+        "alibi": ("; distances will lower the scores", "；稍后距离会降低得分"),
+        "t5-relative": ("; distances will change the scores", "；稍后会按距离调整得分"),
+    }.get(config.positions, ("", ""))
     return Words(
         "x = Norm(embedding)" if normed else "x = embedding",
         r"x = \mathrm{Norm}(\mathrm{embedding})" if normed else r"x = \mathrm{embedding}",
-        "No position is added; queries and keys will be turned by it." if turned else "No position is added.",
-        "这里不加位置；稍后会按位置旋转查询和键。" if turned else "这里不加位置。",
+        f"No position is added{later}.",
+        f"这里不加位置{chinese_later}。",
     )
 
 
@@ -157,7 +168,28 @@ def similarity(config: ModelConfig) -> Words:
             formula, latex = "q · k", r"q \cdot k"
             english = "How alike the query and each key are: their dot product."
             chinese = "查询与每个键有多相近：求二者的点积。"
+        case name:
+            formula, latex = f"{name}(q, k)", rf"\mathrm{{{name}}}(q, k)"
+            english = f"How alike the query and each key are, by the similarity “{name}”."
+            chinese = f"查询与每个键有多相近，由相似度“{name}”给出。"
     return Words(formula, latex, english, chinese)
+
+
+def biased(config: ModelConfig) -> Words:
+    """What positions add to the scores."""
+    if config.positions == "alibi":
+        return Words(
+            "score − slope · distance",
+            r"\mathrm{score} - m \cdot |i - j|",
+            "Each head lowers the scores in proportion to the distance (ALiBi).",
+            "每个头按距离成比例地降低得分（ALiBi）。",
+        )
+    return Words(
+        "score + bias(distance)",
+        r"\mathrm{score} + b_{i - j}",
+        "A number is added for the distance between query and key.",
+        "按查询与键之间的距离加上一个数。",
+    )
 
 
 def scaled(config: ModelConfig) -> Words:
@@ -271,7 +303,7 @@ def feed_forward(token: str, config: ModelConfig) -> Words:
         "swish": ("SiLU(x W₁ + b₁)", r"\mathrm{SiLU}(x W_1 + b_1)"),
         "swiglu": ("SiLU(x W_g + b_g) ⊙ (x W₁ + b₁)", r"\mathrm{SiLU}(x W_g + b_g) \odot (x W_1 + b_1)"),
         "geglu": ("GELU(x W_g + b_g) ⊙ (x W₁ + b₁)", r"\mathrm{GELU}(x W_g + b_g) \odot (x W_1 + b_1)"),
-    }[config.feed_forward]
+    }.get(config.feed_forward, (f"{config.feed_forward}(x W₁ + b₁)", r"f(x W_1 + b_1)"))
     if config.feed_forward in ("swiglu", "geglu"):
         hidden, latex = f"({hidden})", rf"\left({latex}\right)"
     return Words(

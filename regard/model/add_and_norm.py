@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config import ModelConfig, registries
 from regard.model.dropout import Dropout
 from regard.model.taps import tap
 
 
+@registries.norms.register("layer")
 class LayerNorm(nn.Module):
     """Layer normalisation: mean 0 and variance 1 over d_model, then a gain and a bias."""
 
@@ -29,6 +29,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, weight.shape, weight, bias, self.epsilon)
 
 
+@registries.norms.register("rms")
 class RMSNorm(nn.Module):
     """Departure 2: divide by the root mean square, no mean and no bias."""
 
@@ -42,15 +43,10 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.epsilon)
 
 
-def make_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
+def new_norm(config: ModelConfig) -> nn.Module:
     """The normalisation that the configuration names."""
-    match config.norm:
-        case "layer":
-            return LayerNorm(config.d_model, config.norm_epsilon)
-        case "rms":
-            return RMSNorm(config.d_model, config.norm_epsilon)
-        case other:
-            assert_never(other)
+    norm: nn.Module = registries.norms[config.norm](config.d_model, config.norm_epsilon)
+    return norm
 
 
 class AddAndNorm(nn.Module):
@@ -59,7 +55,7 @@ class AddAndNorm(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "pre"  # Departure 1: the norm before the sub-layer
-        self.norm = make_norm(config)
+        self.norm = new_norm(config)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""From a configuration to a model: the one place where a name becomes a class."""
+"""From a configuration to a model."""
 
 from __future__ import annotations
 

@@ -1,16 +1,19 @@
-"""The encoder alone: a classifier, which reads the answer off the first token, [CLS]."""
+"""The encoder alone: a classifier, which predicts the label from the first token, [CLS]."""
 
 from __future__ import annotations
 
-from torch import Tensor
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.add_and_norm import new_norm
 from regard.model.assembly import Assembly
 from regard.model.encoder import Encoder
-from regard.model.label_head import LabelHead
+from regard.model.linear import Linear
 from regard.model.masks import SameSequence
 from regard.model.output_probabilities import OutputProbabilities
-from regard.model.positional_encoding import make_positions
+from regard.model.positional_encoding import new_positions
 from regard.packing import Packed
 
 
@@ -20,7 +23,7 @@ class Classifier(Assembly):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, "encoder")
         self.input_embedding = self.new_embedding()
-        self.input_positions = make_positions(config)
+        self.input_positions = new_positions(config, causal=False)
         self.input_norm = self.new_embedding_norm()
         self.encoder = Encoder(config)
         self.label_head = LabelHead(config)
@@ -40,5 +43,24 @@ class Classifier(Assembly):
         """States of all tokens, (N, d_model)."""
         x_ND = self.embed_inputs(inputs)
         within = SameSequence(inputs.boundaries, inputs.boundaries, causal=False)
-        states_ND: Tensor = self.encoder(x_ND, within)
+        states_ND: Tensor = self.encoder(x_ND, within, self.input_positions.bias_within(inputs.boundaries))
         return states_ND
+
+
+class LabelHead(nn.Module):
+    """The map before the output layer: none, or one of BERT's two (Departure 8)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.kind = config.label_head
+        if self.kind != "none":
+            self.map = Linear(config.d_model, config.d_model)
+        if self.kind == "gelu-norm":
+            self.norm = new_norm(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, d_model) to (…, d_model)."""
+        if self.kind == "none":
+            return x
+        mapped = self.map(x)
+        return torch.tanh(mapped) if self.kind == "tanh" else self.norm(F.gelu(mapped))

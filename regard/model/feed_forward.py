@@ -5,47 +5,73 @@ FFN(x) = max(0, x W₁ + b₁) W₂ + b₂                       (3.3, eq. 2)
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable
+from inspect import signature
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config import ModelConfig, registries
 from regard.model.linear import Linear, side_by_side
 from regard.model.taps import tap
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between them, applied to each token by itself (3.3)."""
+    """Two linear maps with a ReLU between them, applied to each token by itself (3.3).
+
+    `model.feed_forward` names another function in place of the ReLU. A function of two arguments is gated:
+    it gets a second linear map of the input, `gate`, first.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.kind = config.feed_forward
+        self.activation = registries.feed_forwards[config.feed_forward]
         self.widen = Linear(config.d_model, config.d_ff)
-        if self.kind in ("swiglu", "geglu"):
-            self.gate = Linear(config.d_model, config.d_ff)
+        self.gate = Linear(config.d_model, config.d_ff) if _is_gated(self.activation) else None
         self.narrow = Linear(config.d_ff, config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) to (…, d_model)."""
-        hidden = tap(self, "hidden", self._hidden(x))
+        widened = [self.widen(x)] if self.gate is None else side_by_side([self.gate, self.widen], x)
+        hidden = tap(self, "hidden", self.activation(*widened))
         return tap(self, "output", self.narrow(hidden))
 
-    def _hidden(self, x: Tensor) -> Tensor:
-        match self.kind:
-            case "relu":
-                return F.relu(self.widen(x))
-            case "gelu":  # Departure 3
-                return F.gelu(self.widen(x))
-            case "gelu-tanh":  # Departure 3: GELU's first approximation, GPT-2's
-                return F.gelu(self.widen(x), approximate="tanh")
-            case "swish":  # Departure 3
-                return F.silu(self.widen(x))
-            case "swiglu":  # Departure 4: a second map decides how much of each hidden unit passes
-                gate, hidden = side_by_side([self.gate, self.widen], x)
-                return F.silu(gate) * hidden
-            case "geglu":
-                gate, hidden = side_by_side([self.gate, self.widen], x)
-                return F.gelu(gate) * hidden
-            case other:
-                assert_never(other)
+
+def _is_gated(activation: Callable[..., Tensor]) -> bool:
+    return len(signature(activation).parameters) == 2
+
+
+@registries.feed_forwards.register("relu")
+def relu(x: Tensor) -> Tensor:
+    """max(0, x)."""
+    return F.relu(x)
+
+
+@registries.feed_forwards.register("gelu")  # Departure 3
+def gelu(x: Tensor) -> Tensor:
+    """X Φ(x)."""
+    return F.gelu(x)
+
+
+@registries.feed_forwards.register("gelu-tanh")  # Departure 3
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU's approximation by a tanh, as in GPT-2."""
+    return F.gelu(x, approximate="tanh")
+
+
+@registries.feed_forwards.register("swish")  # Departure 3
+def swish(x: Tensor) -> Tensor:
+    """X σ(x)."""
+    return F.silu(x)
+
+
+@registries.feed_forwards.register("swiglu")  # Departure 4: a second map decides what passes of each unit
+def swiglu(gate: Tensor, x: Tensor) -> Tensor:
+    """Swish(gate) x."""
+    return F.silu(gate) * x
+
+
+@registries.feed_forwards.register("geglu")  # Departure 4
+def geglu(gate: Tensor, x: Tensor) -> Tensor:
+    """GELU(gate) x."""
+    return F.gelu(gate) * x

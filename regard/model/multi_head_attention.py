@@ -12,22 +12,24 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.config import ModelConfig, SimilarityName
+from regard.config import ModelConfig, SimilarityName, registries
 from regard.errors import ConfigError, ShapeError
-from regard.model.fast.cache import KeysValues, Recall, Store
 from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.linear import Linear, side_by_side
 from regard.model.masks import SameSequence
-from regard.model.positional_encoding import rotate
+from regard.model.positional_encoding import Turn
 from regard.model.scaled_dot_product_attention import check_may_attend, masked_softmax
-from regard.model.similarity import make_similarity
+from regard.model.similarity import DotProduct
 from regard.model.taps import is_recording, tap
+
+Mask = Tensor | SameSequence | None
 
 
 class MultiHeadAttention(nn.Module):
     """h attentions side by side, each in its own projection of queries, keys and values (3.2.2).
 
-    `d_k` and `d_v` are free of each other and of d_model / n_heads.
+    `d_k` and `d_v` are independent of each other and of d_model / n_heads. `turn` transforms queries and keys
+    by their positions, such as `rotate` of `positional_encoding.py`.
     """
 
     def __init__(
@@ -39,28 +41,26 @@ class MultiHeadAttention(nn.Module):
         d_v: int | None = None,
         bias: bool = False,
         similarity: SimilarityName = "scaled-dot",
-        rotary: bool = False,
+        turn: Turn | None = None,
     ) -> None:
         super().__init__()
         for name, value in (("n_heads", n_heads), ("d_k", d_k), ("d_v", d_v)):
             if value is not None and value < 1:
-                raise ConfigError(f"{name} = {value} must be at least 1")
+                raise ConfigError(f"{name} = {value} must be at least 1", code="bad_value")
         if (d_k is None or d_v is None) and d_model % n_heads != 0:
             problem = f"d_model = {d_model} does not divide among n_heads = {n_heads}; give d_k and d_v"
-            raise ConfigError(problem)
-        self.d_model, self.n_heads, self.rotary = d_model, n_heads, rotary
+            raise ConfigError(problem, code="bad_value")
+        self.d_model, self.n_heads, self.turn = d_model, n_heads, turn
         self.d_k, self.d_v = d_k or d_model // n_heads, d_v or d_model // n_heads
-        if rotary and self.d_k % 2:
-            raise ConfigError(f"d_k = {self.d_k}; rotary positions turn pairs, so it must be even")
         self.w_q = Linear(d_model, n_heads * self.d_k, bias=bias)
         self.w_k = Linear(d_model, n_heads * self.d_k, bias=bias)
         self.w_v = Linear(d_model, n_heads * self.d_v, bias=bias)
         self.w_o = Linear(n_heads * self.d_v, d_model, bias=bias)
-        self.similarity = make_similarity(similarity, n_heads, self.d_k)
+        self.similarity: DotProduct = registries.similarities[similarity](n_heads, self.d_k)
 
     @classmethod
     def of_config(cls, config: ModelConfig, *, of_memory: bool = False) -> MultiHeadAttention:
-        """The block that a configuration describes; distance to the memory's tokens is not a position."""
+        """The block that a configuration describes; there are no distances to the memory's tokens."""
         return cls(
             config.d_model,
             config.n_heads,
@@ -68,121 +68,116 @@ class MultiHeadAttention(nn.Module):
             d_v=config.d_v,
             bias=config.attention_bias,
             similarity=config.similarity,
-            rotary=config.positions == "rotary" and not of_memory,
+            turn=None if of_memory else registries.positions[config.positions].turn,
         )
 
     def forward(
-        self, x: Tensor, memory: Tensor | None = None, may_attend: Tensor | SameSequence | None = None
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        may_attend: Mask = None,
+        score_bias: Tensor | None = None,
     ) -> Tensor:
-        """Attention of x on itself or on `memory`: (batch, length, d_model), or (tokens, d_model) packed."""
-        self._check(x, memory, may_attend)
-        q, k, v = self._project(x, memory, may_attend)
-        q, k, v = tap(self, "q", q), tap(self, "k", k), tap(self, "v", v)
-        heads = self._attend(q, k, v, may_attend)
-        return self._join(heads)
+        """Attention of x on itself or on `memory`: (batch, length, d_model), or (tokens, d_model) packed.
 
-    def remember(self, memory_BSD: Tensor) -> KeysValues:
-        """Keys and values of a padded memory, worked out once for all steps of decoding."""
-        k, v = side_by_side([self.w_k, self.w_v], memory_BSD)
-        k_BSHK, v_BSHU = k.unflatten(-1, (-1, self.d_k)), v.unflatten(-1, (-1, self.d_v))
-        _, k_BSHK = self.similarity.prepare(k_BSHK, k_BSHK)
-        return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
+        Args:
+            x: the queries; without a memory also keys and values.
+            memory: keys and values.
+            may_attend: which query may attend to which key; by default all to all.
+            score_bias: added to the scores, by position of query and key: (heads, queries, keys). For packed
+                tokens at least as large as the longest sequence.
+        """
+        self._check(x, memory, may_attend, score_bias)
+        q, k, v = self.project(x, memory, may_attend)  # Linear
+        heads = self.attend(q, k, v, may_attend, score_bias)  # Scaled Dot-Product Attention
+        concat = tap(self, "heads", heads).flatten(-2)  # Concat
+        return tap(self, "output", self.w_o(concat))  # Linear
 
-    def extend(self, x_ND: Tensor, past: Store, recall: Recall) -> Tensor:
-        """Attention of new tokens on themselves and on what came before, where their keys and values go."""
-        q, k, v = self.w_q(x_ND), self.w_k(x_ND), self.w_v(x_ND)  # few tokens: to join the weights costs more
-        q, k = self._turn(q, recall.new.positions_N), self._turn(k, recall.new.positions_N)
-        q, k = self.similarity.prepare(q, k)
-        q, k, v = tap(self, "q", q), tap(self, "k", k), tap(self, "v", v.unflatten(-1, (-1, self.d_v)))
-        past.write(recall, k, v)
-        return self._join(self._recall(q, past.up_to(recall.reach), recall, recall.own_may_attend))
-
-    def consult(self, x_ND: Tensor, memory: KeysValues, recall: Recall) -> Tensor:
-        """Attention of new tokens on a memory whose keys and values are remembered."""
-        q = self.w_q(x_ND).unflatten(-1, (-1, self.d_k))
-        q = tap(self, "q", self.similarity.prepare(q, q)[0])
-        return self._join(self._recall(q, memory, recall, recall.memory_may_attend))
-
-    def _recall(self, q_NHK: Tensor, stored: KeysValues, recall: Recall, may_attend: Tensor | None) -> Tensor:
-        q_RLHK = recall.pad(q_NHK)
-        R, L, H, _ = q_RLHK.shape
-        # Rows of one source ask the same memory: they line up as more queries, and nothing is copied.
-        lined_up = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, self.d_k)
-        heads = self._weigh(lined_up.transpose(1, 2), stored.k_BHMK, stored.v_BHMU, may_attend)
-        return recall.unpad(heads.transpose(1, 2).reshape(R, L, H, self.d_v))
-
-    def _project(
-        self, x: Tensor, memory: Tensor | None, may_attend: Tensor | SameSequence | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, memory: Tensor | None, may_attend: Mask) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of every head, ready to be compared."""
         if memory is None:
             q, k, v = side_by_side([self.w_q, self.w_k, self.w_v], x)
         else:
             q, (k, v) = self.w_q(x), side_by_side([self.w_k, self.w_v], memory)
-        if isinstance(may_attend, SameSequence):
-            positions = may_attend.queries.positions_N
-        else:
-            positions = torch.arange(x.shape[-2], device=x.device)
-        q, k = self._turn(q, positions), self._turn(k, positions)
+        q, k, v = self.heads_of(q, self.d_k), self.heads_of(k, self.d_k), self.heads_of(v, self.d_v)
+        if self.turn is not None:
+            if isinstance(may_attend, SameSequence):
+                places = may_attend.queries.positions_N
+            else:
+                places = torch.arange(x.shape[-2], device=x.device)
+            q, k = self.turn(q, places), self.turn(k, places)
         q, k = self.similarity.prepare(q, k)
-        return q, k, v.unflatten(-1, (-1, self.d_v))
+        return tap(self, "q", q), tap(self, "k", k), tap(self, "v", v)
 
-    def _turn(self, x: Tensor, positions: Tensor) -> Tensor:
-        x = x.unflatten(-1, (-1, self.d_k))
-        return rotate(x, positions) if self.rotary else x
+    @staticmethod
+    def heads_of(x: Tensor, width: int) -> Tensor:
+        """(…, heads · width) to (…, heads, width)."""
+        return x.unflatten(-1, (-1, width))
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, may_attend: Tensor | SameSequence | None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, may_attend: Mask, score_bias: Tensor | None) -> Tensor:
+        """Scaled dot-product attention in every head: (…, heads, d_v)."""
         if not isinstance(may_attend, SameSequence):
             q_BHLK, k_BHMK, v_BHMU = (x.transpose(1, 2) for x in (q, k, v))
-            return self._weigh(q_BHLK, k_BHMK, v_BHMU, may_attend).transpose(1, 2)
+            return self.attend_padded(q_BHLK, k_BHMK, v_BHMU, may_attend, score_bias).transpose(1, 2)
         if self.similarity.is_dot_product and not is_recording():
-            return packed_attention(q, k, v, may_attend, self.similarity.scale)
+            return packed_attention(q, k, v, may_attend, self.similarity.scale, score_bias)
         queries, keys = may_attend.queries.padded, may_attend.keys.padded
         (q_BLHK,), (k_BMHK,), (v_BMHU,) = queries.pad(q), keys.pad(k), keys.pad(v)
-        heads_BHLU = self._weigh(
-            q_BLHK.transpose(1, 2), k_BMHK.transpose(1, 2), v_BMHU.transpose(1, 2), may_attend.as_mask()
-        )
+        q_BHLK, k_BHMK, v_BHMU = (x.transpose(1, 2) for x in (q_BLHK, k_BMHK, v_BMHU))
+        heads_BHLU = self.attend_padded(q_BHLK, k_BHMK, v_BHMU, may_attend.as_mask(), score_bias)
         return queries.unpad([heads_BHLU.transpose(1, 2)])
 
-    def _weigh(self, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMU: Tensor, may_attend: Tensor | None) -> Tensor:
+    def attend_padded(
+        self,
+        q_BHLK: Tensor,
+        k_BHMK: Tensor,
+        v_BHMU: Tensor,
+        may_attend: Tensor | None,
+        score_bias: Tensor | None,
+    ) -> Tensor:
+        """Figure 2, left, by a fused kernel; written out where the activations are recorded."""
         if self.similarity.is_dot_product and not is_recording():
-            return dense_attention(q_BHLK, k_BHMK, v_BHMU, may_attend, self.similarity.scale)
-        scores_BHLM = tap(self, "scores", self.similarity.scores(q_BHLK, k_BHMK))
-        weights_BHLM = tap(self, "weights", masked_softmax(scores_BHLM, may_attend))
-        return weights_BHLM @ v_BHMU
+            return dense_attention(q_BHLK, k_BHMK, v_BHMU, may_attend, self.similarity.scale, score_bias)
+        scores_BHLM = self.similarity.scores(q_BHLK, k_BHMK)  # MatMul, Scale
+        if score_bias is not None:
+            scores_BHLM = scores_BHLM + score_bias.to(scores_BHLM.dtype)
+        scores_BHLM = tap(self, "scores", scores_BHLM)
+        weights_BHLM = tap(self, "weights", masked_softmax(scores_BHLM, may_attend))  # Mask, SoftMax
+        return weights_BHLM @ v_BHMU  # MatMul
 
-    def _join(self, heads: Tensor) -> Tensor:
-        heads = tap(self, "heads", heads)
-        return tap(self, "output", self.w_o(heads.flatten(-2)))
-
-    def _check(self, x: Tensor, memory: Tensor | None, may_attend: Tensor | SameSequence | None) -> None:
-        """Refuse what does not fit, naming the argument."""
+    def _check(self, x: Tensor, memory: Tensor | None, may_attend: Mask, score_bias: Tensor | None) -> None:
+        """Raise ShapeError for arguments that do not fit."""
         packed = isinstance(may_attend, SameSequence)
         form, n_dims = ("(tokens, d_model)", 2) if packed else ("(batch, length, d_model)", 3)
         for name, tensor in (("x", x), ("memory", memory)):
             if tensor is not None and (tensor.dim() != n_dims or tensor.shape[-1] != self.d_model):
-                raise ShapeError(name, f"{form} with d_model = {self.d_model}", tuple(tensor.shape))
+                expected = f"{form} with d_model = {self.d_model}"
+                raise ShapeError(name, expected, tuple(tensor.shape), code="bad_shape")
         keys = x if memory is None else memory
-        if memory is not None and self.rotary:
-            expected = "none: rotary positions are for self-attention, make this block with rotary=False"
-            raise ShapeError("memory", expected, tuple(memory.shape))
+        if memory is not None and self.turn is not None:
+            expected = "none: `turn` needs positions of self-attention; make this block without it"
+            raise ShapeError("memory", expected, tuple(memory.shape), code="turn_with_memory")
+        if score_bias is not None and score_bias.shape[-3:-2] not in ((1,), (self.n_heads,)):
+            expected = f"({self.n_heads} heads, queries, keys)"
+            raise ShapeError("score_bias", expected, tuple(score_bias.shape), code="bad_shape")
         if isinstance(may_attend, SameSequence):
             sides = (("x", x, may_attend.queries), ("memory", keys, may_attend.keys))
             for name, tensor, boundaries in sides:
                 if tensor.shape[0] != boundaries.n_tokens:
-                    raise ShapeError(name, f"{boundaries.n_tokens} packed tokens", tensor.shape[0])
+                    expected = f"{boundaries.n_tokens} packed tokens"
+                    raise ShapeError(name, expected, tensor.shape[0], code="token_count_mismatch")
         elif keys.shape[0] != x.shape[0]:
-            raise ShapeError("memory", f"{x.shape[0]} sequences, as x has", keys.shape[0])
+            expected = f"{x.shape[0]} sequences, as x has"
+            raise ShapeError("memory", expected, keys.shape[0], code="sequence_count_mismatch")
         elif may_attend is not None:
             check_may_attend(may_attend, torch.Size([x.shape[0], self.n_heads, x.shape[1], keys.shape[1]]))
-            if memory is None and not torch.compiler.is_compiling():  # a graph cannot ask what is in a mask
+            if memory is None and not torch.compiler.is_compiling():  # a graph cannot read the mask
                 _check_polarity(may_attend, x.shape[1])
 
 
 def _check_polarity(may_attend: Tensor, length: int) -> None:
-    """Refuse a self-attention mask that can only be upside down: torch.nn's masks say True = may *not*."""
+    """Refuse a self-attention mask that can only be inverted: in torch.nn's masks True means may *not*."""
     square = may_attend.expand(torch.broadcast_shapes(may_attend.shape, (length, length)))
     if not square.diagonal(dim1=-2, dim2=-1).any(dim=-1).all():
-        hint = (
-            "a mask in which no token of some sequence may attend to itself; if True means masked, pass ~mask"
-        )
-        raise ShapeError("may_attend", "True where a token may attend", hint)
+        got = "no token of some sequence may attend to itself; if True means masked, pass ~mask"
+        raise ShapeError("may_attend", "True where a token may attend", got, code="inverted_mask")

@@ -16,6 +16,7 @@ from regard.config import ModelConfig, TrainingConfig
 from regard.data.batches.examples import Batch
 from regard.errors import ConfigError
 from regard.model.build import build
+from regard.model.fast.kernels import has_fixed_shapes
 from regard.training.checkpoints.averaging import MovingAverage, with_weights
 from regard.training.checkpoints.checkpoint import (
     generators,
@@ -62,6 +63,7 @@ class Learner:
         self.model.compute_dtype = getattr(torch, choose_precision(training, world))
         on_gpu = world.device.type == "cuda"
         compiled = training.compile and on_gpu and not sharded and lesson.compiles
+        compiled = compiled and has_fixed_shapes(model, "compiled steps")
         self.objective = lesson.objective(self.model, training, compiled=compiled).train()
         self.compiled = compiled
         """Whether steps want batches of fixed size."""

@@ -19,6 +19,8 @@ SLACK = 1.2
 """On top of what was counted: kinds of attention and of norm that keep somewhat more."""
 WIDTHS = {"relu": 1, "gelu": 2, "gelu-tanh": 2, "swish": 2, "swiglu": 4, "geglu": 4}
 """Widened states that each feed forward keeps: before, between and after its maps and its activation."""
+MOST_WIDTHS = 4
+"""The same for a feed-forward registered by a user."""
 
 
 def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> int:
@@ -32,7 +34,7 @@ def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.devic
     # heads lie in padded views, which are up to half as large again.
     heads = n_heads * (config.key_width + config.value_width)
     attention = 3 * d + 2.5 * heads
-    feed_forward = 3 * d + WIDTHS[config.feed_forward] * config.d_ff
+    feed_forward = 3 * d + WIDTHS.get(config.feed_forward, MOST_WIDTHS) * config.d_ff
     elements = n_attentions * attention + n_feed_forwards * feed_forward + 6 * d
     if device.type == "cpu":  # where attention is written out
         elements += n_attentions * n_heads * min(config.max_length, SHORT)

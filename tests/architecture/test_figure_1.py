@@ -56,7 +56,7 @@ def problems(page: str, root: Path) -> Iterator[str]:
             yield f"{row.box}: names nothing in {row.file}"
         for name in set(row.names) - defined_names(file.read_text(encoding="utf-8")):
             yield f"{row.box}: {row.file} does not define {name}"
-    for file in sorted(set(model.glob("*.py")) - mentioned - {model / "__init__.py"}):
+    for file in sorted(set(model.rglob("*.py")) - mentioned - set(model.rglob("__init__.py"))):
         # Files that are no box of the figure may be named in the prose.
         if not re.search(rf"\b{re.escape(file.name)}\b", page):
             yield f"{file.name} is not mentioned"

@@ -42,7 +42,8 @@ def test_every_public_name_is_there(name):
     value = getattr(regard, name)
     if home := regard._HOMES.get(name):
         assert value is getattr(import_module(home), name)
-        assert value.__module__.startswith(home), f"{name} is defined in {value.__module__}, not {home}"
+        module = getattr(value, "__module__", value.__name__)  # `registries` is a module itself
+        assert module.startswith(home), f"{name} is defined in {module}, not {home}"
         assert value.__doc__, f"{name} has no docstring"
 
 

@@ -53,11 +53,11 @@ def test_widths_of_keys_and_values_are_free_of_each_other():
         ({"dropout": float("nan")}, "model.dropout = nan must be at least 0 and below 1"),
         (
             {"positions": "rotary", "d_k": 5},
-            "model.positions = rotary turns pairs of numbers and needs an even width per head; d_k is 5",
+            'model.positions = "rotary" needs an even model.d_k, not 5',
         ),
         (
             {"d_model": 15, "n_heads": 3},
-            "model.positions = sinusoidal pairs a sine with a cosine and needs an even model.d_model, not 15",
+            'model.positions = "sinusoidal" needs an even model.d_model, not 15',
         ),
         (
             {"architecture": "encoder", "n_labels": 1},

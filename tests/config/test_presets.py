@@ -77,7 +77,7 @@ def test_every_preset_says_what_it_is_in_one_line(name):
     ("name", "message"),
     [
         ("paper-bigg", "there is no preset paper-bigg; did you mean paper-big?"),
-        ("xyz", "there is no preset xyz; `regard config --list` shows them all"),
+        ("xyz", "there is no preset xyz; `regard config --list` lists them"),
     ],
 )
 def test_an_unknown_preset_is_refused(name, message):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from regard import ConfigError, ModelConfig, RunConfig, preset, read_config, to_toml
 from regard.config import PRESETS, TaskConfig
 
-ALL = "`regard config` prints all that there are"
+ALL = "`regard config` prints all settings"
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_the_message_of_the_style_guide(toml):
         ("[model]\nscale_embeddings = 1", "model.scale_embeddings expects true or false, got 1"),
         (
             '[model]\npositions = "sinusoid"',
-            'model.positions = "sinusoid" is not one of sinusoidal, learned, rotary, none; '
-            "did you mean sinusoidal?",
+            'model.positions = "sinusoid" is not one of '
+            "sinusoidal, learned, rotary, none, alibi, t5-relative; did you mean sinusoidal?",
         ),
         ("[training]\nclip_norm = nan", "training.clip_norm = nan must be at least 0 and finite"),
         ("preset = 3", "preset expects the name of a preset, got 3"),

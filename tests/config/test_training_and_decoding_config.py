@@ -19,7 +19,8 @@ from regard import ConfigError, DataConfig, DecodingConfig, TrainingConfig
         (
             TrainingConfig,
             {"schedule": "linear"},
-            'training.schedule = "linear" is not one of paper, cosine, warmup-stable-decay',
+            'training.schedule = "linear" is not one of paper, cosine, warmup-stable-decay. '
+            "If it is your own, import the module that registers it first",
         ),
         (DataConfig, {"max_characters": 0}, "data.max_characters = 0 must be at least 1"),
         (DataConfig, {"valid_lines": 0}, "data.valid_lines = 0 must be at least 1"),

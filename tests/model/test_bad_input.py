@@ -17,6 +17,7 @@ from regard.model.fast.kernels import packed_attention
 from regard.model.language_model import LanguageModel
 from regard.model.masks import SameSequence, causal_mask, length_mask
 from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.positional_encoding import rotate
 from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention
 from regard.model.transformer import Transformer
 from regard.packing import Boundaries, pack
@@ -150,12 +151,13 @@ class TestHeads:
             MultiHeadAttention(H * K, H, **{width: 0})
 
     def test_a_rotation_of_an_odd_width(self):
-        with pytest.raises(ConfigError, match="d_k"):
-            MultiHeadAttention(D, H, d_k=K, d_v=U, rotary=True)
+        block = MultiHeadAttention(D, H, d_k=K, d_v=U, turn=rotate)
+        with refused("d_k", "even", K):
+            block(torch.zeros(B, L, D))
 
     def test_a_rotation_towards_a_memory(self):
-        """Distance to the memory's tokens is not a position: such a block is made with rotary=False."""
-        block = MultiHeadAttention(D, H, d_k=2 * 5, d_v=U, rotary=True)
+        """There are no distances to the memory's tokens: such a block is made without `turn`."""
+        block = MultiHeadAttention(D, H, d_k=2 * 5, d_v=U, turn=rotate)
         with refused("memory", "", (B, M, D)):
             block(torch.zeros(B, L, D), torch.zeros(B, M, D))
 
@@ -310,6 +312,6 @@ class TestArchitectures:
         assert type(build(small_config(architecture=architecture))) is assembly
         for other in {"encoder-decoder", "decoder", "encoder"} - {architecture}:
             with pytest.raises(
-                ConfigError, match=f"architecture = '{other}'; {assembly.__name__} is '{architecture}'"
+                ConfigError, match=f"architecture = '{other}'; {assembly.__name__} needs '{architecture}'"
             ):
                 assembly(small_config(architecture=other))

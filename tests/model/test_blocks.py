@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.attention.flex_attention import BlockMask
 
-from regard.model.masks import BLOCK, SameSequence
+from regard.model.fast.layouts import TILE, tiles
 from regard.packing import Boundaries
 
 
@@ -19,11 +19,11 @@ def bare(sequence_N):
 def packs(draw):
     """Sequence numbers of a pack of a few tiles: none falls, and each of `n` appears."""
     n_tiles, n = draw(st.integers(1, 6)), draw(st.integers(1, 12))
-    cuts = draw(st.sets(st.integers(1, n_tiles * BLOCK - 1), min_size=n - 1, max_size=n - 1))
+    cuts = draw(st.sets(st.integers(1, n_tiles * TILE - 1), min_size=n - 1, max_size=n - 1))
     # Where a cut falls on the edge of a tile, a tile can be one sequence's alone.
     edges = draw(st.booleans())
-    cuts = {max(1, cut // BLOCK * BLOCK) if edges else cut for cut in cuts}
-    starts = torch.zeros(n_tiles * BLOCK, dtype=torch.int64)
+    cuts = {max(1, cut // TILE * TILE) if edges else cut for cut in cuts}
+    starts = torch.zeros(n_tiles * TILE, dtype=torch.int64)
     starts[sorted(cuts)] = 1
     return starts.cumsum(0)
 
@@ -33,7 +33,7 @@ def tiles_by_definition(q_N, k_N, causal):
     may = q_N[:, None] == k_N[None, :]
     if causal:
         may = may & torch.ones_like(may).tril()
-    tiled = may.view(len(q_N) // BLOCK, BLOCK, len(k_N) // BLOCK, BLOCK)
+    tiled = may.view(len(q_N) // TILE, TILE, len(k_N) // TILE, TILE)
     some, every = tiled.any(dim=3).any(dim=1), tiled.all(dim=3).all(dim=1)
     return some & ~every, every
 
@@ -67,7 +67,7 @@ def check(blocks, partly, every):
 @given(sequence_N=packs())
 def test_self_attention_visits_the_tiles_that_the_rule_asks_for(causal, sequence_N):
     boundaries = bare(sequence_N)
-    blocks = SameSequence(boundaries, boundaries, causal).blocks
+    blocks = tiles(boundaries, boundaries, causal)
     check(blocks, *tiles_by_definition(sequence_N, sequence_N, causal))
 
 
@@ -75,7 +75,7 @@ def test_self_attention_visits_the_tiles_that_the_rule_asks_for(causal, sequence
 def test_cross_attention_visits_the_tiles_that_the_rule_asks_for(queries_N, keys_N):
     n = min(int(queries_N[-1]), int(keys_N[-1]))
     queries_N, keys_N = queries_N.clamp(max=n), keys_N.clamp(max=n)
-    blocks = SameSequence(bare(queries_N), bare(keys_N), causal=False).blocks
+    blocks = tiles(bare(queries_N), bare(keys_N), causal=False)
     check(blocks, *tiles_by_definition(queries_N, keys_N, causal=False))
 
 
@@ -83,13 +83,13 @@ def test_cross_attention_visits_the_tiles_that_the_rule_asks_for(queries_N, keys
 @given(sequence_N=packs())
 def test_torch_derives_the_same_key_side_from_the_query_side(causal, sequence_N):
     boundaries = bare(sequence_N)
-    ours = SameSequence(boundaries, boundaries, causal).blocks
+    ours = tiles(boundaries, boundaries, causal)
     theirs = BlockMask.from_kv_blocks(
         ours.kv_num_blocks,
         ours.kv_indices,
         ours.full_kv_num_blocks,
         ours.full_kv_indices,
-        BLOCK_SIZE=BLOCK,
+        BLOCK_SIZE=TILE,
         mask_mod=ours.mask_mod,
         seq_lengths=ours.seq_lengths,
     )
@@ -108,19 +108,19 @@ def test_torch_derives_the_same_key_side_from_the_query_side(causal, sequence_N)
 def test_every_number_names_a_tile_that_exists(sequence_N):
     """Kernels read ahead, past the count."""
     boundaries = bare(sequence_N)
-    blocks = SameSequence(boundaries, boundaries, causal=True).blocks
+    blocks = tiles(boundaries, boundaries, causal=True)
     for numbers in (blocks.kv_indices, blocks.q_indices, blocks.full_kv_indices, blocks.full_q_indices):
         assert int(numbers.min()) >= 0
-        assert int(numbers.max()) < len(sequence_N) // BLOCK
+        assert int(numbers.max()) < len(sequence_N) // TILE
         assert numbers.dtype == torch.int32
 
 
 def test_within_a_tile_the_rule_is_asked_token_by_token():
-    q_N, k_N = torch.arange(2 * BLOCK) // 50, torch.arange(BLOCK) // 21
-    within = SameSequence(bare(q_N), bare(k_N), causal=False).blocks.mask_mod
-    causal = SameSequence(bare(q_N), bare(q_N), causal=True).blocks.mask_mod
+    q_N, k_N = torch.arange(2 * TILE) // 50, torch.arange(TILE) // 21
+    within = tiles(bare(q_N), bare(k_N), causal=False).mask_mod
+    causal = tiles(bare(q_N), bare(q_N), causal=True).mask_mod
     zero = torch.tensor(0)
-    q, k = torch.arange(2 * BLOCK)[:, None], torch.arange(BLOCK)[None, :]
+    q, k = torch.arange(2 * TILE)[:, None], torch.arange(TILE)[None, :]
     assert torch.equal(within(zero, zero, q, k), q_N[:, None] == k_N)
-    own = torch.arange(2 * BLOCK)[None, :]
+    own = torch.arange(2 * TILE)[None, :]
     assert torch.equal(causal(zero, zero, q, own), (q_N[:, None] == q_N) & (q >= own))

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from regard.model.add_and_norm import AddAndNorm
 from regard.model.dropout import Dropout, keep_mask
+from regard.model.positional_encoding import Positions
 from tests.model.small import INPUT_LENGTHS, OUTPUT_LENGTHS, D, random_pack, small_config, small_model
 from tests.parity.tolerances import assert_close, differ
 
@@ -141,5 +142,5 @@ def test_a_model_in_evaluation_gives_the_same_answer_twice_and_in_training_does_
 def test_the_embedded_inputs_and_outputs_are_dropped_too():
     """Section 5.4: also the sums of embeddings and positions, on both sides."""
     model = small_model(dropout=0.5).train()
-    x = model.embed(random_pack((97,)), model.input_embedding, None)
+    x = model.embed(random_pack((97,)), model.input_embedding, Positions(model.config, causal=False))
     assert 0.4 < (x == 0).double().mean() < 0.6

@@ -15,6 +15,7 @@ from regard.model.dropout import Dropout
 from regard.model.fast.kernels import _ShortAttention, packed_attention
 from regard.model.masks import SameSequence, causal_mask
 from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.positional_encoding import rotate
 from regard.model.taps import recording
 from regard.packing import Boundaries, pack
 from tests.model.small import small_config, small_model, stirred
@@ -33,7 +34,8 @@ def test_of_attention_written_out_with_its_gradient(mask):
     q, k, v = randn(B, H, L, K), randn(B, H, n_keys, K), randn(B, H, n_keys, U)
     exists = torch.tensor([[True] * n_keys, [True] * 3 + [False] * (n_keys - 3)])[:, None, None]
     may_attend = {"none": None, "causal": causal_mask(L)[None, None], "padding": exists}[mask]
-    assert gradcheck(lambda *x: _ShortAttention.apply(*x, may_attend, 0.7), (q, k, v))
+    bias = randn(H, L, n_keys)
+    assert gradcheck(lambda *x: _ShortAttention.apply(*x[:3], may_attend, 0.7, *x[3:]), (q, k, v, bias))
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -42,14 +44,15 @@ def test_of_attention_on_packed_tokens(causal):
     keys = queries if causal else Boundaries.of_lengths((2, 5, 1))
     rule = SameSequence(queries, keys, causal)
     q, k, v = randn(queries.n_tokens, 2, K), randn(keys.n_tokens, 2, K), randn(keys.n_tokens, 2, 3)
-    assert gradcheck(lambda *x: packed_attention(*x, rule, 0.7), (q, k, v))
-    assert gradgradcheck(lambda *x: packed_attention(*x, rule, 0.7), (q, k, v))
+    for inputs in ((q, k, v), (q, k, v, randn(2, 11, 11))):
+        assert gradcheck(lambda *x: packed_attention(*x[:3], rule, 0.7, *x[3:]), inputs)
+        assert gradgradcheck(lambda *x: packed_attention(*x[:3], rule, 0.7, *x[3:]), inputs)
 
 
 @pytest.mark.parametrize("similarity", ["scaled-dot", "cosine", "bilinear", "additive"])
 @pytest.mark.parametrize("rotary", [True, False])
 def test_of_a_packed_block_by_its_inputs_and_all_its_weights(similarity, rotary):
-    options = {"d_k": 2, "d_v": 3, "bias": True, "similarity": similarity, "rotary": rotary}
+    options = {"d_k": 2, "d_v": 3, "bias": True, "similarity": similarity, "turn": rotate if rotary else None}
     module = stirred(MultiHeadAttention(5, 2, **options)).double()
     own = Boundaries.of_lengths((3, 1, 2))
     rule = SameSequence(own, own, causal=True)

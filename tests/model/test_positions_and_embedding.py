@@ -8,7 +8,8 @@ import torch
 from regard.model.embedding import Embedding
 from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions, rotate, sinusoids
 from regard.packing import Boundaries, pack
-from tests.model.small import random_ids, small_model
+from tests.model import small
+from tests.model.small import random_ids, small_config, small_model
 from tests.parity import loops
 from tests.parity.tolerances import assert_close
 
@@ -28,9 +29,11 @@ def test_sinusoids_are_those_of_the_loops_and_no_two_positions_are_alike():
 
 def test_beyond_its_table_sinusoidal_positions_are_worked_out_anew():
     boundaries = Boundaries.of_lengths((11, 3))
-    inside, beyond = SinusoidalPositions(11, D)(boundaries), SinusoidalPositions(7, D)(boundaries)
+    inside, beyond = (
+        SinusoidalPositions(small_config(max_length=n), causal=False)(boundaries) for n in (11, 7)
+    )
     assert torch.equal(inside, beyond)
-    assert_close(beyond[11:], loops.sinusoids(3, D))
+    assert_close(beyond[11:], loops.sinusoids(3, small.D))
 
 
 def test_a_model_with_sinusoids_reads_sequences_longer_than_its_max_length():
@@ -46,7 +49,7 @@ def test_the_table_of_sinusoids_is_not_saved_with_the_weights():
 
 
 def test_learned_positions_start_over_in_each_sequence():
-    positions = LearnedPositions(7, D)
+    positions = LearnedPositions(small_config(max_length=7), causal=False)
     assert torch.equal(positions(Boundaries.of_lengths((3, 2))), positions.weight[[0, 1, 2, 0, 1]])
 
 
@@ -74,11 +77,12 @@ class TestRotation:
 
     def test_rotation_turns_queries_and_keys_but_not_what_is_added_to_embeddings(self):
         model = small_model(positions="rotary")
-        assert model.input_positions is None
-        assert model.output_positions is None
+        boundaries = Boundaries.of_lengths((3,))
+        assert model.input_positions(boundaries) is None
+        assert model.output_positions(boundaries) is None
         layer = model.decoder.layers[0]
-        assert layer.masked_multi_head_attention.rotary
-        assert not layer.multi_head_attention.rotary
+        assert layer.masked_multi_head_attention.turn is rotate
+        assert layer.multi_head_attention.turn is None
 
 
 class TestEmbedding:

@@ -9,6 +9,7 @@ import torch
 from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.masks import SameSequence, causal_mask
 from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.positional_encoding import rotate
 from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention
 from regard.packing import Boundaries, unpack
 from tests.model.small import stirred, weights_of
@@ -70,7 +71,8 @@ def test_attention_on_packed_tokens_is_that_of_the_loops(causal):
 
 def block(**options) -> MultiHeadAttention:
     """Multi-head attention with d_k and d_v free of d_model / n_heads, which is not even whole."""
-    widths = {"d_k": 2 * 5 if options.get("rotary") else K, "d_v": U}
+    rotary = options.pop("rotary", False)
+    widths = {"d_k": 2 * 5 if rotary else K, "d_v": U, "turn": rotate if rotary else None}
     return stirred(MultiHeadAttention(D, H, **widths, **options)).double()
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from regard.loss import label_smoothed_cross_entropy
-from regard.model.masks import BLOCK
+from regard.model.fast.layouts import TILE
 from regard.packing import Boundaries, Packed
 from tests.model.small import V, random_pack, small_model
 from tests.parity.tolerances import assert_close
@@ -13,7 +13,7 @@ from tests.parity.tolerances import assert_close
 INPUT_LENGTHS = (7, 257, 31, 13)
 OUTPUT_LENGTHS = (3, 263, 5, 11)
 """Tiles with several sequences, a sequence over several tiles, and a tile that is all one sequence."""
-N_TOKENS = 3 * BLOCK
+N_TOKENS = 3 * TILE
 SMOOTHING = 0.1
 
 

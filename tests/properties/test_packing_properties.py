@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.model.masks import WIDTHS, SameSequence
+from regard.model.fast.layouts import WIDTHS, padded_groups
 from regard.packing import Boundaries, PaddedView, pack, unpack
 
 lengths = st.lists(st.integers(1, 41), min_size=1, max_size=9)
@@ -57,7 +57,7 @@ def test_in_any_groups_what_is_padded_comes_out_as_it_went_in(lengths, data):
 @given(pairs)
 def test_groups_of_like_length_hold_each_token_once_and_a_pair_together(pairs):
     queries, keys = (Boundaries.of_lengths(lengths) for lengths in zip(*pairs, strict=True))
-    groups = SameSequence(queries, keys, causal=False).groups
+    groups = padded_groups(queries, keys, causal=False)
     for view, boundaries in ((groups.queries, queries), (groups.keys, keys)):
         cells = torch.cat([block.flatten() for block in view.pad(torch.arange(1, boundaries.n_tokens + 1))])
         assert sorted(cells[cells > 0].tolist()) == list(range(1, boundaries.n_tokens + 1))
@@ -72,7 +72,7 @@ def test_groups_of_like_length_hold_each_token_once_and_a_pair_together(pairs):
 def test_in_a_group_the_longest_is_less_than_twice_the_shortest_or_short(pairs):
     """Padding stays small: the widths that share a group lie between two neighbours of one list."""
     queries, keys = (Boundaries.of_lengths(lengths) for lengths in zip(*pairs, strict=True))
-    groups = SameSequence(queries, keys, causal=False).groups
+    groups = padded_groups(queries, keys, causal=False)
     for block in groups.keys.pad(keys.sequence_N):
         longer = [max(pairs[i]) for i in block[:, 0].tolist()]
         assert len({int(np.searchsorted(WIDTHS, n)) for n in longer}) == 1

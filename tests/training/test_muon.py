@@ -67,7 +67,7 @@ def test_muon_takes_the_matrices_of_the_layers_and_adam_all_else(shared):
         f"model.shared_embeddings={shared}", "training.optimizer=muon", "model.positions=learned"
     )
     model = Transformer(settings.model)
-    adamw, muon = Optimizer(model, settings.training).each
+    adamw, muon = Optimizer(model, settings.training).parts
     names = {id(weight): name for name, weight in model.named_parameters()}
 
     def taken(optimizer):
@@ -86,7 +86,7 @@ def test_muon_takes_the_matrices_of_the_layers_and_adam_all_else(shared):
 def test_adam_alone_takes_everything_and_decays_matrices_only():
     settings = config("training.weight_decay=0.1")
     model = Transformer(settings.model)
-    (adamw,) = Optimizer(model, settings.training).each
+    (adamw,) = Optimizer(model, settings.training).parts
     decayed, spared = adamw.param_groups
     assert sum(len(group["params"]) for group in adamw.param_groups) == len(list(model.parameters()))
     assert (decayed["weight_decay"], spared["weight_decay"]) == (0.1, 0.0)

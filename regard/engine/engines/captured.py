@@ -21,6 +21,8 @@ from regard.decode.beam import Beams, Ended, History, expand, retire, select
 from regard.decode.constraints import NEVER, Constraints
 from regard.decode.hypothesis import Hypothesis, length_penalty
 from regard.host import free_gpu_memory
+from regard.model.fast.cached_decoder import memory_keys_values
+from regard.model.fast.slots import empty_slots, step_in_slots
 from regard.model.transformer import Memory, Transformer
 
 MEMORY_SHARE = 0.25
@@ -51,7 +53,7 @@ class CapturedStep:
         device = like.device
         self.shape = shape
         self._model, self._eos = model, eos
-        self.slots = model.empty_slots(B, W, M, S, like)
+        self.slots = empty_slots(model, B, W, M, S, like)
         ids_BW = torch.zeros(B, W, dtype=torch.int64, device=device)
         self._parents_BW = torch.zeros_like(ids_BW)
         self.limits_B, sources_B = torch.zeros_like(ids_BW[:, 0]), torch.zeros_like(ids_BW[:, 0])
@@ -119,7 +121,7 @@ class CapturedStep:
 
     def _step(self) -> None:
         width, step_1 = self.shape[1], self.slots.place_1
-        log_probs_RV = self._model.step_in_slots(self.beams.last_BW.flatten(), self._parents_BW, self.slots)
+        log_probs_RV = step_in_slots(self._model, self.beams.last_BW.flatten(), self._parents_BW, self.slots)
         last_chance_B = self.limits_B == step_1 + 1
         going, ending = select(expand(self.beams, log_probs_RV), width, self._eos, last_chance_B)
         ending = ending.only(~self.settled_B[:, None])
@@ -170,7 +172,7 @@ class CapturedSearches:
         shape = (rounded_up(len(lengths)), width, self._room(1), self._room(max(lengths)), n_best)
         step = self._of(shape, memory.states_SD)
         (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
-        remembered = self._model.decoder.remember(memory_BSD)
+        remembered = memory_keys_values(self._model.decoder, memory_BSD)
         of_memory = [x for layer in remembered for x in (layer.k_BHMK, layer.v_BHMU)]
         step.begin(of_memory, memory.boundaries.exists_BL, constraints, alpha)
         found: dict[int, tuple[Hypothesis, ...]] = {}

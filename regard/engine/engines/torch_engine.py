@@ -22,9 +22,10 @@ from regard.decode.step import States, Step, ensemble, log_mean_exp
 from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
 from regard.engine.engines.protocol import NO_REPEAT, NOTHING, Request, Search, with_second_attempt
-from regard.engine.engines.readiness import ready_to_run
 from regard.errors import RequestError
 from regard.host import free_gpu_memory
+from regard.model.fast.kernels import has_fixed_shapes
+from regard.model.fast.packed_weights import ready_to_run
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
@@ -288,9 +289,9 @@ class TorchEngine:
         return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _can_capture(self) -> bool:
-        """Whether steps can be captured: one model on a GPU, with fused attention."""
-        fused = self.models[0].config.similarity != "additive"
-        return torch.device(self._device).type == "cuda" and len(self.models) == 1 and fused
+        """One model on a GPU whose steps have fixed shapes."""
+        on_gpu = torch.device(self._device).type == "cuda"
+        return on_gpu and len(self.models) == 1 and has_fixed_shapes(self.models[0].config, "captured steps")
 
     def _inputs(self, requests: Sequence[Request]) -> Packed:
         return pack([[*request.ids, self._eos] for request in requests], self._device)

@@ -26,6 +26,13 @@ from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
 UNKNOWN = "<unk>"
+EXPRESSIBLE = {
+    "positions": ("sinusoidal", "learned", "rotary", "none"),
+    "similarity": ("scaled-dot", "dot", "bilinear"),
+    "feed_forward": ("relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu"),
+    "norm": ("layer", "rms"),
+}
+"""The choices that CTranslate2 can compute; every other one is refused."""
 ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "swish": 2, "swiglu": 2, "gelu": 3, "geglu": 3}
 """CTranslate2's numbers; of a gated form, what is done to the gate."""
 
@@ -54,8 +61,10 @@ def inexpressible(config: ModelConfig) -> list[str]:
     if config.key_width != config.value_width:
         widths = f"model.d_k = {config.key_width} and model.d_v = {config.value_width}"
         found.append(f"{widths} differ, and CTranslate2 has one width for a head")
-    if config.similarity in ("cosine", "additive"):
-        found.append(f'model.similarity = "{config.similarity}" is not among what CTranslate2 computes')
+    for setting, expressible in EXPRESSIBLE.items():
+        if (value := getattr(config, setting)) not in expressible:
+            known = ", ".join(expressible)
+            found.append(f'model.{setting} = "{value}" has no equivalent in CTranslate2, only {known} have')
     if config.similarity == "bilinear" and config.positions == "rotary":
         both = 'model.similarity = "bilinear" with model.positions = "rotary"'
         found.append(f"{both} turns queries before it multiplies them, and CTranslate2 after")

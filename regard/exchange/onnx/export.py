@@ -33,6 +33,9 @@ SETTINGS, README, EXAMPLE = "config.json", "README.md", "example.py"
 OPSET = 18
 """The operators that torch's exporter thinks in; runtimes since 2023 have them all."""
 
+POSITIONS = ("sinusoidal", "learned", "rotary", "none")
+"""Positions whose computation the graphs contain."""
+
 ONE_FILE = 1 << 30
 """Bytes of weights that go into the graph's own file; more lie beside it, since no graph may exceed 2 GiB."""
 
@@ -55,6 +58,10 @@ def write_onnx(model: Path, out: Path) -> Verified:
 
     check_replaceable(out.resolve(), overwrite=False)  # or it would be refused after all the work
     bundle = load_bundle(model)
+    if (positions := bundle.config.positions) not in POSITIONS:
+        known = ", ".join(POSITIONS)
+        problem = f'model.positions = "{positions}" cannot be written as ONNX graphs, only {known} can'
+        raise ConfigError(problem, str(model), code="not_expressible")
     if bundle.subwords is None:
         raise BundleError(f"has no {SUBWORDS}, and a graph does not know what its ids mean", str(model))
     vocabulary = read_vocabulary(bundle.subwords)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.model.classifier import Classifier
 from regard.model.fast.cache import KeysValues, Recall
+from regard.model.fast.cached_decoder import decode_new, memory_keys_values
 from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer
 from regard.packing import Boundaries, Packed
@@ -32,7 +33,7 @@ class EncoderGraph(nn.Module):
     def forward(self, ids_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, ...]:
         """Memory (B, S, D); then of each layer keys (B, H, S, K) and values (B, H, S, U)."""
         memory_BSD = _encoded(self.model, ids_BS, mask_BS)
-        return memory_BSD, *_flat(self.model.decoder.remember(memory_BSD))
+        return memory_BSD, *_flat(memory_keys_values(self.model.decoder, memory_BSD))
 
 
 class ClassifierGraph(nn.Module):
@@ -71,12 +72,12 @@ class DecoderGraph(nn.Module):
         recall = _Rows.of(ids_BL, mask_BM, memory_mask_BS)
         own = [_Growing(each) for each in _pairs(past)]
         x_ND = model.embed_outputs(Packed(ids_BL.flatten(), recall.new))
-        states_ND = model.decoder.look_back(x_ND, own, _pairs(memory), recall)
+        states_ND = decode_new(model.decoder, x_ND, own, _pairs(memory), recall)
         logits_BLV = model.output_probabilities(states_ND).reshape(*ids_BL.shape, -1)
         return logits_BLV, *_flat([each.stored for each in own])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows(Recall):
     """Looking back from as many new tokens in every row, laid row behind row."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import get_args
 
 import torch
 
@@ -24,7 +23,7 @@ CLAIM = Both(
 )
 
 TRAINED = (4, 12)
-KINDS: tuple[PositionsName, ...] = get_args(PositionsName)
+KINDS: tuple[PositionsName, ...] = ("sinusoidal", "learned", "rotary", "none")
 NAMES: dict[PositionsName, Both] = {
     "sinusoidal": Both("sinusoidal", "正弦"),
     "learned": Both("learned", "可学习"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import e
-from typing import get_args
 
 import torch
 
@@ -25,7 +24,7 @@ CLAIM = Both(
     "而缩放后的点积能追平。",
 )
 
-KINDS: tuple[SimilarityName, ...] = get_args(SimilarityName)
+KINDS: tuple[SimilarityName, ...] = tuple(SIMILARITIES)
 LENGTHS = (4, 8)
 LARGEST = Both("largest weight of cross-attention", "交叉注意力的最大权重")
 CROSS = "decoder.layers.0.multi_head_attention.weights"

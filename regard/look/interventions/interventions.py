@@ -18,6 +18,8 @@ from regard.errors import RequestError
 from regard.look.trace.blocks import BlockName, Kind, blocks_of, kinds_of, layers_of
 
 NEVER = -1e30
+UNBIASED = ("sinusoidal", "learned", "rotary", "none")
+"""Positions that add nothing to scores."""
 """A score whose softmax is exactly 0 beside any other."""
 
 
@@ -180,6 +182,8 @@ def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | N
         case NoScale():
             if config.similarity != "scaled-dot":
                 return f"model.similarity = {config.similarity} has no scale to take away"
+            if config.positions not in UNBIASED:
+                return f"model.positions = {config.positions} adds a bias to the scores"
         case NoPositions():
             if config.positions == "none":
                 return "the model is told no positions"

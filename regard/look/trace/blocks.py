@@ -99,7 +99,19 @@ def contents_of(config: ModelConfig) -> set[str]:
     for stack in _stacks(config):
         if config.positions in ("sinusoidal", "learned"):
             found.add(f"{side_of(stack)}_embedding.positions")
+    if config.positions in ("alibi", "t5-relative"):
+        found |= set(score_biases_of(config))
     return found | set(similarity_weights_of(config))
+
+
+def score_biases_of(config: ModelConfig) -> list[str]:
+    """The biases that positions may add to the scores of self-attention, (heads, queries, keys) per stack."""
+    return [f"{side_of(stack)}_positions.score_bias" for stack in _stacks(config)]
+
+
+def stores_scores(config: ModelConfig) -> bool:
+    """Whether scores are stored: those of a similarity that a user registered cannot be computed here."""
+    return config.similarity not in ("scaled-dot", "dot", "cosine", "bilinear", "additive")
 
 
 def similarity_weights_of(config: ModelConfig) -> list[str]:
@@ -126,6 +138,8 @@ def _recorded(config: ModelConfig) -> Iterator[str]:
         yield f"{stack}.output"
         for i, block in enumerate(sublayers_of(config, stack)):
             within = ("q", "k", "v", "output") if block in KINDS else ("output",)
+            if block in KINDS and stores_scores(config):
+                within = (*within, "scores")
             for layer in range(layers_of(config, block)):
                 yield from (f"{address_of(block, layer)}.{name}" for name in within)
                 yield from (f"{stack}.layers.{layer}.add_and_norm.{i}.{name}" for name in around)

@@ -32,6 +32,7 @@ from regard.look.trace.blocks import (
     kinds_of,
     layers_of,
     side_of,
+    stores_scores,
     sublayers_of,
 )
 from regard.look.trace.file import packed, read_file, unpacked
@@ -154,16 +155,28 @@ class TraceData:
     def similarities(self, kind: Kind, layer: int, head: int) -> np.ndarray:
         """Similarity of each query and key, (queries, keys), before scaling."""
         q_LK, k_MK = self.q(kind, layer, head), self.k(kind, layer, head)
+        if stores_scores(self.config):
+            stored_LM: np.ndarray = self.arrays[f"{address_of(kind, layer)}.scores"][0, head]
+            return stored_LM
         if self.config.similarity == "additive":
             hidden_LMK = np.tanh(q_LK[:, None] + k_MK)
             return hidden_LMK @ self.arrays[f"{address_of(kind, layer)}.similarity.weight"][head]
         return q_LK @ k_MK.T
 
+    def score_bias(self, kind: Kind, head: int) -> np.ndarray | None:
+        """What the model's positions add to the scores of a head, (queries, keys); None if nothing."""
+        bias_HLM = None if kind == "cross" else self.arrays.get(f"{side_of(kind)}_positions.score_bias")
+        return None if bias_HLM is None else bias_HLM[head]
+
     def scores(self, kind: Kind, layer: int, head: int) -> np.ndarray:
         """Input of the softmax, (queries, keys), before the mask."""
         scores_LM = self.similarities(kind, layer, head)
+        if stores_scores(self.config):
+            return scores_LM
         if self.config.similarity == "scaled-dot":
             scores_LM = scores_LM * scores_LM.dtype.type(self.config.key_width**-0.5)
+        if (bias_LM := self.score_bias(kind, head)) is not None:
+            scores_LM = scores_LM + bias_LM
         change_scores(scores_LM, self.interventions, self.config, kind, layer, head)
         return scores_LM
 

@@ -18,7 +18,7 @@ from regard.errors import RequestError
 from regard.look.interventions.apply import intervened, replacing
 from regard.look.interventions.interventions import Intervention, check
 from regard.look.trace.beam import BeamRecorder
-from regard.look.trace.blocks import recorded_of, similarity_weights_of, sublayers_of
+from regard.look.trace.blocks import recorded_of, score_biases_of, similarity_weights_of, sublayers_of
 from regard.look.trace.tokens import display_piece, read_tokens, token_ids
 from regard.look.trace.trace import Trace
 from regard.model.classifier import Classifier
@@ -210,7 +210,8 @@ def _traced(
     device, config = _device(model), model.config
     inputs = pack([pair.inputs], device) if pair.inputs else None
     outputs = pack([pair.outputs], device) if pair.outputs else None
-    with recording(model, replacing(interventions, config), keep=recorded_of(config).__contains__) as seen:
+    kept = {*recorded_of(config), *score_biases_of(config)}
+    with recording(model, replacing(interventions, config), keep=kept.__contains__) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     arrays = {address: _array(value) for address, value in seen.items()}
     arrays |= _positions(model, inputs, "input") | _positions(model, outputs, "output")
@@ -292,9 +293,10 @@ def _target_logits(model: Model, states: Tensor, targets: Sequence[int]) -> Tens
 
 def _positions(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
     """The vectors added to the embeddings of a side, if any."""
-    if tokens is None or (positions := getattr(model, f"{side}_positions")) is None:
+    if tokens is None:
         return {}
-    return {f"{side}_embedding.positions": _array(positions(tokens.boundaries))}
+    added = getattr(model, f"{side}_positions")(tokens.boundaries)
+    return {} if added is None else {f"{side}_embedding.positions": _array(added)}
 
 
 def _array(value: Tensor) -> np.ndarray:

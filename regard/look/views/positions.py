@@ -70,16 +70,15 @@ def encoding_of(trace: TraceData) -> Encoding:
         case "sinusoidal":
             name, note = "sinusoidal positions", f"sines and cosines, d_model = {config.d_model}"
             return Encoding(name, note, sinusoids(max(POSITIONS, longest), config.d_model))
-        case "learned":
-            side = "encoder" if trace.inputs is not None else "decoder"
-            values_ND = trace.arrays[f"{side_of(side)}_embedding.positions"]
-            return Encoding("learned positions", "the vectors of this text's positions", values_ND)
         case "rotary":
             name, note = "rotary positions", f"rotations of queries and keys, d_k = {config.key_width}"
             return Encoding(name, note, sinusoids(max(POSITIONS, longest), config.key_width))
-        case other:
-            what = f"model.positions = {other} has no vector per position to show"
-            raise RequestError(what, code="nothing_to_show")
+    side = "encoder" if trace.inputs is not None else "decoder"
+    values_ND = trace.arrays.get(f"{side_of(side)}_embedding.positions")
+    if values_ND is None:
+        what = f"model.positions = {config.positions} has no vector per position to show"
+        raise RequestError(what, code="nothing_to_show")
+    return Encoding(f"{config.positions} positions", "the vectors of this text's positions", values_ND)
 
 
 def sinusoids(n: int, width: int) -> np.ndarray:

@@ -55,6 +55,39 @@ export function ofHead({ data, shape: [tokens, heads, width] }, head) {
 }
 
 /**
+ * One query's row of (…, heads, queries, keys).
+ * @param {Tensor} tensor
+ * @param {number} head
+ * @param {number} query
+ */
+function rowOf({ data, shape }, head, query) {
+  const [queries, keys] = shape.slice(-2);
+  const start = (head * queries + query) * keys;
+  return Array.from(data.subarray(start, start + keys));
+}
+
+/** Whether a file stores scores: of a similarity that a user registered. @param {Record<string, any>} settings */
+function storesScores({ similarity }) {
+  return !["scaled-dot", "dot", "cosine", "bilinear", "additive"].includes(similarity);
+}
+
+/** Whether scores are nothing but scaled products. @param {Record<string, any>} settings */
+export function hasScale({ similarity, positions }) {
+  return similarity === "scaled-dot" && ["sinusoidal", "learned", "rotary", "none"].includes(positions);
+}
+
+/**
+ * What positions add to one query's scores; null where they add nothing.
+ * @param {Arrays} arrays
+ * @param {Place} place
+ */
+function scoreBias(arrays, { kind, head, query }) {
+  if (kind === "cross") return null;
+  const found = arrays(`${kind === "encoder" ? "input" : "output"}_positions.score_bias`);
+  return found && rowOf(found, head, query);
+}
+
+/**
  * How alike one query and each key are, before any scale.
  * @param {Arrays} arrays
  * @param {About} about
@@ -65,6 +98,7 @@ export function similarities(arrays, about, { kind, layer, head, query }) {
   const at = addressOf(kind, layer);
   const q = ofHead(/** @type {Tensor} */ (arrays(`${at}.q`)), head)[query];
   const keys = ofHead(/** @type {Tensor} */ (arrays(`${at}.k`)), head);
+  if (storesScores(about.settings)) return rowOf(/** @type {Tensor} */ (arrays(`${at}.scores`)), head, query);
   if (about.settings.similarity !== "additive") return keys.map((k) => dot(q, k));
   const { data } = /** @type {Tensor} */ (arrays(`${at}.similarity.weight`));
   const weight = data.subarray(head * q.length, (head + 1) * q.length);
@@ -84,8 +118,11 @@ export function similarities(arrays, about, { kind, layer, head, query }) {
  */
 export function scores(arrays, about, place) {
   const similar = similarities(arrays, about, place);
+  if (storesScores(about.settings)) return { similar, scaled: similar, usual: similar, changed: similar };
   const root = Math.sqrt(about.sizes.d_k);
-  const usual = about.settings.similarity === "scaled-dot" ? similar.map((value) => value / root) : similar;
+  const scaled = about.settings.similarity === "scaled-dot" ? similar.map((value) => value / root) : similar;
+  const bias = scoreBias(arrays, place);
+  const usual = bias ? scaled.map((value, key) => value + bias[key]) : scaled;
   const here = (/** @type {Record<string, any>} */ each) =>
     each.kind === place.kind && each.layer === place.layer && each.head === place.head;
   let changed = usual;
@@ -97,7 +134,7 @@ export function scores(arrays, about, place) {
       changed = changed.map((_, key) => (key === pin.key ? 0 : NEVER));
     }
   }
-  return { similar, usual, changed };
+  return { similar, scaled, usual, changed };
 }
 
 /**

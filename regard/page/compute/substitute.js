@@ -128,6 +128,10 @@ const LINES = {
     const product = short(last(at, "similarity")[at.focus]);
     return [`${product} / √${d_k} = ${product} / ${root(d_k)} = ${short(values[at.focus])}`];
   },
+  biased: (at, values) => {
+    const score = last(at, "scaled", "similarity")[at.focus];
+    return [`${short(score)} + ${bracketed(values[at.focus] - score)} = ${short(values[at.focus])}`];
+  },
   masked: ({ focus }, values) => [short(values[focus])],
   weights: (at, values) => {
     const scores = last(at, "masked");

@@ -19,7 +19,7 @@ import { argmax, softmax } from "./tensor.js";
  * @property {Words} intervention
  */
 
-const OF_KEYS = ["k", "similarity", "scaled", "weights", "v"];
+const OF_KEYS = ["k", "similarity", "scaled", "biased", "weights", "v"];
 const OF_CANDIDATES = ["logits", "probabilities"];
 
 /** The numbers of every step, by its name, for one place. */
@@ -123,6 +123,8 @@ class Numbers {
       case "similarity":
         return this.scores.similar;
       case "scaled":
+        return this.scores.scaled;
+      case "biased":
         return this.scores.usual;
       case "masked":
         return this.masked.map((value) => (value === -Infinity ? null : value));

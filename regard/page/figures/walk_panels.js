@@ -1,5 +1,6 @@
 // What each step of a walk looks like.
 
+import { hasScale } from "../compute/attention.js";
 import { short } from "../compute/number.js";
 import { before, exponentials, products, rowsBefore, vectorBefore } from "../compute/substitute.js";
 import { entropy, softmax } from "../compute/tensor.js";
@@ -24,6 +25,7 @@ export const SIGNS = /** @type {Record<string, string>} */ ({
   k: "k",
   similarity: "q·k",
   scaled: "÷√dₖ",
+  biased: "+ b",
   intervention: "✎",
   masked: "mask",
   weights: "softmax",
@@ -107,7 +109,7 @@ function softmaxed(context, at) {
   const { t, state, about } = context;
   const scores = vectorBefore(at.steps, at.index, "masked");
   const { powers, shift } = exponentials(scores);
-  const compares = about.settings.similarity === "scaled-dot" && state.unscaled;
+  const compares = hasScale(about.settings) && state.unscaled;
   return [
     perKey(context, at, {
       most: 1,
@@ -183,6 +185,9 @@ const PANELS = {
   k: keyRows,
   similarity: compared,
   scaled: (context, at) => [perKey(context, at, { ghost: vectorBefore(at.steps, at.index, "similarity") })],
+  biased: (context, at) => [
+    perKey(context, at, { ghost: vectorBefore(at.steps, at.index, "scaled", "similarity") }),
+  ],
   masked: (context, at) => [perKey(context, at)],
   weights: softmaxed,
   v: keyRows,

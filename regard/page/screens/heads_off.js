@@ -1,5 +1,6 @@
 // Heads switched off or changed, tokens dropped: what becomes of what the model says; what each head is worth for it.
 
+import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { difference } from "../compute/text.js";
@@ -238,7 +239,7 @@ export const headsOff = {
           state.op,
           (op) => store.set({ op }),
         ),
-        about.settings.similarity === "scaled-dot" && without("no-scale"),
+        hasScale(about.settings) && without("no-scale"),
         about.settings.positions !== "none" && without("no-positions"),
         h(
           "button",

@@ -156,9 +156,9 @@ export const positions = {
     const { id, config } = live.model(state);
     const around = await neighboursOf(context);
     const beside = around ? neighbourList(context, around) : h("p", { class: "soft" }, t("positions.neighbours.none"));
-    if (config.positions === "none") {
+    if (!["sinusoidal", "learned", "rotary"].includes(config.positions)) {
       const drawn = around ? stacked([plane(context, around)], t("positions")) : undefined;
-      const told = h("p", { class: "empty" }, t("positions.none"));
+      const told = h("p", { class: "empty" }, t(config.positions === "none" ? "positions.none" : "positions.others", { name: config.positions }));
       const body = h("div", { class: "steps" }, told, drawn && h("div", { class: "scroll" }, drawn), beside);
       return { body, figure: drawn };
     }

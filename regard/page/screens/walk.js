@@ -1,5 +1,6 @@
 // The formula, step by step, with the numbers of one token in one head.
 
+import { hasScale } from "../compute/attention.js";
 import { parse } from "../compute/latex.js";
 import { fixed, short } from "../compute/number.js";
 import { substituted } from "../compute/substitute.js";
@@ -14,7 +15,7 @@ import { Player } from "../parts/player.js";
 /** @typedef {import("../state/source.js").WalkStep} WalkStep */
 
 const player = new Player("walk", "panel", 2600);
-const OF_KEYS = ["similarity", "scaled", "masked", "weights"]; // one number a key
+const OF_KEYS = ["similarity", "scaled", "biased", "masked", "weights"]; // one number a key
 const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // without dimensions to be left out
 
 /**
@@ -68,7 +69,7 @@ function way({ store, t }, steps, index) {
  * @param {import("../compute/substitute.js").At} at
  */
 function comparison({ about, state, store, t }, at) {
-  if (at.steps[at.index].name !== "weights" || about.settings.similarity !== "scaled-dot") return null;
+  if (at.steps[at.index].name !== "weights" || !hasScale(about.settings)) return null;
   const bits = doubt(at);
   const d_k = about.sizes.d_k;
   return h(

@@ -1,5 +1,6 @@
 // The server behind the page: its models and their directions, translations, and traces made when needed.
 
+import { hasScale } from "../compute/attention.js";
 import { arriving, ask, Refused } from "./requests.js";
 import { remembered } from "./source.js";
 import { httpSource, received } from "./source_http.js";
@@ -33,7 +34,7 @@ const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
  * @param {import("./source.js").About} about
  */
 function changeOf(name, { kinds, settings }) {
-  if (name === "no-scale") return settings.similarity === "scaled-dot" ? { op: name } : null;
+  if (name === "no-scale") return hasScale(settings) ? { op: name } : null;
   if (name === "no-positions") return settings.positions === "none" ? null : { op: name };
   const found = /^(?:(uniform|skip)\.)?(encoder|decoder|cross)\.(\d+)(?:\.(\d+))?$/.exec(name);
   const [, op, kind, layer, head] = found ?? [];

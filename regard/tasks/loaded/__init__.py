@@ -270,12 +270,9 @@ class LoadedModel:
 
         model = self.bundle.model
         side = "input_positions" if hasattr(model, "input_positions") else "output_positions"
-        positions = getattr(model, side)
-        if positions is None:
-            return None
         device = next(model.parameters()).device
-        added: np.ndarray = positions(pack([[0] * length], device).boundaries).detach().cpu().numpy()
-        return added
+        added = getattr(model, side)(pack([[0] * length], device).boundaries)
+        return None if added is None else added.detach().cpu().numpy()
 
     def neighbours(self, text: str, n: int = 8) -> Neighbours:
         """The tokens whose embeddings are closest to those of a text's tokens, by cosine similarity.

@@ -1,11 +1,11 @@
-"""Muon: momentum whose every update is made orthogonal, for the matrices inside the layers.
+"""Muon: momentum with orthogonal updates, for the matrices inside the layers.
 
-Keller Jordan and others, 2024. An update is replaced by the nearest matrix whose singular values are all
-about one, by five Newton-Schulz iterations; its size is then scaled so that learning rates tuned for Adam
-serve (Liu and others, 2025). Matrices of one shape go through the iterations together, as one batched
-product: a model has hundreds of small ones, and a GPU would spend its time starting them one by one.
+Keller Jordan and others, 2024. Five Newton-Schulz iterations replace an update by the nearest matrix whose
+singular values are all about 1; it is then scaled so that learning rates tuned for Adam fit (Liu and others,
+2025). Matrices of one shape go through the iterations as one batched product: a model has hundreds of small
+ones, and a GPU would spend its time launching them one by one.
 
-It does what `torch.optim.Muon` does, and a test holds the two together.
+The result equals that of `torch.optim.Muon`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -17,14 +17,33 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.config import TrainingConfig, registries
+from regard.training.optimizers.adamw import adamw_of
+
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
 LIKE_ADAM = 0.2
-"""Root mean square of an element of Adam's update, about."""
+"""Approximate root mean square of an element of Adam's update."""
+
+
+@registries.optimizers.register("muon")  # Departure 10
+def muon(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Muon on the matrices of the layers, AdamW on everything else."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    matrices = _inner_matrices(model)
+    inner = {id(matrix) for matrix in matrices}
+    others = adamw_of([weight for weight in weights if id(weight) not in inner], config)
+    return [others, *([Muon(matrices, weight_decay=config.weight_decay)] if matrices else [])]
+
+
+def _inner_matrices(model: nn.Module) -> list[nn.Parameter]:
+    """The matrices of the layers: all except those that embed tokens or score the vocabulary."""
+    named = model.named_parameters()
+    return [w for name, w in named if w.dim() == 2 and name.startswith(("encoder.", "decoder."))]
 
 
 def orthogonal(g_BMN: Tensor) -> Tensor:
-    """Each matrix with its singular values brought near one, in bfloat16."""
+    """Each matrix with its singular values brought close to 1, in bfloat16."""
     a, b, c = COEFFICIENTS
     x_BMN = g_BMN.bfloat16()
     tall = x_BMN.shape[1] > x_BMN.shape[2]
@@ -42,7 +61,7 @@ class Muon(torch.optim.Optimizer):
     """Orthogonal updates with Nesterov momentum, and decoupled weight decay."""
 
     found_inf: Tensor | None = None
-    """Where this is 1, a step changes nothing; as fused AdamW has it, so that no step waits."""
+    """Where this is 1, a step changes nothing; the same interface as fused AdamW, so that no step waits."""
 
     def __init__(
         self, parameters: Iterable[nn.Parameter], *, momentum: float = 0.95, weight_decay: float = 0.0
@@ -67,7 +86,7 @@ class Muon(torch.optim.Optimizer):
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
         buffers = [self.state[matrix]["momentum"] for matrix in matrices]
         if self.found_inf is not None:
-            # Not a number times nought is not a number: what is no number has to be replaced.
+            # NaN times 0 is NaN, so NaN gradients must be replaced.
             grads = [
                 torch.where(self.found_inf > 0, buffer, grad)
                 for grad, buffer in zip(grads, buffers, strict=True)

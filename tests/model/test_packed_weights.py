@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.engine.engines.readiness import ready_to_run
+from regard.model.fast.packed_weights import ready_to_run
 from regard.packing import pack
 from tests.model.small import small_model
 
@@ -17,7 +17,7 @@ def test_packed_weights_give_the_same_log_probabilities(dtype, tolerance, settin
     model = small_model(dtype=torch.float32, **settings)
     model.compute_dtype = dtype
     ready = ready_to_run(model)
-    assert ready.output_probabilities.packed is not None
+    assert ready.output_probabilities.product is not None
     with torch.inference_mode():
         expected, found = (each(pack(INPUTS), pack(OUTPUTS)).float() for each in (model, ready))
     torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)

@@ -1,0 +1,98 @@
+"""The decoder on new tokens only, which attend to the keys and values of earlier ones in a cache.
+
+It computes what `Decoder.forward` does; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from regard.model.decoder import Decoder, DecoderLayer
+from regard.model.fast.cache import KeysValues, Recall, Store
+from regard.model.linear import side_by_side
+from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.taps import tap
+
+
+def decode_new(
+    decoder: Decoder, x_ND: Tensor, own: Sequence[Store], memory: Sequence[KeysValues], recall: Recall
+) -> Tensor:
+    """States of new tokens, from the stored keys and values of earlier tokens and of the memory."""
+    for i, layer in enumerate(decoder.layers):
+        x_ND = _layer(layer, x_ND, own[i], memory[i] if memory else None, recall)
+    return tap(decoder, "output", decoder.norm(x_ND))
+
+
+def memory_keys_values(decoder: Decoder, memory_BSD: Tensor) -> tuple[KeysValues, ...]:
+    """Keys and values of a padded memory, for every layer; computed once for all steps of decoding."""
+    blocks = [layer.multi_head_attention for layer in decoder.layers]
+    return tuple(_keys_values(block, memory_BSD) for block in blocks if block is not None)
+
+
+def empty_keys_values(decoder: Decoder, n_rows: int, room: int, like: Tensor) -> tuple[KeysValues, ...]:
+    """Zeros for `room` tokens in each of `n_rows` rows, for every layer."""
+    caches = []
+    for layer in decoder.layers:
+        attention = layer.masked_multi_head_attention
+        shape = (n_rows, attention.n_heads, room)
+        keys, values = like.new_zeros(*shape, attention.d_k), like.new_zeros(*shape, attention.d_v)
+        caches.append(KeysValues(keys, values))
+    return tuple(caches)
+
+
+def _layer(
+    layer: DecoderLayer, x_ND: Tensor, own: Store, memory: KeysValues | None, recall: Recall
+) -> Tensor:
+    of_self, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
+    x_ND = layer.add_and_norm[0](x_ND, lambda y: _attend_to_own(of_self, y, own, recall))
+    if of_memory is not None:
+        assert memory is not None, "the cache was made without a memory"
+        x_ND = layer.add_and_norm[1](x_ND, lambda y: _attend_to_memory(of_memory, y, memory, recall))
+    return layer.add_and_norm[-1](x_ND, layer.feed_forward)
+
+
+def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor) -> KeysValues:
+    k, v = side_by_side([block.w_k, block.w_v], memory_BSD)
+    k_BSHK, v_BSHU = block.heads_of(k, block.d_k), block.heads_of(v, block.d_v)
+    _, k_BSHK = block.similarity.prepare(k_BSHK, k_BSHK)
+    return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
+
+
+def _attend_to_own(block: MultiHeadAttention, x_ND: Tensor, past: Store, recall: Recall) -> Tensor:
+    """New tokens attend to themselves and to earlier ones; their keys and values are stored."""
+    # For few tokens, concatenating the weights costs more than it saves.
+    q, k = block.heads_of(block.w_q(x_ND), block.d_k), block.heads_of(block.w_k(x_ND), block.d_k)
+    v = block.heads_of(block.w_v(x_ND), block.d_v)
+    if block.turn is not None:
+        q, k = block.turn(q, recall.new.positions_N), block.turn(k, recall.new.positions_N)
+    q, k = block.similarity.prepare(q, k)
+    q, k, v = tap(block, "q", q), tap(block, "k", k), tap(block, "v", v)
+    past.write(recall, k, v)
+    stored = past.up_to(recall.reach)
+    return _joined(block, q, stored, recall, recall.own_may_attend, recall.own_score_bias)
+
+
+def _attend_to_memory(block: MultiHeadAttention, x_ND: Tensor, memory: KeysValues, recall: Recall) -> Tensor:
+    q = block.heads_of(block.w_q(x_ND), block.d_k)
+    q = tap(block, "q", block.similarity.prepare(q, q)[0])
+    return _joined(block, q, memory, recall, recall.memory_may_attend, recall.memory_score_bias)
+
+
+def _joined(
+    block: MultiHeadAttention,
+    q_NHK: Tensor,
+    stored: KeysValues,
+    recall: Recall,
+    may_attend: Tensor | None,
+    score_bias: Tensor | None,
+) -> Tensor:
+    """Attend, Concat, Linear."""
+    q_RLHK = recall.pad(q_NHK)
+    R, L, H, _ = q_RLHK.shape
+    # Rows of one source attend to the same memory: they become more queries of it, and nothing is copied.
+    lined_up = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, block.d_k).transpose(1, 2)
+    heads = block.attend_padded(lined_up, stored.k_BHMK, stored.v_BHMU, may_attend, score_bias)
+    heads_NHU = recall.unpad(heads.transpose(1, 2).reshape(R, L, H, block.d_v))
+    return tap(block, "output", block.w_o(tap(block, "heads", heads_NHU).flatten(-2)))
