@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from regard.engine.results import Classification, Continuation, Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
-    from regard.exchange.huggingface.import_ import import_model
+    from regard.exchange.huggingface import import_model
     from regard.loaded import load
     from regard.model.add_and_norm import AddAndNorm
     from regard.model.classifier import Classifier
@@ -64,7 +64,7 @@ _HOMES = {
     "Encoder": "regard.model.encoder",
     "EncoderLayer": "regard.model.encoder",
     "FeedForward": "regard.model.feed_forward",
-    "import_model": "regard.exchange.huggingface.import_",
+    "import_model": "regard.exchange.huggingface",
     "LanguageModel": "regard.model.language_model",
     "load": "regard.loaded",
     "load_bundle": "regard.bundle",

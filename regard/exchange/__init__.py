@@ -1,1 +1,1 @@
-"""Other people's formats, in and out. This module imports nothing, and what engines need of it no torch."""
+"""Formats of other projects, in and out: Hugging Face, CTranslate2 and ONNX."""

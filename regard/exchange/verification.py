@@ -1,6 +1,6 @@
-"""Whether a model in another format computes what it did before: a few sequences, read by both.
+"""Check that a converted model computes what the original does: both read the same sequences.
 
-Ids are drawn by a seed, so that no text is needed; what is compared are log-probabilities.
+The sequences are random token ids from a fixed seed, so no text is needed. Log-probabilities are compared.
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ if TYPE_CHECKING:
     from regard.bundle.weights import Model
 
 TOLERANCE = 1e-3
-"""Of a log-probability, where nothing was rounded."""
+"""Largest difference between log-probabilities of unrounded models."""
 LONGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What both are given: inputs, and outputs where there is a decoder, without beginnings and ends."""
+    """Sequences for both models, inputs or outputs or both, without the ids that begin and end them."""
 
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[tuple[int, ...], ...]
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of the outputs, or of the inputs where there are none, each with one that ends it."""
+        """Tokens of the outputs, or of the inputs where there are no outputs, the end counted."""
         return sum(len(ids) + 1 for ids in self.outputs or self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What came of running both."""
+    """The result of a comparison."""
 
     by: str
-    """What ran the new one."""
+    """The library that ran the converted model."""
     n_tokens: int
     difference: float
-    """The largest between two log-probabilities of the same token."""
+    """The largest difference between two log-probabilities of the same token."""
 
     def __str__(self) -> str:
-        told = f"verified by {self.by}: {self.n_tokens} tokens compared"
-        return f"{told}, log-probabilities differ by {self.difference:.1e} at most"
+        compared = f"verified by {self.by}: {self.n_tokens} tokens compared"
+        return f"{compared}, log-probabilities differ by at most {self.difference:.1e}"
 
 
-def probe(config: ModelConfig, *, count: int = 8) -> Probe:
-    """Sequences of several lengths that a model of this shape can read."""
+def draw_probe(config: ModelConfig, *, count: int = 8) -> Probe:
+    """Random sequences of several lengths for a model of this shape."""
     random = np.random.default_rng(count)
     longest = max(1, min(LONGEST, config.max_length - 3))
 
-    def drawn() -> tuple[tuple[int, ...], ...]:
+    def draw() -> tuple[tuple[int, ...], ...]:
         lengths = random.integers(1, longest + 1, count)
         return tuple(tuple(random.integers(0, config.vocab_size, n).tolist()) for n in lengths)
 
-    inputs = () if config.architecture == "decoder" else drawn()
-    return Probe(inputs, () if config.architecture == "encoder" else drawn())
+    inputs = () if config.architecture == "decoder" else draw()
+    return Probe(inputs, () if config.architecture == "encoder" else draw())
 
 
-def log_probs(model: Model, given: Probe, *, bos: int, eos: int) -> list[np.ndarray]:
-    """What a model says of a probe, (tokens, vocabulary) each.
+def log_probs(model: Model, probe: Probe, *, bos: int, eos: int) -> list[np.ndarray]:
+    """A model's log-probabilities for every sequence of a probe, (tokens, vocabulary).
 
-    Outputs stand behind `bos` and inputs before `eos`. The encoder alone reads inputs as they are, and tells
-    labels, (1, labels).
+    Outputs begin with `bos`, inputs end with `eos`. A classifier reads plain inputs, and gives
+    (1, labels).
     """
     import torch
 
@@ -76,32 +76,30 @@ def log_probs(model: Model, given: Probe, *, bos: int, eos: int) -> list[np.ndar
 
     with torch.inference_mode():
         if isinstance(model, Classifier):
-            found, sizes = model(pack(given.inputs)), [1] * len(given.inputs)
+            logits, sizes = model(pack(probe.inputs)), [1] * len(probe.inputs)
         else:
-            outputs, sizes = (
-                pack([(bos, *ids) for ids in given.outputs]),
-                [len(ids) + 1 for ids in given.outputs],
-            )
+            outputs = pack([(bos, *ids) for ids in probe.outputs])
+            sizes = [len(ids) + 1 for ids in probe.outputs]
             if isinstance(model, LanguageModel):
-                found = model(outputs)
+                logits = model(outputs)
             else:
-                found = model(pack([(*ids, eos) for ids in given.inputs]), outputs)
-    return [rows.numpy() for rows in found.float().log_softmax(-1).split(sizes)]
+                logits = model(pack([(*ids, eos) for ids in probe.inputs]), outputs)
+    return [rows.numpy() for rows in logits.float().log_softmax(-1).split(sizes)]
 
 
-def compared(
-    by: str, given: Probe, ours: list[np.ndarray], theirs: list[np.ndarray], *, exact: bool
+def compare(
+    by: str, probe: Probe, ours: list[np.ndarray], theirs: list[np.ndarray], *, exact: bool
 ) -> Verified:
-    """How far the two differ.
+    """How far the log-probabilities of two models differ.
 
     Raises:
-        BundleError: too far for a model in which nothing was rounded (`exact`).
+        BundleError: they differ too much for a model whose weights were not rounded (`exact`).
     """
     pairs = zip(ours, theirs, strict=True)
     difference = max(float(np.abs(a.astype(np.float64) - b).max()) for a, b in pairs)
     if exact and not difference <= TOLERANCE:
-        told = (
-            f"{by} runs it, and log-probabilities differ by {difference:.1e}, where {TOLERANCE} is the most"
+        problem = f"log-probabilities differ by {difference:.1e}, at most {TOLERANCE} is expected"
+        raise BundleError(
+            f"the exported model, run by {by}, computes something else: {problem}", code="wrong_export"
         )
-        raise BundleError(f"what was written computes something else: {told}")
-    return Verified(by, given.n_tokens, difference)
+    return Verified(by, probe.n_tokens, difference)

@@ -192,7 +192,7 @@ class FinishedShards:
                 write_atomically(folder / MANIFEST, text + "\n")
         except OSError as error:
             problem = f"{folder} cannot be used for shards: {error.strerror or error}"
-            raise ConfigError(problem, code="cannot_write") from error
+            raise ConfigError(problem, code="unwritable_folder") from error
 
     def __contains__(self, key: ShardKey) -> bool:
         return self._path(key).is_file()

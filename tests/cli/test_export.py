@@ -10,9 +10,10 @@ from regard.cli import main
 from regard.cli.verbs.export import FORMATS
 from regard.config import ModelConfig
 from regard.errors import BundleError
-from regard.exchange.verification import compared, probe
+from regard.exchange.verification import compare, draw_probe
 from tests.cli.conftest import Answer
 from tests.exchange.folders import small_folder
+from tests.refusals import refused
 from tests.serve.lone import save_lone_models
 
 
@@ -35,9 +36,9 @@ def model(tmp_path_factory):
 def test_ctranslate2_runs_what_was_exported(run, model, tmp_path, quantisation, least, most):
     found = run(model, tmp_path / "out", "--to", "ctranslate2", "--quantisation", quantisation)
     assert found.status == 0, found.err
-    told = re.search(r"verified by CTranslate2: (\d+) tokens compared, .* differ by (\S+) at most", found.out)
-    assert int(told[1]) == probe(ModelConfig()).n_tokens
-    assert least <= float(told[2]) <= most
+    n_tokens, difference = re.search(r"CTranslate2: (\d+) tokens .* (\S+)$", found.out, re.MULTILINE).groups()
+    assert int(n_tokens) == draw_probe(ModelConfig()).n_tokens
+    assert least <= float(difference) <= most
     assert ctranslate2.Translator(str(tmp_path / "out")).compute_type.startswith(quantisation)
 
 
@@ -51,18 +52,19 @@ def test_formats_and_quantisations_that_do_not_exist_are_refused_with_those_that
     assert not (tmp_path / "out").exists()
 
 
-def test_all_that_is_in_the_way_is_told_at_once(run, tmp_path):
+def test_everything_that_cannot_be_expressed_is_named_at_once(run, tmp_path):
     labeller = save_lone_models(tmp_path, ["good", "bad"]) / "labeller"
     found = run(labeller, tmp_path / "out", "--to", "huggingface")
     assert found.status == 2
-    assert "model.positions = 'sinusoidal' has no place there" in found.err
-    assert "the vocabulary is one of SentencePiece, which BertTokenizer cannot read" in found.err
+    assert "error[inexpressible_setting]" in found.err
+    assert "model.positions = 'sinusoidal'" in found.err
+    assert "SentencePiece model, which BertTokenizer cannot read" in found.err
 
 
 def test_what_computes_something_else_is_not_passed_off_as_the_same():
-    given = probe(ModelConfig(vocab_size=11, d_model=8, n_heads=2), count=2)
+    given = draw_probe(ModelConfig(vocab_size=11, d_model=8, n_heads=2), count=2)
     ours = [np.zeros((len(ids) + 1, 1)) for ids in given.outputs]
     theirs = [rows + 0.002 for rows in ours]
-    with pytest.raises(BundleError, match="computes something else"):
-        compared("somebody", given, ours, theirs, exact=True)
-    assert compared("somebody", given, ours, theirs, exact=False).difference == pytest.approx(0.002)
+    with refused("wrong_export", "somebody", error=BundleError):
+        compare("somebody", given, ours, theirs, exact=True)
+    assert compare("somebody", given, ours, theirs, exact=False).difference == pytest.approx(0.002)

@@ -29,9 +29,7 @@ def theirs(tmp_path_factory):
     return folder
 
 
-def test_a_model_that_was_taken_in_is_translated_with_looked_into_trained_on_and_exported(
-    run, theirs, tmp_path, monkeypatch
-):
+def test_an_imported_model_translates_is_looked_into_trained_and_exported(run, theirs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     found = run("import", theirs, "ours")
@@ -62,20 +60,29 @@ def test_settings_that_regard_lacks_are_refused_by_name_and_all_at_once(run, the
     (other / "config.json").write_text(json.dumps(settings | changes))
     found = run("import", other, tmp_path / "ours")
     assert found.status == 2
-    assert found.err.splitlines()[0] == f"regard: error[bad_setting]: 3 problems in {other}"
+    assert found.err.splitlines()[0] == f"regard: error[unsupported_setting]: 3 problems in {other}"
     assert all(name in found.err for name in changes)
     (other / "config.json").write_text(json.dumps(settings | {"architectures": ["T5Model"]}))
-    assert "T5Model is not supported" in run("import", other, tmp_path / "ours").err
+    found = run("import", other, tmp_path / "ours")
+    assert "error[unsupported_setting]" in found.err
+    assert "T5Model" in found.err
     assert not (tmp_path / "ours").exists()
 
 
 def test_what_is_missing_or_damaged_is_named(run, theirs, tmp_path):
-    assert "no such folder" in run("import", tmp_path / "nothing", tmp_path / "ours").err
-    assert "config.json" in run("import", tmp_path, tmp_path / "ours").err
+    def refusal(folder):
+        found = run("import", folder, tmp_path / "ours")
+        return found.err.split("[")[1].split("]")[0], found.err
+
+    assert refusal(tmp_path / "nothing")[0] == "missing_folder"
+    code, message = refusal(tmp_path)
+    assert (code, "config.json" in message) == ("missing_file", True)
     (tmp_path / "config.json").write_bytes((theirs / "config.json").read_bytes())
-    assert "model.safetensors" in run("import", tmp_path, tmp_path / "ours").err
+    code, message = refusal(tmp_path)
+    assert (code, "model.safetensors" in message) == ("missing_file", True)
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
-    assert "cannot be read" in run("import", tmp_path, tmp_path / "ours").err
+    code, message = refusal(tmp_path)
+    assert (code, "model.safetensors" in message) == ("unreadable_file", True)
 
 
 def test_a_bert_is_trained_further_between_its_own_tokens_and_handed_out(run, tmp_path, monkeypatch):

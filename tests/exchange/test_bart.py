@@ -7,8 +7,7 @@ from transformers import BartForConditionalGeneration, BartTokenizer
 import regard
 from regard.bundle import load_bundle
 from regard.engine.engines.protocol import Request, Search
-from regard.exchange.huggingface.export import write_huggingface
-from regard.exchange.huggingface.import_ import import_model
+from regard.exchange.huggingface import import_model, write_huggingface
 from regard.packing import pack
 from tests.exchange.foreign import ENGLISH, bart, saved, sentences
 

@@ -16,6 +16,7 @@ from regard.exchange.ctranslate2.convert import export_ctranslate2, inexpressibl
 from regard.model.build import build
 from regard.text import Subwords, learn_subwords
 from tests.exchange.folders import BOS, EOS, SIZES, sequences, small_folder, torch_greedy, torch_scores
+from tests.refusals import refused
 
 EXPRESSIBLE = {
     "the paper's": {},
@@ -82,11 +83,10 @@ def test_every_setting_that_can_be_expressed_is(tmp_path, changes):
 @pytest.mark.parametrize(("changes", "named"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_expressed_is_refused_by_name_and_all_at_once(tmp_path, changes, named):
     model = small_folder(tmp_path, **changes)
-    with pytest.raises(ConfigError) as caught:
+    with refused("inexpressible_setting", str(model), error=ConfigError) as caught:
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
     assert len(caught.value.problems) == len(named)
     assert all(name in problem for name, problem in zip(named, caught.value.problems, strict=True))
-    assert str(model) in str(caught.value)
     assert not (tmp_path / "theirs").exists()
 
 
@@ -114,7 +114,7 @@ def test_a_damaged_model_folder_is_not_converted(tmp_path):
     weights = bytearray((model / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (model / "model.safetensors").write_bytes(weights)
-    with pytest.raises(BundleError, match=r"model\.safetensors has changed"):
+    with refused("bad_model_folder", "model.safetensors", error=BundleError):
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
 
 
@@ -122,7 +122,7 @@ def test_nothing_is_overwritten(tmp_path):
     model = small_folder(tmp_path)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "notes.txt").write_text("dear")
-    with pytest.raises(BundleError, match="holds something else"):
+    with refused("folder_exists", str(tmp_path / "theirs"), error=BundleError):
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
 
@@ -148,5 +148,5 @@ def test_others_can_run_it_with_the_pieces_of_the_subword_model(tmp_path, subwor
 
 def test_a_subword_model_of_another_size_is_refused(tmp_path, subwords):
     folder = save_bundle(tmp_path / "model", build(ModelConfig(**SIZES)), subwords=subwords.model)
-    with pytest.raises(BundleError, match=f"has {subwords.vocab_size} pieces, and the model 97"):
+    with refused("vocabulary_mismatch", f"{subwords.vocab_size} pieces", "97", error=BundleError):
         export_ctranslate2(folder, tmp_path / "theirs", bos=BOS, eos=EOS)

@@ -7,11 +7,11 @@ from transformers import GPT2LMHeadModel, GPT2Tokenizer
 import regard
 from regard.bundle import load_bundle
 from regard.errors import ConfigError
-from regard.exchange.huggingface.export import write_huggingface
-from regard.exchange.huggingface.import_ import import_model
+from regard.exchange.huggingface import import_model, write_huggingface
 from regard.packing import pack
 from tests.exchange.folders import small_folder
 from tests.exchange.foreign import ENGLISH, gpt2, sentences
+from tests.refusals import refused
 
 TEXTS = [*sentences(ENGLISH, 5, seed=5), "Zürich, 猫  !\n\n42", " the"]
 
@@ -79,7 +79,7 @@ def test_what_was_taken_in_goes_out_as_it_came(taken, tmp_path):
 
 def test_a_language_model_that_is_no_gpt2_is_refused_with_every_difference(tmp_path):
     ours = small_folder(tmp_path, architecture="decoder", output_bias=True, d_v=7)
-    with pytest.raises(ConfigError) as caught:
+    with refused("inexpressible_setting", str(ours), error=ConfigError) as caught:
         write_huggingface(ours, tmp_path / "out")
     names = {problem.split()[0].removeprefix("model.") for problem in caught.value.problems}
     assert names == {"norm_position", "positions", "scale_embeddings", "output_bias", "d_k"}

@@ -10,8 +10,7 @@ from regard.bundle import load_bundle, save_bundle
 from regard.config import ModelConfig
 from regard.engine.engines.protocol import Request, Search
 from regard.errors import ConfigError
-from regard.exchange.huggingface.export import write_huggingface
-from regard.exchange.huggingface.import_ import import_model
+from regard.exchange.huggingface import import_model, write_huggingface
 from regard.model.build import build
 from regard.packing import pack
 from regard.text import learn_subwords
@@ -19,6 +18,7 @@ from regard.text.vocabularies import read_vocabulary
 from tests.exchange.folders import SIZES, small_folder
 from tests.exchange.foreign import ENGLISH, GERMAN, marian, sentences
 from tests.model.small import stirred as noisy
+from tests.refusals import refused
 
 TEXTS = [*sentences(ENGLISH, 7, seed=5), "the mat", ">>deu<< two cats", "Zürich 42", "", "  spaces  "]
 SHAPES = {
@@ -147,9 +147,9 @@ def test_a_model_of_ours_translates_there_as_it_does_here(tmp_path, changes, kin
     assert tokenizer(">>de<<the cat")["input_ids"][:-1] == [tag, *loaded.read("the cat")]
 
 
-def test_what_marian_has_no_place_for_is_refused_by_name_and_all_at_once(tmp_path):
+def test_what_marian_cannot_express_is_refused_by_name_and_all_at_once(tmp_path):
     changes = {"norm": "rms", "positions": "rotary", "d_k": 6, "feed_forward": "swiglu", "similarity": "dot"}
-    with pytest.raises(ConfigError) as caught:
+    with refused("inexpressible_setting", "MarianMTModel", error=ConfigError) as caught:
         write_huggingface(small_folder(tmp_path, **changes), tmp_path / "out")
     names = {"norm", "positions", "d_k", "feed_forward", "similarity"}
     assert {problem.split()[0].removeprefix("model.") for problem in caught.value.problems} == names

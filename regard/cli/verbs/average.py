@@ -1,4 +1,4 @@
-"""`regard average`: the mean of several checkpoints or model folders, as a model folder."""
+"""`regard average`: average the weights of several checkpoints or model folders."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +16,9 @@ def average(
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The model folder to write; it must be new.")],
 ) -> None:
-    """Average the weights of models that began as one (6.1).
+    """Average the weights of several checkpoints of a model (6.1).
 
-    The mean is written as a model folder.
+    The result is a model folder.
     """
     from regard.engine.loading import model_folder
     from regard.training.checkpoints.averaging import average_models

@@ -1,4 +1,4 @@
-"""`regard import`: a model of Hugging Face's, as a model folder."""
+"""`regard import`: convert a Hugging Face folder to a model folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +12,13 @@ def import_(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write; it must be new.")],
 ) -> None:
-    """Take in a model as Hugging Face keeps it.
+    """Import a model from a Hugging Face folder.
 
-    It may be of OPUS-MT, BERT, GPT-2 or BART. Nothing is downloaded.
+    Supported are OPUS-MT, BERT, GPT-2 and BART. Nothing is downloaded.
     """
     from regard.bundle import describe_bundle
-    from regard.exchange.huggingface.import_ import import_model
+    from regard.exchange.huggingface import import_model
 
-    described = describe_bundle(import_model(folder, out))
-    shape = f"{described.config.architecture}, {described.n_parameters:,} parameters"
+    bundle = describe_bundle(import_model(folder, out))
+    shape = f"{bundle.config.architecture}, {bundle.n_parameters:,} parameters"
     typer.echo(f"{folder} is in {out}: {shape}")

@@ -1,7 +1,7 @@
-"""Conversions, kept for the next time: each in a folder of its own, named after all that decides it.
+"""A cache of CTranslate2 conversions: one folder each, named after everything that it depends on.
 
-They lie in `~/.cache/regard/ctranslate2`, where `XDG_CACHE_HOME` says, or under `REGARD_CACHE`. Nothing in
-there is needed: what is removed is made again.
+The cache is in `~/.cache/regard/ctranslate2`, or where `XDG_CACHE_HOME` or `REGARD_CACHE` says. It can be
+removed at any time; a missing conversion is made again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from regard.exchange.ctranslate2.convert import MODEL, SETTINGS, VOCABULARY, ctr
 from regard.exchange.ctranslate2.weights_file import Quantisation
 
 CONVERTER = 1
-"""Grows when the same model folder would be converted to something else."""
+"""Version of the conversion; increased when its result changes."""
 
 ABANDONED = 24 * 3600
-"""Seconds after which an unfinished folder belongs to nobody: writing one takes less than a minute."""
+"""Seconds after which an unfinished folder is removed; writing one takes less than a minute."""
 
 
 def cache_folder() -> Path:
-    """Where conversions are kept."""
+    """The folder of the cache."""
     if chosen := os.environ.get("REGARD_CACHE"):
         return Path(chosen) / "ctranslate2"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -45,8 +45,8 @@ def converted(
 ) -> Path:
     """The CTranslate2 folder of a model folder, written on first use.
 
-    Several processes may ask at once: each gets a whole folder. Where the cache cannot be written, the folder
-    is a temporary one, gone when the process ends, and a warning says so.
+    Several processes may call this at once: all get a complete folder. If the cache cannot be written, the
+    folder is temporary, removed when the process ends, and a warning says so.
 
     Raises:
         BundleError: the model folder is damaged.
@@ -54,43 +54,43 @@ def converted(
     """
     described = bundle if isinstance(bundle, Description) else describe_bundle(bundle)
     folder = cache_folder() / _name(described, quantisation, bos, eos)
-    if _is_whole(folder):
+    if _is_complete(folder):
         return folder
     files = ctranslate2_files(described.folder, quantisation, bos=bos, eos=eos)
     _sweep(folder)
     try:
         write_folder(folder, files, overwrite=False)
     except BundleError as error:
-        if _is_whole(folder):  # another process was quicker
+        if _is_complete(folder):  # another process has written it meanwhile
             return folder
-        warnings.warn(f"conversions cannot be kept, and this one is for now only: {error}", stacklevel=2)
-        return _for_this_process(files)
+        warnings.warn(f"the conversion is not cached: {error}", stacklevel=2)
+        return _temporary(files)
     return folder
 
 
 def _name(described: Description, quantisation: Quantisation, bos: int, eos: int) -> str:
-    """A name that changes with everything that the conversion depends on."""
+    """A hash of everything that the conversion depends on."""
     manifest, config = read_manifest(described.folder), described.config
     subwords = manifest.files.get(SUBWORDS)
-    decisive = [CONVERTER, manifest.weights_hash, asdict(config), subwords and subwords.sha256, bos, eos]
-    return f"{sha256(json.dumps(decisive).encode()).hexdigest()[:32]}-{quantisation}"
+    inputs = [CONVERTER, manifest.weights_hash, asdict(config), subwords and subwords.sha256, bos, eos]
+    return f"{sha256(json.dumps(inputs).encode()).hexdigest()[:32]}-{quantisation}"
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in (MODEL, VOCABULARY, SETTINGS))
 
 
 def _sweep(folder: Path) -> None:
-    """Clear the way: what is left of a spoilt folder, and of processes that were killed while writing one."""
+    """Remove an incomplete folder, and what killed processes left behind."""
     with suppress(OSError):
-        if folder.exists() and not _is_whole(folder):  # a whole one may have come in the meantime
+        if folder.exists() and not _is_complete(folder):  # another process may have completed it
             shutil.rmtree(folder)
         for path in folder.parent.glob(".*.new"):
             if path.stat().st_mtime < time.time() - ABANDONED:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _for_this_process(files: dict[str, bytes]) -> Path:
+def _temporary(files: dict[str, bytes]) -> Path:
     parent = Path(tempfile.mkdtemp(prefix="regard-"))
     atexit.register(shutil.rmtree, parent, ignore_errors=True)
     write_folder(parent / "ctranslate2", files, overwrite=False)

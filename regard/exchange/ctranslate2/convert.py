@@ -1,10 +1,9 @@
-"""A model folder as a CTranslate2 folder: the same model under CTranslate2's names, without torch.
+"""Convert a model folder to a CTranslate2 folder, without torch.
 
-Everything that CTranslate2 can express of a configuration is written; the rest is refused, every setting at
-once. Positions go as a table, since CTranslate2's own sinusoids are others: all sines before the cosines,
-other wavelengths, and a first position of 1. A bilinear similarity is multiplied into the queries' map.
-Tokens are the pieces of the subword model, so that others can run the folder too; without one, they are the
-ids in digits.
+Settings that CTranslate2 cannot express are refused, all at once. Positions are written as a table, since
+CTranslate2's own sinusoids differ: all sines before the cosines, other wavelengths, first position 1. A
+bilinear similarity is multiplied into the map of the queries. Tokens are the pieces of the subword model, so
+other programs can run the folder; without a subword model, they are the ids as digits.
 """
 
 from __future__ import annotations
@@ -12,16 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast, get_args
 
 import numpy as np
 
-from regard.bundle.bundle import describe_bundle
+from regard.bundle.bundle import describe_bundle, load_bundle
 from regard.bundle.manifest import SUBWORDS, WEIGHTS, intact_files, read_manifest
 from regard.bundle.weights import float32_weights
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.weights_file import Array, Quantisation, quantised, to_bytes
+from regard.exchange.verification import Probe, Verified, compare, draw_probe, log_probs
 from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
@@ -34,16 +35,58 @@ EXPRESSIBLE = {
 }
 """The choices that CTranslate2 can compute; every other one is refused."""
 ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "swish": 2, "swiglu": 2, "gelu": 3, "geglu": 3}
-"""CTranslate2's numbers; of a gated form, what is done to the gate."""
+"""CTranslate2's numbers; for a gated form, the activation of the gate."""
+
+
+def write_ctranslate2(model: Path, out: Path, quantisation: str) -> Verified:
+    """Write a model folder as a CTranslate2 folder, and compare it with the original.
+
+    Raises:
+        BundleError: the model folder is damaged; `out` exists; or the exported model computes something else.
+        ConfigError: with every setting that CTranslate2 cannot express.
+    """
+    if quantisation not in get_args(Quantisation):
+        known = ", ".join(get_args(Quantisation))
+        problem = f"unknown quantisation {quantisation!r}: choose one of {known}"
+        raise ConfigError(problem, code="unknown_quantisation")
+    bundle = load_bundle(model)
+    bos, eos = _begin_and_end(bundle.subwords)
+    folder = export_ctranslate2(model, out, bos=bos, eos=eos, quantisation=cast(Quantisation, quantisation))
+    probe = draw_probe(bundle.config)
+    ours = [
+        rows[np.arange(len(rows)), [*ids, eos]][:, None]
+        for rows, ids in zip(log_probs(bundle.model, probe, bos=bos, eos=eos), probe.outputs, strict=True)
+    ]
+    theirs = _their_log_probs(folder, probe)
+    return compare("CTranslate2", probe, ours, theirs, exact=quantisation == "float32")
+
+
+def _begin_and_end(subwords: bytes | None) -> tuple[int, int]:
+    """The ids that begin and end outputs; without a vocabulary, those of our own vocabularies."""
+    if subwords is None:
+        return 1, 2
+    vocabulary = read_vocabulary(subwords)
+    return vocabulary.bos_id, vocabulary.eos_id
+
+
+def _their_log_probs(folder: Path, probe: Probe) -> list[np.ndarray]:
+    """CTranslate2's log-probability of every output token and of the end, (tokens, 1)."""
+    import ctranslate2
+
+    translator = ctranslate2.Translator(str(folder), intra_threads=1)
+    tokens = json.loads((folder / VOCABULARY).read_bytes())
+    pieces = [[[tokens[i] for i in ids] for ids in side] for side in (probe.inputs, probe.outputs)]
+    results = translator.score_batch(*pieces, max_input_length=0)
+    return [np.array(result.log_probs)[:, None] for result in results]
 
 
 def export_ctranslate2(
     bundle: Path | str, folder: Path | str, *, bos: int, eos: int, quantisation: Quantisation = "float32"
 ) -> Path:
-    """Write a model folder as a CTranslate2 folder, whole or not at all; returns its absolute path.
+    """Write a model folder as a CTranslate2 folder, complete or not at all; returns its absolute path.
 
     Raises:
-        BundleError: the model folder is damaged, or something is in the way of the new one.
+        BundleError: the model folder is damaged, or `folder` exists.
         ConfigError: with every setting that CTranslate2 cannot express.
     """
     folder = Path(folder).resolve()
@@ -52,30 +95,30 @@ def export_ctranslate2(
 
 
 def inexpressible(config: ModelConfig) -> list[str]:
-    """Every setting of a configuration that CTranslate2 has nothing for, as sentences."""
-    found = []
+    """Every setting of a configuration that CTranslate2 cannot express, as sentences."""
+    problems = []
     if config.architecture != "encoder-decoder":
-        found.append(
-            f'model.architecture = "{config.architecture}" is not converted, only "encoder-decoder" is'
-        )
+        problems.append(f'model.architecture = "{config.architecture}": only "encoder-decoder" is converted')
     if config.key_width != config.value_width:
         widths = f"model.d_k = {config.key_width} and model.d_v = {config.value_width}"
-        found.append(f"{widths} differ, and CTranslate2 has one width for a head")
+        problems.append(f"{widths} differ: in CTranslate2 a head has one width")
     for setting, expressible in EXPRESSIBLE.items():
         if (value := getattr(config, setting)) not in expressible:
             known = ", ".join(expressible)
-            found.append(f'model.{setting} = "{value}" has no equivalent in CTranslate2, only {known} have')
+            problems.append(
+                f'model.{setting} = "{value}" has no equivalent in CTranslate2, only {known} have'
+            )
     if config.similarity == "bilinear" and config.positions == "rotary":
         both = 'model.similarity = "bilinear" with model.positions = "rotary"'
-        found.append(f"{both} turns queries before it multiplies them, and CTranslate2 after")
-    return found
+        problems.append(f"{both}: CTranslate2 rotates queries after the product, regard before")
+    return problems
 
 
 def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos: int) -> dict[str, bytes]:
-    """The content of every file of the CTranslate2 folder, by name."""
+    """The content of all files of the CTranslate2 folder, by name."""
     config = describe_bundle(bundle).config
     if problems := inexpressible(config):
-        raise ConfigError(problems, f"{bundle}, for CTranslate2")
+        raise ConfigError(problems, f"{bundle}, for CTranslate2", code="inexpressible_setting")
     problems = []
     contents = dict(intact_files(bundle, read_manifest(bundle), problems))
     if problems:
@@ -90,15 +133,16 @@ def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos
 
 
 def _tokens(config: ModelConfig, subwords: bytes | None, bundle: Path) -> list[str]:
-    """What each id is called, each by a name of its own."""
+    """The names of all ids, without duplicates."""
     if subwords is None:
         return [str(i) for i in range(config.vocab_size)]
     vocabulary = read_vocabulary(subwords)
     if vocabulary.vocab_size != config.vocab_size:
-        sizes = f"has {vocabulary.vocab_size} pieces, and the model {config.vocab_size}"
-        raise BundleError(f"{SUBWORDS} {sizes}: they do not belong together", str(bundle))
+        sizes = f"has {vocabulary.vocab_size} pieces, the model has {config.vocab_size}"
+        problem = f"{SUBWORDS} {sizes}: they do not belong together"
+        raise BundleError(problem, str(bundle), code="vocabulary_mismatch")
     pieces = vocabulary.pieces(range(config.vocab_size))
-    # Letters and bytes of a vocabulary from elsewhere may be spelt alike.
+    # An imported vocabulary may write a letter and a byte the same way.
     return pieces if len({*pieces}) == len(pieces) else [str(i) for i in range(config.vocab_size)]
 
 
@@ -122,7 +166,7 @@ Variables = Iterator[tuple[str, Array]]
 
 
 def variables_of(config: ModelConfig, weights: Weights) -> Variables:
-    """Every variable, by name; a weight that boxes share is one array under several names."""
+    """All variables by name; a shared weight is one array under several names."""
     inputs = weights["input_embedding.weight"]
     outputs = inputs if config.shared_embeddings == "three-way" else weights["output_embedding.weight"]
     shared = config.shared_embeddings != "none"
@@ -167,7 +211,7 @@ def _positions(config: ModelConfig, weights: Weights) -> Variables:
 
 
 def _sinusoids(n_positions: int, d_model: int) -> Array:
-    """The paper's table, sine and cosine in turn (3.5), worked out in float32 as the model does."""
+    """The paper's table, sine and cosine in turn (3.5), computed in float32 as the model does."""
     even = np.arange(0, d_model, 2, dtype=np.float32)
     slowing = np.float32(10000) ** (-even / np.float32(d_model))
     angles = np.arange(n_positions, dtype=np.float32)[:, None] * slowing
@@ -175,7 +219,7 @@ def _sinusoids(n_positions: int, d_model: int) -> Array:
 
 
 def _layer(config: ModelConfig, weights: Weights, ours: str, theirs: str) -> Variables:
-    """A layer of either stack: its attentions and its feed-forward, each with the norm that goes with it."""
+    """A layer of either stack: its attentions and its feed-forward, with their norms."""
     own, of_memory = f"{ours}.multi_head_attention", None
     if theirs.startswith("decoder"):
         own, of_memory = f"{ours}.masked_multi_head_attention", own
@@ -194,7 +238,7 @@ def _own_attention(config: ModelConfig, weights: Weights, ours: str, theirs: str
     yield from _linear([q, k, v], f"{theirs}/linear_0")
     yield from _linear([o], f"{theirs}/linear_1")
     yield from _head(config, theirs)
-    if config.positions == "rotary":  # neighbours turn together, all of them
+    if config.positions == "rotary":  # all dimensions rotate, in neighbouring pairs
         yield f"{theirs}/rotary_dim", np.array(0, np.int32)
         yield f"{theirs}/rotary_interleave", np.array(1, np.int8)
         yield f"{theirs}/rotary_base", np.array(10000, np.float32)
@@ -240,9 +284,9 @@ def _map(weights: Weights, ours: str) -> Weights:
 
 
 def _linear(maps: list[Weights], theirs: str) -> Variables:
-    """Maps of the same input, side by side."""
+    """Maps of the same input, concatenated."""
     for name in maps[0]:
-        yield f"{theirs}/{name}", np.concatenate([each[name] for each in maps])
+        yield f"{theirs}/{name}", np.concatenate([weights[name] for weights in maps])
 
 
 def _norm(weights: Weights, ours: str, theirs: str) -> Variables:

@@ -1,7 +1,7 @@
-"""CTranslate2's file of weights, `model.bin`: named arrays, coarser if wanted, and the names that share one.
+"""CTranslate2's weights file, `model.bin`: named arrays, optionally quantised, and aliases of shared ones.
 
-The layout is that of CTranslate2's own `ctranslate2.specs`, which would write it too, but imports torch where
-torch is installed. A test holds the two equal to the byte.
+The layout is that of CTranslate2's own `ctranslate2.specs`, which is not used because it imports torch where
+torch is installed. A test compares the two byte by byte.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ Quantisation = Literal["float32", "int8", "int16", "float16", "bfloat16"]
 BINARY_VERSION = 6
 SPECIFICATION, REVISION = b"TransformerSpec", 7
 
-# numpy has no bfloat16: its bits travel as unsigned integers, of which the format knows no other use.
+# numpy has no bfloat16: its bits are stored as unsigned integers, which the format uses for nothing else.
 TYPE_NUMBERS = {"float32": 0, "int8": 1, "int16": 2, "int32": 3, "float16": 4, "uint16": 5}
 
 
 def quantised(variables: Mapping[str, Array], quantisation: Quantisation) -> dict[str, Array]:
-    """The same variables as `quantisation` keeps them: one array that has several names stays one.
+    """The variables in a quantisation; an array under several names stays one array.
 
-    Matrices become integers and gain a scale; everything else stays as it is, or follows a coarser float.
-    Numbers without a dimension are settings, and are left alone.
+    With integers, matrices become integers with a scale and other arrays stay; with floats, all arrays are
+    rounded. Arrays without a dimension are settings, and stay.
     """
-    coarser: dict[int, tuple[Array, Array | None]] = {}
-    found: dict[str, Array] = {}
+    rounded: dict[int, tuple[Array, Array | None]] = {}
+    result: dict[str, Array] = {}
     for name, array in variables.items():
-        if id(array) not in coarser:
-            coarser[id(array)] = _quantise(array, quantisation, is_matrix=name.endswith("/weight"))
-        value, scale = coarser[id(array)]
-        found[name] = value
+        if id(array) not in rounded:
+            rounded[id(array)] = _quantise(array, quantisation, is_matrix=name.endswith("/weight"))
+        value, scale = rounded[id(array)]
+        result[name] = value
         if scale is not None:
-            found[f"{name}_scale"] = scale
-    return found
+            result[f"{name}_scale"] = scale
+    return result
 
 
 def _quantise(array: Array, quantisation: Quantisation, *, is_matrix: bool) -> tuple[Array, Array | None]:
@@ -51,9 +51,9 @@ def _quantise(array: Array, quantisation: Quantisation, *, is_matrix: bool) -> t
             return array.astype(np.float16), None
         case "bfloat16":
             return _bfloat16(array), None
-        case "int8":  # a scale for each row
+        case "int8":  # one scale per row
             return _integers(array, np.abs(array).max(axis=1), 127, np.int8) if is_matrix else (array, None)
-        case "int16":  # one scale, and 10 bits, so that sums of products fit into 32
+        case "int16":  # one scale; 10 bits, so that sums of products fit into 32
             return _integers(array, np.abs(array).max(), 1 << 10, np.int16) if is_matrix else (array, None)
         case other:
             assert_never(other)
@@ -62,8 +62,8 @@ def _quantise(array: Array, quantisation: Quantisation, *, is_matrix: bool) -> t
 def _integers(
     matrix: Array, largest: Any, most: int, dtype: type[np.signedinteger[Any]]
 ) -> tuple[Array, Array]:
-    """Rows as integers of at most `most`, and the scale that they were multiplied by."""
-    # Of a row of zeros, or of next to nothing, no scale would be finite.
+    """Rows as integers up to `most`, and the scale that they were multiplied by."""
+    # A row of zeros, or almost, has no finite scale.
     scale = np.asarray(np.float32(most) / np.where(largest > 1e-30, largest, np.float32(most)), np.float32)
     return np.rint(matrix * scale[..., None]).astype(dtype), scale
 
@@ -75,12 +75,12 @@ def _bfloat16(array: Array) -> Array:
 
 
 def to_bytes(variables: Mapping[str, Array]) -> bytes:
-    """The content of `model.bin`; an array under several names is written once, under the first of them."""
+    """The content of `model.bin`; an array under several names is written once, under the first name."""
     first: dict[int, str] = {}
     for name in sorted(variables):
         first.setdefault(id(variables[name]), name)
     written = sorted(first.values())
-    # A scale goes where its matrix goes: CTranslate2 finds it there by itself.
+    # CTranslate2 finds the scale of an alias by itself.
     aliases = [
         (name, first[id(array)])
         for name, array in sorted(variables.items())

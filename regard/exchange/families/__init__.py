@@ -1,1 +1,1 @@
-"""Model families of Hugging Face: their settings, weight names and vocabularies."""
+"""Model families of Hugging Face: their settings, weight names and vocabularies, in both directions."""

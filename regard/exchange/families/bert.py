@@ -1,7 +1,7 @@
-"""BERT: as a classifier of texts, as one of hidden words, or bare, to be trained further.
+"""BERT: a classifier of texts, a masked language model, or a bare encoder to be trained further.
 
-regard reads one text at a time, so that of the two kinds of segments only the first occurs: its vector is
-added to those of the positions.
+regard reads one text at a time, so only the first of BERT's two segments occurs; its vector is added to those
+of the positions.
 """
 
 from __future__ import annotations
@@ -10,39 +10,58 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
-from regard.exchange.families.family import Family, hugging_face_activation, one_width, only_these
-from regard.exchange.families.naming import Entry, Form, both, entry
-from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
-from regard.exchange.huggingface.tokenizer_files import DEFINITION, id_of, read_by, wordpiece
+from regard.exchange.families.family import (
+    Entry,
+    Family,
+    Form,
+    both,
+    entry,
+    hugging_face_activation,
+)
+from regard.exchange.families.folder import (
+    ForeignFolder,
+    Settings,
+    id_of,
+    readable_by,
+    tokenizer_files,
+    wordpiece,
+)
 from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
 
-CLASSIFIER, GUESSER, BARE = "BertForSequenceClassification", "BertForMaskedLM", "BertModel"
+CLASSIFIER, MASKED, BARE = "BertForSequenceClassification", "BertForMaskedLM", "BertModel"
 ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
-"""What `problem_type` calls a softmax over labels, and a sigmoid of each."""
+"""Values of `problem_type`: a softmax over all labels, and a sigmoid per label."""
 WORDS = "bert.embeddings.word_embeddings.weight"
 ATTENTION = {"w_q": "self.query", "w_k": "self.key", "w_v": "self.value", "w_o": "output.dense"}
 ONE_SEGMENT = Form(
     lambda theirs: [theirs[0] + theirs[1][0]], lambda ours: [ours[0], torch.zeros(2, ours[0].shape[1])]
 )
-"""Positions, with the vector of the first segment; and positions, with segments that add nothing."""
+"""In: positions plus the vector of the first segment. Out: positions, and segments of zeros."""
 
 
 class Bert(Family):
     """BERT."""
 
-    model_type, classes = "bert", (CLASSIFIER, GUESSER, BARE)
-    # What was pretrained holds a pooler and a judge of neighbouring sentences beside the guesser.
+    model_type, classes = "bert", (CLASSIFIER, MASKED, BARE)
+    # A pretraining checkpoint also has a head for next sentence prediction.
     computed = re.compile(r"bert\.embeddings\.position_ids|cls\.seq_relationship\..*")
+    expressible: ClassVar[Mapping[str, Any]] = {
+        "norm_position": "post",
+        "positions": "learned",
+        "scale_embeddings": False,
+        "embedding_norm": True,
+        "label_head": "tanh",
+    }
 
     def config(self, settings: Settings) -> ModelConfig:
-        """The encoder alone, with a norm on its embeddings."""
+        """The configuration."""
         settings.only("position_embedding_type", "absolute")
         settings.only("is_decoder", False)
         settings.only("add_cross_attention", False)
@@ -51,12 +70,10 @@ class Bert(Family):
         if kind == CLASSIFIER:
             settings.only("problem_type", ONE_LABEL, SEVERAL_LABELS)
             if (n_labels := len(_labels(settings))) < 2:
-                settings.problems.append(
-                    f"id2label names {n_labels} labels: a classifier tells 2 or more apart"
-                )
+                settings.problems.append(f"id2label has {n_labels} labels: a classifier has at least 2")
         else:
-            n_labels = vocab_size if kind == GUESSER else 2
-        if kind == GUESSER:
+            n_labels = vocab_size if kind == MASKED else 2
+        if kind == MASKED:
             settings.only("hidden_act", "gelu")
         return ModelConfig(
             architecture="encoder",
@@ -75,11 +92,11 @@ class Bert(Family):
             scale_embeddings=False,
             embedding_norm=True,
             attention_bias=True,
-            label_head="gelu-norm" if kind == GUESSER else "tanh",
+            label_head="gelu-norm" if kind == MASKED else "tanh",
         )
 
     def entries(self, config: ModelConfig) -> Iterator[Entry]:
-        """The table of names."""
+        """The table of weight names."""
         positions = (
             "bert.embeddings.position_embeddings.weight",
             "bert.embeddings.token_type_embeddings.weight",
@@ -98,14 +115,14 @@ class Bert(Family):
             yield from both("output_probabilities", "cls.predictions.decoder")
 
     def renamed(self, name: str) -> str:
-        """Older checkpoints have other names for gains and biases; a bare model has no first name."""
+        """Older checkpoints name gains and biases differently; a bare model lacks the prefix `bert.`."""
         name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         return name if name.startswith(("bert.", "cls.", "classifier.")) else f"bert.{name}"
 
     def tidied(
         self, theirs: dict[str, Tensor], folder: ForeignFolder, config: ModelConfig
     ) -> dict[str, Tensor]:
-        """A guesser's output layer has the weights of its embedding; a bare model has none yet: zeros."""
+        """A masked language model shares its output layer; a bare model gets one of zeros."""
         theirs = super().tidied(theirs, folder, config)
         match folder.settings.get("architectures")[0]:
             case "BertForMaskedLM":
@@ -124,7 +141,7 @@ class Bert(Family):
         return theirs
 
     def vocabulary(self, folder: ForeignFolder, config: ModelConfig) -> bytes | None:
-        """WordPiece; a text stands between [CLS] and [SEP]."""
+        """WordPiece; a text is between [CLS] and [SEP]."""
         definition = wordpiece(folder)
         if definition is None:
             return None
@@ -134,39 +151,22 @@ class Bert(Family):
         )
 
     def decoding(self, folder: ForeignFolder) -> DecodingConfig:  # noqa: ARG002
-        """There is nothing to search for."""
+        """The default: a classifier does not search."""
         return DecodingConfig()
 
     def task(self, folder: ForeignFolder) -> TaskConfig:
-        """To label texts, each with one label or with several."""
+        """Classification, with one label or several per text."""
         several = folder.settings.get("problem_type") == SEVERAL_LABELS
         return TaskConfig(
             name="classify", label_separator=_separator(_labels(folder.settings)) if several else None
         )
 
     def labels(self, folder: ForeignFolder, config: ModelConfig) -> Sequence[str]:  # noqa: ARG002
-        """Those that the settings name, where it is a classifier."""
+        """The labels in the settings of a classifier."""
         is_classifier = folder.settings.get("architectures")[0] == CLASSIFIER
         return _labels(folder.settings) if is_classifier else ()
 
     # --- out -----------------------------------------------------------------------------------------------
-
-    def inexpressible(self, config: ModelConfig) -> list[str]:
-        """Everything that is not as BERT has it."""
-        return [
-            *only_these(
-                config,
-                norm_position="post",
-                norm="layer",
-                feed_forward=tuple(dict.fromkeys(ACTIVATIONS.values())),
-                positions="learned",
-                similarity="scaled-dot",
-                scale_embeddings=False,
-                embedding_norm=True,
-                label_head="tanh",
-            ),
-            *one_width(config),
-        ]
 
     def settings(self, config: ModelConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002
         """The content of `config.json`."""
@@ -189,16 +189,17 @@ class Bert(Family):
         }
 
     def files(self, vocabulary: Vocabulary, config: ModelConfig, task: TaskConfig) -> dict[str, bytes]:  # noqa: ARG002
-        """What `BertTokenizer` reads."""
-        told = {"tokenizer_class": "BertTokenizer", "model_max_length": config.max_length}
-        definition = read_by("BertTokenizer", vocabulary).tokenizer_json.encode()
-        normaliser: Mapping[str, Any] = json.loads(definition).get("normalizer") or {}
-        told |= {
-            "do_lower_case": normaliser.get("lowercase", True),
-            "strip_accents": normaliser.get("strip_accents"),
-            "tokenize_chinese_chars": normaliser.get("handle_chinese_chars", True),
-        }
-        return {DEFINITION: definition, "tokenizer_config.json": json.dumps(told, indent=2).encode()}
+        """The files of `BertTokenizer`."""
+        definition = json.loads(readable_by("BertTokenizer", vocabulary).tokenizer_json)
+        normaliser = definition.get("normalizer") or {}
+        return tokenizer_files(
+            "BertTokenizer",
+            vocabulary,
+            config,
+            do_lower_case=normaliser.get("lowercase", True),
+            strip_accents=normaliser.get("strip_accents"),
+            tokenize_chinese_chars=normaliser.get("handle_chinese_chars", True),
+        )
 
 
 def _layer(ours: str, theirs: str) -> Iterator[Entry]:
@@ -211,10 +212,10 @@ def _layer(ours: str, theirs: str) -> Iterator[Entry]:
 
 
 def _labels(settings: Settings) -> list[str]:
-    named: Mapping[str, str] = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
-    return [named[i] for i in sorted(named, key=int)]
+    names: Mapping[str, str] = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    return [names[i] for i in sorted(names, key=int)]
 
 
 def _separator(labels: Sequence[str]) -> str:
-    """What can stand between labels: Hugging Face keeps them apart otherwise, and has none."""
+    """A separator that no label contains; Hugging Face has none."""
     return next(bars for bars in map("|".__mul__, count(1)) if not any(bars in label for label in labels))

@@ -1,17 +1,30 @@
-"""GPT-2: the decoder alone, pre-norm, with learned positions. Its maps are transposed, and three in one."""
+"""GPT-2: a decoder, pre-norm, with learned positions. Its maps are transposed, W^Q, W^K and W^V are one."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from regard.config import ModelConfig, TaskConfig
-from regard.exchange.families.family import Family, hugging_face_activation, one_width, only_these
-from regard.exchange.families.naming import THREE_IN_ONE, THREE_TRANSPOSED, TRANSPOSED, Entry, both, entry
-from regard.exchange.huggingface.folder import ACTIVATIONS, ForeignFolder, Settings
-from regard.exchange.huggingface.tokenizer_files import DEFINITION, byte_level, read_by
+from regard.exchange.families.family import (
+    THREE_IN_ONE,
+    THREE_TRANSPOSED,
+    TRANSPOSED,
+    Entry,
+    Family,
+    both,
+    entry,
+    hugging_face_activation,
+)
+from regard.exchange.families.folder import (
+    ForeignFolder,
+    Settings,
+    byte_level,
+    readable_by,
+    tokenizer_files,
+)
 from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -24,9 +37,16 @@ class Gpt2(Family):
 
     model_type, classes = "gpt2", ("GPT2LMHeadModel",)
     computed = re.compile(r"transformer\.h\.\d+\.attn\.(bias|masked_bias)")
+    expressible: ClassVar[Mapping[str, Any]] = {
+        "norm_position": "pre",
+        "positions": "learned",
+        "scale_embeddings": False,
+        "embedding_norm": False,
+        "output_bias": False,
+    }
 
     def config(self, settings: Settings) -> ModelConfig:
-        """The decoder alone."""
+        """The configuration."""
         settings.only("scale_attn_weights", True)
         settings.only("scale_attn_by_inverse_layer_idx", False)
         settings.only("add_cross_attention", False)
@@ -51,7 +71,7 @@ class Gpt2(Family):
         )
 
     def entries(self, config: ModelConfig) -> Iterator[Entry]:
-        """The table of names."""
+        """The table of weight names."""
         yield entry("output_embedding.weight", "transformer.wte.weight")
         yield entry("output_positions.weight", "transformer.wpe.weight")
         for i in range(config.decoder_layers):
@@ -61,15 +81,15 @@ class Gpt2(Family):
             yield entry("output_probabilities.weight", "lm_head.weight")
 
     def renamed(self, name: str) -> str:
-        """The first checkpoints have no first name."""
+        """The names of the first checkpoints lack the prefix `transformer.`."""
         return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
 
     def aliases(self, config: ModelConfig) -> Mapping[str, str]:
-        """Of the output layer, where it shares its weights."""
+        """The second name of a shared output layer."""
         return {} if config.shared_embeddings == "none" else {"lm_head.weight": "transformer.wte.weight"}
 
     def vocabulary(self, folder: ForeignFolder, config: ModelConfig) -> bytes | None:
-        """Byte-level BPE; a text that is continued has nothing before it."""
+        """Byte-level BPE; a prompt has no token before it."""
         definition = byte_level(folder, [END])
         if definition is None:
             return None
@@ -79,27 +99,10 @@ class Gpt2(Family):
         )
 
     def task(self, folder: ForeignFolder) -> TaskConfig:  # noqa: ARG002
-        """To continue texts."""
+        """Generation."""
         return TaskConfig(name="generate")
 
     # --- out -----------------------------------------------------------------------------------------------
-
-    def inexpressible(self, config: ModelConfig) -> list[str]:
-        """Everything that is not as GPT-2 has it."""
-        return [
-            *only_these(
-                config,
-                norm_position="pre",
-                norm="layer",
-                feed_forward=tuple(dict.fromkeys(ACTIVATIONS.values())),
-                positions="learned",
-                similarity="scaled-dot",
-                scale_embeddings=False,
-                embedding_norm=False,
-                output_bias=False,
-            ),
-            *one_width(config),
-        ]
 
     def settings(self, config: ModelConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002
         """The content of `config.json`."""
@@ -123,12 +126,10 @@ class Gpt2(Family):
         }
 
     def files(self, vocabulary: Vocabulary, config: ModelConfig, task: TaskConfig) -> dict[str, bytes]:  # noqa: ARG002
-        """What `GPT2Tokenizer` reads."""
-        definition = read_by("GPT2Tokenizer", vocabulary).tokenizer_json.encode()
-        told = {"tokenizer_class": "GPT2Tokenizer", "model_max_length": config.max_length}
-        before = json.loads(definition).get("pre_tokenizer") or {}
-        told["add_prefix_space"] = bool(before.get("add_prefix_space", False))
-        return {DEFINITION: definition, "tokenizer_config.json": json.dumps(told, indent=2).encode()}
+        """The files of `GPT2Tokenizer`."""
+        definition = json.loads(readable_by("GPT2Tokenizer", vocabulary).tokenizer_json)
+        space = bool((definition.get("pre_tokenizer") or {}).get("add_prefix_space", False))
+        return tokenizer_files("GPT2Tokenizer", vocabulary, config, add_prefix_space=space)
 
 
 def _layer(ours: str, theirs: str) -> Iterator[Entry]:

@@ -1,20 +1,24 @@
-"""The model as graphs of padded tensors, which is how ONNX runtimes are fed.
+"""A model as graphs of padded tensors, the form that ONNX runtimes read, with their inputs and outputs.
 
-Each graph is a module over the model's own boxes and weights; only what surrounds them is written here. A
-mask says where a row has tokens, and a token's position is the number of tokens before it: so it does not
-matter on which side rows of unlike length have their gaps, nor where in the middle a decoder's have.
+A graph is a module around the model's own boxes and weights. A mask marks the tokens of a row, and a token's
+position is the number of tokens before it, so padding may be on either side of a row, or inside it.
+
+An output that is an input elsewhere has the same name there: `memory.0.key`. Keys and values that a step
+returns as `present.0.key` are inputs of the next step as `past.0.key`.
 
 Letters: `B` rows, `S` tokens of the inputs, `L` new tokens, `P` tokens before them, `M` = P + L.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, assert_never
 
 import torch
 from torch import Tensor, nn
 
+from regard.config import ModelConfig
 from regard.model.classifier import Classifier
 from regard.model.fast.cache import KeysValues, Recall
 from regard.model.fast.cached_decoder import decode_new, memory_keys_values
@@ -22,22 +26,102 @@ from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer
 from regard.packing import Boundaries, Packed
 
+Dimension = int | str
+"""A size, or the name of a variable size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A tensor that is an input or output of a graph."""
+
+    name: str
+    shape: tuple[Dimension, ...]
+    dtype: Literal["int64", "float32"] = "float32"
+
+
+Ports = tuple["Port | Ports", ...]
+"""The arguments of a graph in order; some are sequences of tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """The inputs and outputs of a graph."""
+
+    inputs: Ports
+    outputs: Ports
+
+
+def interfaces(config: ModelConfig) -> dict[str, Interface]:
+    """The graphs of a model of this shape, by name."""
+    match config.architecture:
+        case "encoder-decoder":
+            return {"encoder": _encoder(config), "decoder": _decoder(config)}
+        case "decoder":
+            return {"decoder": _decoder(config)}
+        case "encoder":
+            logits = Port("logits", ("batch", config.n_labels))
+            return {"classifier": Interface(_read("source"), (logits,))}
+        case other:
+            assert_never(other)
+
+
+def flat(ports: Ports) -> Iterator[Port]:
+    """All tensors in one sequence, as a runtime numbers them."""
+    for port in ports:
+        if isinstance(port, Port):
+            yield port
+        else:
+            yield from flat(port)
+
+
+def _encoder(config: ModelConfig) -> Interface:
+    memory = Port("memory", ("batch", "source", config.d_model))
+    return Interface(_read("source"), (memory, _keys_values(config, "memory", "source")))
+
+
+def _decoder(config: ModelConfig) -> Interface:
+    ids, _ = _read("length")
+    inputs: Ports = (
+        ids,
+        Port("attention_mask", ("batch", "past + length"), "int64"),
+        _keys_values(config, "past", "past"),
+    )
+    if config.architecture == "encoder-decoder":
+        mask = Port("memory_mask", ("batch", "source"), "int64")
+        inputs = (*inputs, mask, _keys_values(config, "memory", "source"))
+    logits = Port("logits", ("batch", "length", config.vocab_size))
+    return Interface(inputs, (logits, _keys_values(config, "present", "past + length")))
+
+
+def _read(length: str) -> tuple[Port, Port]:
+    shape = ("batch", length)
+    return Port("input_ids", shape, "int64"), Port("attention_mask", shape, "int64")
+
+
+def _keys_values(config: ModelConfig, name: str, length: str) -> tuple[Port, ...]:
+    widths = {"key": config.key_width, "value": config.value_width}
+    return tuple(
+        Port(f"{name}.{i}.{kind}", ("batch", config.n_heads, length, width))
+        for i in range(config.decoder_layers)
+        for kind, width in widths.items()
+    )
+
 
 class EncoderGraph(nn.Module):
-    """Inputs to the memory, and to its keys and values in every layer of the decoder."""
+    """Maps inputs to the memory, and to its keys and values for every layer of the decoder."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, ids_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, ...]:
-        """Memory (B, S, D); then of each layer keys (B, H, S, K) and values (B, H, S, U)."""
+        """Memory (B, S, D); then for every layer keys (B, H, S, K) and values (B, H, S, U)."""
         memory_BSD = _encoded(self.model, ids_BS, mask_BS)
         return memory_BSD, *_flat(memory_keys_values(self.model.decoder, memory_BSD))
 
 
 class ClassifierGraph(nn.Module):
-    """Inputs, each of which begins with [CLS], to the logits of labels."""
+    """Maps inputs, which begin with [CLS], to the logits of labels."""
 
     def __init__(self, model: Classifier) -> None:
         super().__init__()
@@ -51,7 +135,7 @@ class ClassifierGraph(nn.Module):
 
 
 class DecoderGraph(nn.Module):
-    """New tokens, and keys and values of those before them, to logits and to the keys and values of all."""
+    """Maps new tokens, and keys and values of those before them, to logits and keys and values of all."""
 
     def __init__(self, model: Transformer | LanguageModel) -> None:
         super().__init__()
@@ -65,21 +149,21 @@ class DecoderGraph(nn.Module):
         memory_mask_BS: Tensor | None = None,
         memory: Sequence[Tensor] = (),
     ) -> tuple[Tensor, ...]:
-        """Logits (B, L, V); then of each layer keys (B, H, M, K) and values (B, H, M, U)."""
+        """Logits (B, L, V); then for every layer keys (B, H, M, K) and values (B, H, M, U)."""
         model = self.model
-        # The exporter sees three sizes, and must be told what they have to do with each other.
+        # The exporter sees three independent sizes; this relates them.
         torch._check(mask_BM.shape[1] == past[0].shape[2] + ids_BL.shape[1])
         recall = _Rows.of(ids_BL, mask_BM, memory_mask_BS)
-        own = [_Growing(each) for each in _pairs(past)]
+        own = [_Growing(pair) for pair in _pairs(past)]
         x_ND = model.embed_outputs(Packed(ids_BL.flatten(), recall.new))
         states_ND = decode_new(model.decoder, x_ND, own, _pairs(memory), recall)
         logits_BLV = model.output_probabilities(states_ND).reshape(*ids_BL.shape, -1)
-        return logits_BLV, *_flat([each.stored for each in own])
+        return logits_BLV, *_flat([block.stored for block in own])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows(Recall):
-    """Looking back from as many new tokens in every row, laid row behind row."""
+    """The attention of new tokens, equally many in every row, to all tokens so far."""
 
     shape: tuple[int, int]
     """(B, L)."""
@@ -88,7 +172,7 @@ class _Rows(Recall):
     def of(ids_BL: Tensor, mask_BM: Tensor, memory_mask_BS: Tensor | None) -> _Rows:
         (B, L), M = ids_BL.shape, mask_BM.shape[1]
         place_M = torch.arange(M, device=ids_BL.device)
-        # A slice from M - L on would have a length that the exporter cannot tell to be L.
+        # The exporter cannot infer that a slice from M - L on has length L.
         place_L = torch.arange(L, device=ids_BL.device) + (M - L)
         return _Rows(
             new=_boundaries(_positions(mask_BM).index_select(1, place_L)),
@@ -107,7 +191,7 @@ class _Rows(Recall):
 
 
 class _Growing:
-    """Keys and values of one block, to which new ones are joined: a graph can change nothing."""
+    """Keys and values of one block; new ones are concatenated, as a graph cannot modify a tensor."""
 
     def __init__(self, past: KeysValues) -> None:
         self.stored = past
@@ -123,7 +207,7 @@ class _Growing:
 
 
 def _encoded(model: Transformer | Classifier, ids_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """States of all the tokens of the inputs, (B, S, D)."""
+    """The encoder's states of all input tokens, (B, S, D)."""
     inputs = Packed(ids_BS.flatten(), _boundaries(_positions(mask_BS)))
     x_ND = model.embed_inputs(inputs)
     states_BSD: Tensor = model.encoder(x_ND.reshape(*ids_BS.shape, -1), mask_BS.bool()[:, None, None])
@@ -131,7 +215,7 @@ def _encoded(model: Transformer | Classifier, ids_BS: Tensor, mask_BS: Tensor) -
 
 
 def _positions(mask_BM: Tensor) -> Tensor:
-    """How many tokens stand before each one; 0 in a gap that opens a row."""
+    """The number of tokens before each one; 0 in padding that opens a row."""
     return (mask_BM.cumsum(1) - 1).clamp(min=0)
 
 
@@ -145,4 +229,4 @@ def _pairs(flat: Sequence[Tensor]) -> list[KeysValues]:
 
 
 def _flat(pairs: Sequence[KeysValues]) -> list[Tensor]:
-    return [tensor for each in pairs for tensor in (each.k_BHMK, each.v_BHMU)]
+    return [tensor for pair in pairs for tensor in (pair.k_BHMK, pair.v_BHMU)]

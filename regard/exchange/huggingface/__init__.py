@@ -1,1 +1,0 @@
-"""Import from and export to the folders of Hugging Face's `transformers`."""

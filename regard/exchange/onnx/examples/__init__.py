@@ -1,1 +1,0 @@
-"""Programs that run exported folders, each written into the folder that it is for. Nothing imports them."""
