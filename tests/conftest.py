@@ -1,6 +1,10 @@
-"""What every test shares: the same random numbers each time, and few examples of each property."""
+"""What every test shares: random numbers, few examples of each property, and one trained run."""
 
+import fcntl
+import os
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,3 +18,31 @@ def _the_same_random_numbers_each_time() -> None:
     # Looked up, not imported: tests of the configuration and of the command line do without torch.
     if torch := sys.modules.get("torch"):
         torch.manual_seed(20170612)
+
+
+@pytest.fixture(scope="session")
+def dates_run(tmp_path_factory):
+    """Put the complete run of `regard train examples/dates.zh …` into `FOLDER/runs/dates`.
+
+    It takes 15 seconds to train, and several pages and examples need it: one of the processes of pytest-xdist
+    trains it, and the others wait for it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "dates"
+    with (shared / "dates.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            from tests.programs import run_regard
+
+            making = tmp_path_factory.mktemp("dates")
+            (making / "examples").symlink_to(Path(__file__).parents[1] / "examples")
+            words = ("examples/dates.zh", "examples/dates.en", "--config", "examples/dates.toml")
+            done = run_regard("train", *words, "--out", "runs/dates", folder=making)
+            assert done.returncode == 0, done.stderr
+            (making / "runs" / "dates").rename(folder)
+
+    def copy_into(place: Path) -> None:
+        shutil.copytree(folder, place / "runs" / "dates")
+
+    return copy_into

@@ -31,8 +31,10 @@ def test_reversing_digits(tmp_path):
 
 @pytest.mark.slow
 def test_the_demo(tmp_path):
-    quick = ["--set", "training.max_steps=4", "--set", "training.validate_every=2"]
-    output = run(tmp_path, str(EXAMPLES / "demo.py"), "run", *quick, "--set", "training.warmup_steps=2")
+    steps = ["training.max_steps=4", "training.validate_every=2", "training.warmup_steps=2"]
+    sizes = ["model.d_model=32", "model.d_ff=32", "model.vocab_size=600", "decoding.extra_length=3"]
+    settings = [word for setting in steps + sizes for word in ("--set", setting)]
+    output = run(tmp_path, str(EXAMPLES / "demo.py"), "run", *settings)
     assert "exact matches:" in output
     assert "where the head looks" in output
     assert str(Path("run", "attention.svg")) in output
@@ -41,9 +43,10 @@ def test_the_demo(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def dates(tmp_path_factory):
-    """Where the translator of dates was trained, and what was said of it."""
-    folder = tmp_path_factory.mktemp("dates")
+def dates(tmp_path_factory, dates_run):
+    """Where the translator of dates was trained, and what the example prints of it."""
+    folder = tmp_path_factory.mktemp("two_files")
+    dates_run(folder)
     return folder, run(folder, str(EXAMPLES / "two_files.py"))
 
 

@@ -1,4 +1,7 @@
-"""The commands and the Python of a Markdown page, and how to run them."""
+"""The commands and the Python of a Markdown page, and how to run them.
+
+`regard` runs in this process; pipes and redirections run in a shell, and Python in a process of its own.
+"""
 
 import os
 import re
@@ -9,6 +12,8 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.programs import run_regard
 
 FENCE = re.compile(r"^ {0,3}```(?P<language>[\w-]*)\n(?P<body>.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(r"^([\w-]+):(?!=)", re.MULTILINE)
@@ -85,6 +90,23 @@ def run(command: list[str], folder: Path) -> str | None:
     return None if done.returncode == 0 else f"{command[-1]}\n{done.stdout}{done.stderr}"
 
 
+def plain_words(command: str) -> list[str] | None:
+    """What follows `regard` in a command that needs no shell; None for any other command."""
+    first, *others = shlex.shlex(command, posix=True, punctuation_chars=True)
+    if first != "regard" or any(set(word) <= set("();<>|&") for word in others):
+        return None
+    return shlex.split(command, comments=True)[1:]
+
+
+def run_command(command: str, folder: Path) -> str | None:
+    """Run a command of a page; returns what it printed if it failed."""
+    words = plain_words(command)
+    if words is None:
+        return run(["bash", "-c", command], folder)
+    done = run_regard(*words, folder=folder)
+    return None if done.returncode == 0 else f"{command}\n{done.stdout}{done.stderr}"
+
+
 def failures(page: Path, root: Path, folder: Path) -> Iterator[str]:
     """Everything on a page that does not work. What it writes goes to `folder`, which sees the checkout."""
     for entry in root.iterdir():
@@ -92,7 +114,7 @@ def failures(page: Path, root: Path, folder: Path) -> Iterator[str]:
             (folder / entry.name).symlink_to(entry)
     text = page.read_text(encoding="utf-8")
     for command in commands(text):
-        failure = run(["bash", "-c", command], folder) if is_run(command) else unkept_promise(command, root)
+        failure = run_command(command, folder) if is_run(command) else unkept_promise(command, root)
         if failure:
             yield f"{page.name}: {failure}"
     if (script := python_of(text)).strip():
