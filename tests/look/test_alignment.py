@@ -3,7 +3,7 @@ import pytest
 
 from regard.errors import RequestError
 from regard.look.alignment.alignment import accuracy_of_each_head, align, best_heads
-from regard.look.alignment.head_roles import ROLES, head_roles
+from regard.look.influence.attention import ROLES, head_roles
 from regard.look.interventions.interventions import Pin, Uniform
 from regard.look.trace.recorder import look
 from tests.look.traced import model_of, subwords, trace_of

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from regard.errors import RequestError
+from regard.look.influence.attention import mean_attention, norm_weighted, rollout
 from regard.look.influence.attribution import (
     agreement,
     deletion_curve,
@@ -12,7 +13,6 @@ from regard.look.influence.attribution import (
     integrated_gradients,
     value_zeroing,
 )
-from regard.look.influence.rollout import mean_attention, norm_weighted, rollout
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
 from regard.look.trace.recorder import look
 from regard.model.taps import recording

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from regard.errors import RequestError
+from regard.look.influence.attention import norm_weighted, rollout
 from regard.look.influence.attribution import (
     agreement,
     deletion_curve,
@@ -13,7 +14,6 @@ from regard.look.influence.attribution import (
     measure_influence,
 )
 from regard.look.influence.methods import METHODS, store_influence, stored_influence
-from regard.look.influence.rollout import norm_weighted, rollout
 from regard.look.interventions.interventions import HeadOff, MaskSource
 from regard.look.trace.recorder import look
 from regard.look.trace.trace import Trace

@@ -5,7 +5,7 @@ import pytest
 
 import regard
 from regard.errors import RequestError
-from regard.look.trace.neighbours import neighbours, on_a_plane
+from regard.look.trace.comparison import neighbours, on_a_plane
 from tests.look.traced import model_of, subwords
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.look.figures.colours import PALETTE
 from regard.look.figures.svg import Markup, document, element, folded, number, text_width
-from regard.look.visible import visible
+from regard.look.trace.tokens import visible
 from tests.look.pictures import all_of, parse
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from regard.data.numerals import sample
-from regard.look.alignment.word_links import link_words
+from regard.look.alignment.aligner import link_words
 
 
 def shuffled_pairs(n, seed, n_words=40, fertile=False):

@@ -25,8 +25,8 @@ from regard.experiments.experiment import Experiment, Size
 from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
 from regard.experiments.training import log
 from regard.loaded import load
+from regard.look.influence.attention import Mixing, mean_attention, norm_weighted, rollout
 from regard.look.influence.attribution import agreement, deletion_curve, gradient_times_input, value_zeroing
-from regard.look.influence.rollout import Mixing, mean_attention, norm_weighted, rollout
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model

@@ -20,8 +20,8 @@ from regard.look.influence.methods import InfluenceMeasures
 from regard.look.interventions.interventions import to_json
 from regard.look.trace.beam import BeamTree
 from regard.look.trace.blocks import Kind, layers_of
+from regard.look.trace.comparison import Neighbours
 from regard.look.trace.data import Candidate, TraceData
-from regard.look.trace.neighbours import Neighbours
 from regard.look.trace.tokens import Tokens
 from regard.look.walk import walk as walk_steps
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.figures.colours import PALETTE, STYLE, Shades, style_rules
-from regard.look.visible import visible
+from regard.look.trace.tokens import visible
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 MARGIN, GAP = 20.0, 22.0

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from regard.look.figures.colours import ONE_WAY, Shades, text_on
 from regard.look.figures.heatmap import max_pooled, sampled
-from regard.look.visible import visible
+from regard.look.trace.tokens import visible
 
 LONGEST_WORD = 24
 """Cells of a word in a table."""

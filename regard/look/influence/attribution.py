@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from regard.errors import RequestError
+from regard.look.influence.attention import Mixing, heads_on, mean_attention, norm_weighted, rollout
 from regard.look.influence.methods import METHODS, InfluenceMeasures
-from regard.look.influence.rollout import Mixing, heads_on, mean_attention, norm_weighted, rollout
 from regard.look.interventions.ablation import (
     copies_at_once,
     each_copy,

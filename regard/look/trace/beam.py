@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Fate = Literal["expanded", "finished", "winner", "pruned"]
 """Kept in the beam; ended; ended with the best score; dropped."""
+_Outcome = Literal["kept", "ended", "dropped"]
 IMPOSSIBLE = float("-inf")
 """Log-probability of padding: rows of the table that hold no candidate."""
 
@@ -129,7 +130,7 @@ class _Scored:
     log_prob: float
     total: float
     score: float
-    outcome: Literal["kept", "ended", "dropped"]
+    outcome: _Outcome
 
 
 class BeamRecorder:
@@ -156,14 +157,14 @@ class BeamRecorder:
         columns = (candidates.log_probs_BC, candidates.scores_BC, scores)
         numbers = zip(*(column[0].tolist() for column in columns), strict=True)
         nodes: dict[tuple[int, int] | None, int | None] = {None: None}
-        for rank, (key, values) in enumerate(zip(_keys(candidates), numbers, strict=True)):
+        for rank, (key, (log_prob, total, score)) in enumerate(zip(_keys(candidates), numbers, strict=True)):
             if key is None:
                 continue
             row, token = key
             nodes[key] = len(self._scored)
-            outcome: Literal["kept", "ended", "dropped"]
-            outcome = "ended" if key in ended else "kept" if key in kept else "dropped"
-            self._scored.append(_Scored(self._rows[row], self._steps, rank, token, *values, outcome))
+            outcome: _Outcome = "ended" if key in ended else "kept" if key in kept else "dropped"
+            parent = self._rows[row]
+            self._scored.append(_Scored(parent, self._steps, rank, token, log_prob, total, score, outcome))
         self._rows = [nodes[key] for key in kept]
         self._steps += 1
 

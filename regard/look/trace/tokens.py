@@ -13,7 +13,6 @@ from itertools import accumulate, chain, groupby
 from typing import Any
 
 from regard.errors import RequestError
-from regard.look.visible import visible
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 SPACE = "▁"
@@ -209,3 +208,22 @@ def _parts(before: str, after: str) -> bool:
 
 def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter in _INSIDE_WORDS or "\u0300" <= letter <= "\u036f"
+
+
+_UNFIT = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters: an escape among them could repaint a terminal
+    "\u2028-\u202e\u2066-\u2069"  # line separators, and marks that turn the direction of what follows
+    "\ud800-\udfff\ufffe\uffff]"  # no characters at all; XML refuses them
+)
+
+
+def visible(text: str) -> str:
+    """One line in which control characters are pictures (␛ for an escape) and the rest of the unfit is �."""
+    return _UNFIT.sub(_sign, text)
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else "�"

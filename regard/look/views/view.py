@@ -17,8 +17,8 @@ from regard.look.alignment.alignment import AligningHeads, default_heads
 from regard.look.figures.colours import STYLE
 from regard.look.trace.blocks import KINDS, Kind, layers_of
 from regard.look.trace.data import TraceData
+from regard.look.trace.tokens import visible
 from regard.look.views import MODULES
-from regard.look.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

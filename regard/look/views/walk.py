@@ -25,9 +25,8 @@ from regard.look.figures.svg import (
     words,
 )
 from regard.look.trace.data import TraceData
-from regard.look.trace.tokens import display_piece
+from regard.look.trace.tokens import display_piece, visible
 from regard.look.views.view import Choice, Records, Screen, View, place_name, title_of
-from regard.look.visible import visible
 from regard.look.walk import Step, walk
 
 Language = Literal["en", "zh"]

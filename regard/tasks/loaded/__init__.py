@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from regard.look.influence.methods import InfluenceMeasures
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.blocks import Kind
-    from regard.look.trace.neighbours import Neighbours
+    from regard.look.trace.comparison import Neighbours
     from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
 
@@ -284,7 +284,7 @@ class LoadedModel:
         Raises:
             RequestError: the text has no token, or several models were loaded.
         """
-        from regard.look.trace.neighbours import neighbours
+        from regard.look.trace.comparison import neighbours
 
         if not (ids := self.subwords.encode_one(text).tolist()):
             raise RequestError("the text has no token whose neighbours could be shown", code="empty_text")

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from regard.look.figures.curves import is_number
-from regard.look.visible import visible
+from regard.look.trace.tokens import visible
 from regard.training.display.panel import Panel
 from regard.training.display.standing import Standing, duration
 

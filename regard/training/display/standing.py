@@ -10,7 +10,7 @@ from math import exp, isfinite
 from typing import Any
 
 from regard.look.figures.curves import Unit, is_number
-from regard.look.visible import visible
+from regard.look.trace.tokens import visible
 
 SMOOTHING = 0.98
 """Of the mean of the last values, what stays with every step."""
