@@ -255,7 +255,7 @@ def test_lines_come_in_blocks_as_they_arrive():
 
 def test_words_are_aligned_when_asked_for(translate):
     found = json.loads(translate("三月四日", "--json", "--alignment").out)
-    assert found["aligned_by"].startswith("heads 0.0, 0.1, 0.2 (layer.head), unmeasured")
+    assert found["aligned_by"].startswith("heads 0.0, 0.1, 0.2 (layer.head), not measured")
     assert found["alignment"]
     for link in found["alignment"]:
         assert "三月四日"[link["source_start"] : link["source_end"]] == link["source"]

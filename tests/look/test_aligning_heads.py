@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import regard
-from regard.errors import BundleError, RequestError
+from regard.errors import BundleError
 from regard.look.alignment.aligner import measure_heads
 from regard.look.alignment.alignment import (
     AligningHeads,
@@ -23,6 +23,7 @@ from regard.look.trace.tokens import Word
 from tests.look import ciphers
 from tests.look.traced import model_of, subwords, trace_of
 from tests.model.small import small_config
+from tests.refusals import refused
 
 CHOICE = AligningHeads(
     heads=((2, 1), (0, 0)),
@@ -84,7 +85,7 @@ def test_a_damaged_folder_is_not_written_to(tmp_path):
 @pytest.mark.parametrize("spoilt", ["{", "{}", json.dumps({**CHOICE.to_json(), "rows": "odd"})])
 def test_a_choice_that_cannot_be_read_is_refused(tmp_path, spoilt):
     (tmp_path / "alignment.json").write_text(spoilt)
-    with pytest.raises(BundleError, match="measure again"):
+    with refused("damaged_file", "alignment.json", str(tmp_path)):
         read_aligning_heads(tmp_path)
 
 
@@ -98,16 +99,16 @@ def test_without_a_measurement_the_later_layers_are_taken():
 
 
 def test_what_cannot_be_measured_is_refused(tmp_path):
-    with pytest.raises(RequestError, match="from 1 pairs: give more"):
+    with refused("too_few_pairs", "1 pairs"):
         measure_heads(model_of(), subwords(), [([9], [9])])
-    with pytest.raises(RequestError, match="from 9 pairs: give more"):
+    with refused("too_few_pairs", "9 pairs"):
         measure_heads(model_of(), subwords(), [([], [9])] * 9)
     folder = regard.save_bundle(
         tmp_path / "alone", model_of(torch.float32, architecture="decoder"), subwords=subwords().model
     )
-    with pytest.raises(RequestError, match="only an encoder-decoder"):
+    with refused("wrong_task"):
         regard.load(folder).measure_alignment(["a"], ["b"])
-    with pytest.raises(RequestError, match="2 sources and 1 targets"):
+    with refused("pair_count_mismatch", "2", "1"):
         regard.load(folder_of(tmp_path)).measure_alignment(["a", "b"], ["b"])
 
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from regard.errors import RequestError
 from regard.look.alignment.alignment import accuracy_of_each_head, align, best_heads
 from regard.look.influence.attention import ROLES, head_roles
 from regard.look.interventions.interventions import Pin, Uniform
 from regard.look.trace.recorder import look
 from tests.look.traced import model_of, subwords, trace_of
+from tests.refusals import refused
 
 
 def pinned(head, layer=1):
@@ -64,19 +64,19 @@ def test_the_heads_that_align_best_are_found_by_measuring():
 
 def test_what_cannot_be_aligned_is_refused():
     trace = trace_of(model_of())
-    with pytest.raises(RequestError, match="at least one head"):
+    with refused("no_head"):
         align(trace, [])
-    with pytest.raises(RequestError, match="no head 9"):
+    with refused("unknown_place", "head 9"):
         align(trace, [(0, 9)])
-    with pytest.raises(RequestError, match="only an encoder-decoder"):
+    with refused("nothing_to_show", "encoder-decoder"):
         align(trace_of(model_of(architecture="decoder")), [(0, 0)])
-    with pytest.raises(RequestError, match="one side has no words"):
+    with refused("nothing_to_show", "no words"):
         align(look(model_of(), subwords(), "", "the"), [(0, 0)])
-    with pytest.raises(RequestError, match="1 traces and 2 collections"):
+    with refused("pair_count_mismatch", "1", "2"):
         accuracy_of_each_head([trace], [[], []])
-    with pytest.raises(RequestError, match="no link is known"):
+    with refused("no_links"):
         accuracy_of_each_head([trace], [[]])
-    with pytest.raises(RequestError, match="no trace"):
+    with refused("no_traces"):
         head_roles([], "encoder")
 
 

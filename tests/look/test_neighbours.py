@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import regard
-from regard.errors import RequestError
 from regard.look.trace.comparison import neighbours, on_a_plane
 from tests.look.traced import model_of, subwords
+from tests.refusals import refused
 
 
 def cosine(one, other):
@@ -61,5 +61,5 @@ def test_every_model_has_neighbours(architecture, tmp_path):
     found = loaded.neighbours("the cat", 3)
     assert list(found.pieces) == list(dict.fromkeys(subwords().encode_one("the cat").tolist()))
     assert {len(near) for near in found.nearest.values()} == {3}
-    with pytest.raises(RequestError, match="no token in the text"):
+    with refused("empty_text"):
         loaded.neighbours("")

@@ -285,7 +285,7 @@ def test_what_cannot_be_looked_at_is_refused():
         look(small_model(), subwords(), SOURCE, TARGET)
     with refused("unknown_token", "9999"):
         look(model_of(), subwords(), [9999], TARGET)
-    with refused("nothing_to_search", "`prefix`"):
+    with refused("no_search", "`prefix`"):
         look(model_of(), subwords(), SOURCE, TARGET, prefix=[9])
     with refused("too_long", "81", "64"):
         look(model_of(architecture="decoder", positions="learned"), subwords(), [9] * 40, [9] * 40)

@@ -73,7 +73,7 @@ def test_what_the_links_go_by_is_said(folder, measured):
     chosen = regard.load(measured, engine="torch", threads=1).translate("two dogs", alignment=True)
     assert chosen.aligned_by == "heads 2.1, 1.0 (layer.head), which found 75% of known links"
     usual = regard.load(folder, engine="torch", threads=1).translate("two dogs. a cat.", alignment=True)
-    assert usual.aligned_by.startswith("heads 1.0, 1.1, 2.0, 2.1 (layer.head), unmeasured")
+    assert usual.aligned_by.startswith("heads 1.0, 1.1, 2.0, 2.1 (layer.head), not measured")
     assert usual.alignment
 
 

@@ -97,7 +97,7 @@ def look(
             engine = TorchEngine([changed], bos=bos, eos=eos, device=_device(changed))
         answer = _searched(engine, request, search or Search(), interventions, observer)
     elif prefix:
-        raise RequestError("`prefix` needs a search, and here the output is given", code="nothing_to_search")
+        raise RequestError("`prefix` needs a search, and here the output is given", code="no_search")
     elif answer and answer[-1] == eos and not isinstance(model, Classifier):  # a hypothesis that ended
         answer = answer[:-1]
     pair = _pair(model, subwords, ids, answer or (), bos, eos)
