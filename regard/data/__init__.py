@@ -1,6 +1,6 @@
-"""Data: where examples come from, and how they reach the model.
+"""Data: from files to batches.
 
-`corpus` (files of text, as rows with their line numbers), `spool` (pipes, kept as files), `cleaning` (which
-rows are fit to train on, and which are held out), `report` (what came of that), `store` (ids on disk),
-`batches`, `stream`. They are imported by name; this module imports nothing.
+`reading` (files of text as rows with their line numbers), `cleaning` (which rows are trained on, dropped or
+held out, and the report of it), `store` (token ids on disk), `batches` (batches, and the stream of them),
+`numerals` (the built-in corpus). This module imports nothing.
 """

@@ -1,4 +1,4 @@
-"""Text: files of lines read and repaired, subwords, languages. Imports no torch."""
+"""Text: reading files, subword vocabularies, languages. Imports no torch."""
 
 from regard.text.files.lines import Block, Tally, read_lines
 from regard.text.files.parallel import read_parallel

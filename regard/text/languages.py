@@ -1,4 +1,4 @@
-"""Languages: their names, and which one a file is in, where its name tells."""
+"""Languages: their codes and names, and the language that the name of a file or column shows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKED = ("gz", "xz", "zst")
-"""How the names of packed files end."""
+COMPRESSED = ("gz", "xz", "zst")
+"""Suffixes of compressed files."""
 
 # Code, English name, Chinese name.
 _TABLE = """
@@ -40,7 +40,7 @@ zh-Hant Traditional_Chinese 繁体中文|pt-BR Brazilian_Portuguese 巴西葡萄
 pt-PT European_Portuguese 欧洲葡萄牙语|en-GB British_English 英式英语|en-US American_English 美式英语
 """
 
-# Codes of three letters that corpora are named by.
+# Three-letter codes in the names of corpora.
 _THREE = """
 afr af|ara ar|ben bn|bul bg|cat ca|ces cs|cze cs|cmn zh|chi zh|zho zh|dan da|deu de|ger de|ell el|eng en
 epo eo|est et|fas fa|fin fi|fra fr|fre fr|gle ga|heb he|hin hi|hrv hr|hun hu|ind id|isl is|ita it|jpn ja
@@ -52,7 +52,7 @@ urd ur|vie vi
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language by its code, with the names that people see."""
+    """A language: its code, and its names for people."""
 
     code: str
     english: str
@@ -65,7 +65,7 @@ def _languages() -> dict[str, Language]:
 
 
 LANGUAGES = _languages()
-"""The languages that are known by name; any other code works too, where it is given by flag."""
+"""The languages with known names; options accept any other code, too."""
 
 _CODES = {code.lower(): code for code in LANGUAGES} | dict(
     entry.split(" ") for line in _THREE.split("\n") for entry in line.split("|") if entry
@@ -75,17 +75,17 @@ _LIKELY = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?")
 
 
 def known_code(word: str) -> str | None:
-    """The code of a language, however it is written: `ZH`, `zh_cn`, `deu`; None if it is not known."""
+    """The code of a language in its usual spelling: for `ZH`, `zh_cn`, `deu`; None if it is unknown."""
     return _CODES.get(word.lower().replace("_", "-"))
 
 
 def is_code(word: str) -> bool:
-    """Whether a word may be the code of a language: a known one, `xal`, or with a script, `sr-Cyrl`."""
+    """Whether a word may be a language code: a known one, `xal`, or one with a script, `sr-Cyrl`."""
     return known_code(word) is not None or _LIKELY.fullmatch(word) is not None
 
 
 def language_name(code: str, *, chinese: bool = False) -> str:
-    """A language's name in English or in Chinese; of an unknown one, its code."""
+    """The name of a language in English or in Chinese; its code if it is unknown."""
     language = LANGUAGES.get(known_code(code) or "")
     if language is None:
         return code
@@ -93,10 +93,10 @@ def language_name(code: str, *, chinese: bool = False) -> str:
 
 
 def language_in(name: str) -> str | None:
-    """The language of a column, where its name clearly tells, else None.
+    """The language that the name of a column shows, or None.
 
-    The code is all of the name (`zh`, `zh_cn`), or what follows the last dot (`translation.zh`), underscore
-    (`source_zh`) or hyphen; `en_de` does not tell.
+    The code is the whole name (`zh`, `zh_cn`), or what follows the last dot (`translation.zh`), underscore
+    (`source_zh`) or hyphen; `en_de` is ambiguous.
     """
     name = name.rpartition(".")[2]
     before, _, last = name.replace("_", "-").rpartition("-")
@@ -104,15 +104,15 @@ def language_in(name: str) -> str | None:
 
 
 def language_of(path: Path | str) -> str | None:
-    """The language of a file, where its name clearly tells, else None.
+    """The language that the name of a file shows, or None.
 
-    The code is the last part of the name (`train.zh`, `train.zh.xz`), the last but one before `.txt`
-    (`train.zh.txt`), or all of it (`zh.txt`). `train-zh.txt` and `de-en.txt` do not tell.
+    The code is the last part of the name (`train.zh`, `train.zh.xz`), the one before `.txt`
+    (`train.zh.txt`), or the whole name (`zh.txt`). `train-zh.txt` and `de-en.txt` are ambiguous.
     """
     parts = Path(path).name.split(".")
-    # A file named `is` or `so` does not tell; `so.txt` does.
+    # A file named `is` or `so` shows nothing; `so.txt` does.
     several = len(parts) > 1
-    if len(parts) > 1 and parts[-1].lower() in PACKED:
+    if len(parts) > 1 and parts[-1].lower() in COMPRESSED:
         parts.pop()
     if len(parts) > 1 and parts[-1].lower() == "txt":
         parts.pop()

@@ -187,10 +187,12 @@ def _usable(corpus: Corpus, source: TableSource, dropped: Tally) -> Iterator[Row
     for block in corpus.blocks():
         for i, row in enumerate(zip(*block.columns, strict=True)):
             label, text = (cell.strip() for cell in row)
-            if label and source.split_labels(label) and text and i not in block.spoilt:
+            if label and source.split_labels(label) and text and i not in block.unusable:
                 yield label, text
             else:
-                dropped.add(block.spoilt.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i)
+                dropped.add(
+                    block.unusable.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i
+                )
 
 
 def _without(train: list[Row], sets: dict[str, list[Row]], tell: Tell) -> list[Row]:

@@ -31,8 +31,8 @@ def test_a_file_that_lost_a_line_is_told_with_the_place_where_they_part(train, f
     write(files, "train.en", *(f"{en}\n" for _, en in (*pairs[:200], *pairs[201:])))
     refused(
         train("train.zh", "train.en"),
-        "train.en:399: the file ends here, while train.zh goes on to line 400",
-        "they seem to part near line 2",
+        "train.en:399: the file ends here, while train.zh has 400 lines",
+        "they seem to stop matching near line 2",
     )
 
 
@@ -107,11 +107,11 @@ def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):
 @pytest.mark.parametrize(
     ("name", "content", "columns", "complaint"),
     [
-        ("t.tsv", "zh\ten\n一\tone\n二\n", "zh,en", "t.tsv:3: has 1 field, and line 1 has 2"),
+        ("t.tsv", "zh\ten\n一\tone\n二\n", "zh,en", "t.tsv:3: has 1 field, but line 1 has 2"),
         ("t.tsv", "一\tone\n二\ttwo\n", "1,3", "t.tsv:1: has no column 3; it has 2 fields"),
         ("t.tsv", "zh\ten\n一\tone\n", "zh,de", "t.tsv:1: there is no column de; the columns are zh, en"),
         ("t.tsv", "zh\ten\n", "zh,en", "t.tsv: the file has no rows"),
-        ("t.csv", "zh,en\n一,one\n", "zh,en", "t.csv:1: has no tab; fields are parted by tabs"),
+        ("t.csv", "zh,en\n一,one\n", "zh,en", "t.csv:1: has no tab; tabs separate fields"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二"}\n', "zh,en", "t.jsonl:2: there is no column en"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二", "en"\n', "zh,en", "t.jsonl:2: is not JSON"),
         ("t.jsonl", '{"t": {"zh": "一"}}\n', "t.zh,t.en", "t.jsonl:1: there is no column t.en"),
@@ -130,7 +130,7 @@ def test_a_validation_table_without_the_columns_is_told(train, files, pairs):
 
 def test_a_packed_file_that_was_cut_short_is_told(train, files):
     write(files, "pairs.tsv.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b")
-    refused(train("pairs.tsv.gz", *TABLE), "pairs.tsv.gz: is damaged or cut short")
+    refused(train("pairs.tsv.gz", *TABLE), "pairs.tsv.gz: is damaged or truncated")
 
 
 def test_a_folder_that_holds_something_else_is_told_and_left_alone(train, files):
@@ -206,4 +206,4 @@ def test_what_a_model_to_start_from_does_not_take_is_told(train):
     both = train("train.zh", "train.en", "--from", "first", "--both-directions", "--out", "third")
     refused(both, "first/best: its subwords have no tag for zh and en")
     turned = train("train.zh", "train.en", "--from", "en", "--to", "zh", "--out", "fourth")
-    assert "pairs that were looked at seem to go from zh to en, not from en to zh" in turned.err
+    assert "sampled pairs seem to go from zh to en, not from en to zh" in turned.err

@@ -91,7 +91,7 @@ def test_a_line_that_cannot_be_read_is_told_and_the_rest_goes_on(translate):
     assert lines(found.out) == [lines(translate("三月").out)[0], "", "", lines(translate("四月").out)[0]]
     first, second = found.err.splitlines()
     assert first.startswith("regard: standard input:2: byte 3 (0xff) is not UTF-8")
-    assert second.startswith("regard: standard input:3: a line of a megabyte or more")
+    assert second.startswith("regard: standard input:3: the line has a megabyte or more")
     objects = [json.loads(line) for line in lines(translate("--json", stdin=stdin).out)]
     assert ["error" in each for each in objects] == [False, True, True, False]
 

@@ -4,9 +4,9 @@ import pytest
 
 from regard.data.reading import documents as module
 from regard.data.reading.documents import encode_document, open_documents, split_documents
-from regard.errors import CorpusError
 from regard.text.files.lines import Tally
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def test_columns_are_asked_for_where_there_are_some_and_only_there(tmp_path):
     table, plain = tmp_path / "a.tsv", tmp_path / "b.txt"
     table.write_text("x\ty\n")
     plain.write_text("x\n")
-    with pytest.raises(CorpusError, match="which columns make up a document"):
+    with refused("missing_columns", "a.tsv: ", "--columns"):
         open_documents(table)
-    with pytest.raises(CorpusError, match=r"b\.txt: --columns is for tables"):
+    with refused("unexpected_columns", "b.txt: --columns"):
         open_documents(table, plain, columns=(1,))
 
 
@@ -61,7 +61,7 @@ def test_rows_that_are_held_out_are_drawn_by_seed(tmp_path):
 def test_a_text_of_one_line_cannot_be_split(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("all there is")
-    with pytest.raises(CorpusError, match="too few to hold out"):
+    with refused("too_little_data"):
         split_documents(open_documents(file), None, seed=1)
 
 

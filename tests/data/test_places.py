@@ -1,4 +1,4 @@
-"""Rows that were made from lines are told by those lines, and held out with what else was made from them."""
+"""Rows derived from lines are reported by those lines, and held out together."""
 
 import json
 
@@ -10,7 +10,7 @@ from regard.data.cleaning.holding_out import Fate, HeldOutSizes
 from regard.data.cleaning.report import make_report
 from regard.data.reading import derived_corpus
 from regard.data.reading.templates import LINE, write_pairs
-from regard.errors import CorpusError
+from tests.refusals import refused
 
 TURNS = ("{turns}", "{turns}")
 
@@ -53,16 +53,16 @@ def test_no_conversation_is_both_trained_on_and_held_out(corpus, seed):
     assert all(" ¶ " in read for rows in cleaned.held_out() for read, _ in rows)
 
 
-def test_what_is_dropped_is_told_by_the_line_that_it_was_made_from(corpus):
+def test_dropped_rows_are_reported_by_the_line_they_come_from(corpus):
     cleaned = clean(corpus(["a", "b", "c"], None, ["a", "b", "c"], ["d", ""]))
     found = cleaned.dropped.as_dict()
     assert [place.rpartition("/")[2] for place in found["duplicate"]["first"]] == ["talk.jsonl:4"]
     assert found["empty"]["first"][0].endswith("talk.jsonl:5")
-    assert "5 examples from 3 lines; 2 to train on" in make_report(cleaned, ("inputs", "outputs")).as_text()
+    assert "5 examples from 3 lines; 2 for training" in make_report(cleaned, ("inputs", "outputs")).as_text()
 
 
 def test_two_conversations_are_too_few_to_hold_out(corpus):
-    with pytest.raises(CorpusError, match=r"2 rows are left .* too few to hold out"):
+    with refused("too_little_data", "2 rows"):
         clean(corpus(*conversations(2)), compared=(0,), split=HeldOutSizes())
     talk = corpus(*conversations(3))
     assert len(lines_of(clean(talk, compared=(0,), split=HeldOutSizes()), Fate.TRAINING)) == 1

@@ -57,7 +57,7 @@ def test_the_text_says_what_happened_and_where(cleaned):
     list(made.measure(examples(cleaned), cleaned, max_tokens=3))
     text = made.as_text()
     zh = cleaned.corpus.names[0]
-    assert "100 lines; 84 to train on, 4 to validate, 6 to test (split off)" in text
+    assert "100 lines; 84 for training, 4 for validation, 6 for test (split off)" in text
     lines = [" ".join(line.split()) for line in text.split("\n")]
     assert f"empty 1 1.00% {zh}:11" in lines
     assert f"duplicate 5 5.00% {zh}:12, 13, 14, …" in lines
@@ -69,7 +69,7 @@ def test_the_text_says_what_happened_and_where(cleaned):
 
 def test_given_sets_are_said_to_be_given(cleaned):
     made = make_report(cleaned, ["zh", "en"], validation=50, test=70)
-    assert "50 to validate, 70 to test (given)" in made.as_text()
+    assert "50 for validation, 70 for test (given)" in made.as_text()
     assert made.as_dict()["split_off"] == 0
 
 

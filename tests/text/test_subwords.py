@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import BundleError, ConfigError, CorpusError, RequestError, ShapeError
 from regard.text import Subwords, learn_subwords
 from regard.text.normalisation import composed
 from regard.text.vocabularies.subwords import FEW, common_characters, fitting_size, sample_text
+from tests.refusals import refused
 
 TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
 WORDS = TEXT.split(" ")
@@ -95,18 +95,18 @@ def test_special_tokens_have_no_text(subwords):
 def test_an_id_outside_the_vocabulary_is_refused(subwords, wrong):
     last = subwords.vocab_size - 1
     for method in (subwords.decode, subwords.pieces):
-        with pytest.raises(ShapeError, match=f"ids: expected numbers from 0 to {last}, got {wrong}"):
+        with refused("unknown_id", f"ids: expected numbers from 0 to {last}, got {wrong}"):
             method([1, wrong])
 
 
 def test_a_tag_that_is_not_there_is_refused(subwords):
-    with pytest.raises(RequestError, match="has no tag for 'de'; it has zh, en"):
+    with refused("missing_token", "'de'", "zh, en"):
         subwords.tag_id("de")
 
 
 @pytest.mark.parametrize("model", [b"", b"no model"])
 def test_a_damaged_model_is_refused(model):
-    with pytest.raises(BundleError, match="damaged"):
+    with refused("damaged_vocabulary"):
         Subwords(model)
 
 
@@ -133,9 +133,7 @@ def test_the_size_is_chosen_from_the_data():
 
 
 def test_too_small_a_vocabulary_is_refused_with_the_least_that_would_do():
-    with pytest.raises(
-        ConfigError, match=r"model.vocab_size = 100 is too small.*need at least (\d+)"
-    ) as caught:
+    with refused("vocabulary_too_small", "model.vocab_size = 100") as caught:
         learn_subwords(sentences(), 100, threads=1)
     least = int(str(caught.value).split()[-1])
     assert Subwords(learn_subwords(sentences(), least + 1, threads=1)).vocab_size <= least + 1
@@ -143,7 +141,7 @@ def test_too_small_a_vocabulary_is_refused_with_the_least_that_would_do():
 
 @pytest.mark.parametrize("lines", [[], ["", ""]])
 def test_no_text_is_refused(lines):
-    with pytest.raises(CorpusError, match="no text to learn subwords from"):
+    with refused("no_text"):
         learn_subwords(lines)
 
 

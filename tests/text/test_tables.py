@@ -2,18 +2,18 @@ import json
 
 import pytest
 
-from regard.errors import CorpusError
 from regard.text import Tally, read_table
 from regard.text.files import lines
 from regard.text.files.tables import table_kind
+from tests.refusals import refused
 
 
 def read(path, columns, **options):
-    repairs, rows, spoilt = Tally(), [], {}
+    repairs, rows, unusable = Tally(), [], {}
     for block in read_table(path, columns, repairs, **options):
-        spoilt |= {block.first + i: why for i, why in block.spoilt.items()}
+        unusable |= {block.first + i: why for i, why in block.unusable.items()}
         rows += [(block.first + i, *row) for i, row in enumerate(zip(*block.columns, strict=True))]
-    return rows, repairs, spoilt
+    return rows, repairs, unusable
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ def test_a_line_break_within_a_text_becomes_a_space_and_is_told(write):
 
 def test_half_a_surrogate_pair_is_a_wrong_encoding(write):
     path = write("t.jsonl", '{"text": "\\ud83d"}\n{"text": "\\ud83d\\ude00"}\n')
-    rows, _, spoilt = read(path, ["text"])
+    rows, _, unusable = read(path, ["text"])
     assert rows == [(1, ""), (2, "😀")]
-    assert spoilt == {1: "wrong encoding"}
+    assert unusable == {1: "wrong encoding"}
 
 
-def test_spoilt_lines_keep_their_place(write, monkeypatch):
+def test_unusable_lines_keep_their_place(write, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 40)
     tsv = write("t.tsv", "a\tb\n" + "x" * 50 + "\n1\t2\n")
     assert read(tsv, ["b"]) == ([(2, ""), (3, "2")], Tally(), {2: "line of a megabyte"})
@@ -85,44 +85,59 @@ def test_spoilt_lines_keep_their_place(write, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "columns", "complaint"),
+    ("name", "content", "columns", "code", "place"),
     [
-        ("t.tsv", "en\tzh\n", ["de"], "t.tsv:1: there is no column de; the columns are en, zh"),
+        (
+            "t.tsv",
+            "en\tzh\n",
+            ["de"],
+            "unknown_column",
+            "t.tsv:1: there is no column de; the columns are en, zh",
+        ),
         (
             "t.tsv",
             "english\tzh\n",
             ["englsh"],
-            r"t.tsv:1: there is no column englsh; did you mean english\? The columns are english, zh",
+            "unknown_column",
+            "did you mean english? The columns are english, zh",
         ),
-        ("t.tsv", "a\tb\n", [3], "t.tsv:1: has no column 3; it has 2 fields"),
-        ("t.tsv", "en\tzh\na\tb\nc\n", ["en"], "t.tsv:3: has 1 field, and line 1 has 2"),
-        ("t.tsv", "a\tb\nc\td\te\n", [1, 2], "t.tsv:2: has 3 fields, and line 1 has 2"),
-        ("t.jsonl", '{"a": "x"}\n{"a": x}\n', ["a"], "t.jsonl:2: is not JSON: .* at character 7"),
-        ("t.jsonl", '["a"]\n', ["a"], "t.jsonl:1: is not an object"),
-        ("t.json", '[\n {"a": "x"}\n]\n', ["a"], "t.json:1: is not an object.*; jq -c '.\\[\\]' makes lines"),
-        ("t.tsv", "\n\na\tb\nc\n", [1, 2], "t.tsv:4: has 1 field, and line 3 has 2"),
-        ("t.jsonl", '{"text": "x"}\n', ["txet"], r"t.jsonl:1: there is no column txet; did you mean text\?"),
-        ("t.jsonl", '{"text": "x"}\n', ["zh"], "t.jsonl:1: there is no column zh; the columns are text"),
+        ("t.tsv", "a\tb\n", [3], "unknown_column", "t.tsv:1: has no column 3"),
+        ("t.jsonl", '{"text": "x"}\n', ["txet"], "unknown_column", "did you mean text?"),
+        ("t.jsonl", '{"text": "x"}\n', ["zh"], "unknown_column", "t.jsonl:1: there is no column zh"),
         (
             "t.jsonl",
-            '{"id": 1, "pair": {"zh": "x", "en": "y"}}\n',
+            '{"pair": "x"}\n',
+            ["pair.zh"],
+            "unknown_column",
+            "t.jsonl:1: there is no column pair.zh",
+        ),
+        (
+            "t.jsonl",
+            '{"id": 1, "pair": {"zh": "x"}}\n',
             ["pair.de"],
-            r"there is no column pair.de; did you mean pair.en\? The columns are id, pair.zh, pair.en",
+            "unknown_column",
+            "columns are id, pair.zh",
         ),
         (
-            "t.jsonl",
-            '{"pair": {"zh": "x"}}\n',
-            ["pair"],
-            "t.jsonl:1: pair is an object, and a text is wanted",
+            "t.tsv",
+            "en\tzh\na\tb\nc\n",
+            ["en"],
+            "field_count_mismatch",
+            "t.tsv:3: has 1 field, but line 1 has 2",
         ),
-        ("t.jsonl", '{"pair": "x"}\n', ["pair.zh"], "t.jsonl:1: there is no column pair.zh"),
-        ("t.jsonl", '{"a": ["x"]}\n', ["a"], "t.jsonl:1: a is a list, and a text is wanted"),
-        ("t.jsonl", '{"a": ' + "1" * 5000 + "}", ["a"], "t.jsonl:1: has a number of thousands of digits"),
-        ("t.jsonl", "[" * 100_000, ["a"], "t.jsonl:1: is "),
+        ("t.tsv", "a\tb\nc\td\te\n", [1, 2], "field_count_mismatch", "t.tsv:2: has 3 fields"),
+        ("t.tsv", "\n\na\tb\nc\n", [1, 2], "field_count_mismatch", "t.tsv:4: has 1 field, but line 3 has 2"),
+        ("t.jsonl", '{"a": "x"}\n{"a": x}\n', ["a"], "not_json", "t.jsonl:2: "),
+        ("t.jsonl", '["a"]\n', ["a"], "not_json", "t.jsonl:1: "),
+        ("t.json", '[\n {"a": "x"}\n]\n', ["a"], "not_json", "t.json:1: is not an object"),
+        ("t.jsonl", '{"a": ' + "1" * 5000 + "}", ["a"], "not_json", "t.jsonl:1: has a number"),
+        ("t.jsonl", "[" * 100_000, ["a"], "not_json", "t.jsonl:1: "),
+        ("t.jsonl", '{"pair": {"zh": "x"}}\n', ["pair"], "not_text", "t.jsonl:1: pair is an object"),
+        ("t.jsonl", '{"a": ["x"]}\n', ["a"], "not_text", "t.jsonl:1: a is a list"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_told_with_its_line(write, name, content, columns, complaint):
-    with pytest.raises(CorpusError, match=complaint):
+def test_problems_of_a_table_are_reported_with_their_line(write, name, content, columns, code, place):
+    with refused(code, place):
         read(write(name, content), columns)
 
 
@@ -130,10 +145,10 @@ def test_what_is_wrong_with_a_table_is_told_with_its_line(write, name, content, 
     ("name", "kind"),
     [("a.tsv", "tsv"), ("a.tsv.gz", "tsv"), ("a.b.jsonl.xz", "jsonl"), ("a.ndjson", "jsonl"), ("a.zh", None)],
 )
-def test_the_kind_is_told_from_the_name(name, kind):
+def test_the_kind_shows_in_the_name(name, kind):
     assert table_kind(name) == kind
 
 
-def test_else_from_the_first_sign(write):
+def test_otherwise_in_the_first_character(write):
     assert read(write("table", '\ufeff{"a": "x"}\n'), ["a"])[0] == [(1, "x")]
     assert read(write("table", "a\tb\nx\ty\n"), ["a"])[0] == [(2, "x")]

@@ -107,7 +107,7 @@ def _columns(files: list[Path]) -> list[list[str]]:
     """The lines of files in step, all of them usable."""
     columns: list[list[str]] = [[] for _ in files]
     for block in read_parallel(files):
-        for i, why in block.spoilt.items():
+        for i, why in block.unusable.items():
             raise CorpusError(f"{block.name}:{block.first + i}: {why}, here or in a file in step; shorten it")
         for column, lines in zip(columns, block.columns, strict=True):
             column += lines

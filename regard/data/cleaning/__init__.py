@@ -1,10 +1,10 @@
-"""Which rows of a corpus are fit to train on, and which are held out to validate and to test.
+"""Cleaning a corpus: which rows are trained on, dropped, or held out for validation and test.
 
-Cleaning reads the corpus once and gives every line a fate: one byte, in memory. Whatever is read afterwards
-(to learn subwords, to encode) is the files once more, with the fates beside them. To find lines that occur
-again, 8-byte hashes of every line go to a file without a name in the scratch folder and are compared there
-part by part. So a corpus takes 1 byte of memory a line, and some 32 of disk while it is cleaned. Among a
-billion lines, the odds that two different ones have one hash are 1 in 40; then a line is lost.
+Cleaning reads the corpus once and gives every line a fate: one byte, in memory. Later passes (to learn
+subwords, to encode) read the files again, with the fates beside them. To find duplicates, 8-byte hashes of
+every line are written to a temporary file in the scratch folder and compared there part by part. So a corpus
+needs 1 byte of memory per line, and about 32 bytes of disk while it is cleaned. Among a billion lines, the
+probability that two different ones have the same hash is 1 in 40; one of them would be dropped.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ from regard.text.normalisation import comparison_forms
 
 @dataclass(slots=True)
 class Places:
-    """File and line of every row; rows take memory only where they were made from other files' lines."""
+    """File and line of every row; takes memory per row only if rows are derived from lines."""
 
     starts: list[tuple[int, str, int]] = field(default_factory=list)
-    """Where each file starts: index of the row in the corpus, the file, the number of the line there."""
+    """The start of each file: index of its first row in the corpus, file name, line number."""
     count: int = 0
-    """Rows so far."""
-    _made_from: list[np.ndarray] = field(default_factory=list)
+    """Number of rows."""
+    _source_lines: list[np.ndarray] = field(default_factory=list)
 
     def add(self, block: Block) -> None:
-        """Note the rows of one more block."""
+        """Add the rows of a block."""
         if not self.starts or self.starts[-1][1] != block.name:
             self.starts.append((self.count, block.name, block.first))
-        if block.made_from:
-            self._made_from.append(np.array(block.made_from, np.uint32))
+        if block.source_lines:
+            self._source_lines.append(np.array(block.source_lines, np.uint32))
         self.count += len(block)
 
     def __getitem__(self, index: int) -> tuple[str, int]:
         """File and line number of a row, counted from 0."""
         start, name, line = self.starts[bisect(self.starts, index, key=lambda start: start[0]) - 1]
-        if not self._made_from:
+        if not self._source_lines:
             return name, line + index - start
         return name, int(self._lines()[index])
 
     @property
     def n_lines(self) -> int:
-        """Lines of the files that there are rows of."""
+        """Number of lines that the rows come from."""
         groups = self.groups()
         return self.count if groups is None else int(groups[-1])
 
     def groups(self) -> np.ndarray | None:
-        """A number for each row, the same and rising: those of one line share it. None: a line is a row."""
-        if not self._made_from:
+        """Ascending numbers, one per row, equal for rows of the same line; None if every line is one row."""
+        if not self._source_lines:
             return None
         lines = self._lines()
         changes = np.diff(lines, prepend=lines[:1]) != 0
@@ -79,8 +79,8 @@ class Places:
         return None if changes.all() else np.cumsum(changes)
 
     def _lines(self) -> np.ndarray:
-        self._made_from = [np.concatenate(self._made_from)]
-        return self._made_from[0]
+        self._source_lines = [np.concatenate(self._source_lines)]
+        return self._source_lines[0]
 
 
 REASONS = {
@@ -92,24 +92,24 @@ REASONS = {
     Fate.DUPLICATE: "duplicate",
     Fate.HELD_OUT: "in validation or test",
 }
-"""Why lines are dropped, in words. A line counts under the first of these that applies to it."""
+"""The reasons for dropping a line; a line counts under the first one that applies."""
 
-_SPOILT = {MEGABYTE: Fate.MEGABYTE, WRONG_ENCODING: Fate.WRONG_ENCODING}
+_UNUSABLE = {MEGABYTE: Fate.MEGABYTE, WRONG_ENCODING: Fate.WRONG_ENCODING}
 _NOT_DECODED = "\ufffd"
 _SLACK = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """A corpus, and the fate of every line of it."""
+    """A corpus, and the fate of every line."""
 
     corpus: Corpus
     fates: Fates = field(repr=False)
     places: Places = field(repr=False)
     repairs: Tally
-    """What was repaired, in this corpus and in those that were given to hold out."""
+    """Repairs in this corpus and in the given validation and test sets."""
     dropped: Tally
-    """What was dropped, by reason."""
+    """Dropped lines, by reason."""
 
     @property
     def n_lines(self) -> int:
@@ -117,11 +117,11 @@ class Cleaned:
         return len(self.fates)
 
     def count(self, fate: Fate) -> int:
-        """How many lines have come to this."""
+        """Number of lines with this fate."""
         return int(np.count_nonzero(self.fates == fate))
 
     def rows(self, fate: Fate = Fate.TRAINING) -> Iterator[Row]:
-        """The rows of one fate, in the order of the files, which are read for it.
+        """The rows with this fate, in order; reads the files.
 
         Raises:
             CorpusError: the files have changed since they were cleaned, or can no longer be read.
@@ -130,36 +130,36 @@ class Cleaned:
             yield from compress(zip(*block.columns, strict=True), (fates == fate).tolist())
 
     def texts(self, sides: Sequence[int] | None = None) -> Iterator[str]:
-        """All texts to train on, or those of some sides: what subwords are learned from."""
+        """All training texts, of all sides or of these: to learn subwords from."""
         if sides is None:
             return chain.from_iterable(self.rows())
         return (row[side] for row in self.rows() for side in sides)
 
     def held_out(self) -> tuple[list[Row], list[Row]]:
-        """The rows to validate and to test with that were split off; both empty where none were."""
-        found: dict[int, list[Row]] = {Fate.VALIDATION: [], Fate.TEST: []}
+        """The rows held out for validation and for test."""
+        rows: dict[int, list[Row]] = {Fate.VALIDATION: [], Fate.TEST: []}
         missing = self.count(Fate.VALIDATION) + self.count(Fate.TEST)
         for block, fates in self._blocks() if missing else ():
             for i in np.flatnonzero((fates == Fate.VALIDATION) | (fates == Fate.TEST)):
-                found[int(fates[i])].append(tuple(column[i] for column in block.columns))
+                rows[int(fates[i])].append(tuple(column[i] for column in block.columns))
                 missing -= 1
             if not missing:
                 break
-        return found[Fate.VALIDATION], found[Fate.TEST]
+        return rows[Fate.VALIDATION], rows[Fate.TEST]
 
     def place(self, index: int) -> tuple[str, int]:
         """File and line number of a line of the corpus, counted from 0."""
         return self.places[index]
 
     def training_place(self, index: int) -> tuple[str, int]:
-        """File and line number of a row to train on, counted from 0 among those."""
+        """File and line number of a training row, counted from 0 among these."""
         step = 1 << 20
         for first in range(0, self.n_lines, step):
             here = np.flatnonzero(self.fates[first : first + step] == Fate.TRAINING)
             if index < len(here):
                 return self.place(first + int(here[index]))
             index -= len(here)
-        raise IndexError(f"there is no row {index} to train on")
+        raise IndexError(f"there is no training row {index}")
 
     def _blocks(self) -> Iterator[tuple[Block, Fates]]:
         first = 0
@@ -172,7 +172,7 @@ class Cleaned:
         else:
             if first == self.n_lines:
                 return
-        raise CorpusError(f"{self.corpus.names[0]}: has changed while it was being read")
+        raise CorpusError(f"{self.corpus.names[0]}: has changed while it was read", code="data_changed")
 
 
 def clean(
@@ -186,19 +186,19 @@ def clean(
     scratch: Path | str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Cleaned:
-    """Decide what comes of every line of a corpus.
+    """Decide the fate of every line of a corpus.
 
     Args:
-        corpus: what to train on.
-        rules: what is dropped.
-        compared: the sides, counted from 0, whose texts must not be both trained on and held out; all of them
-            by default. Labels are not compared.
-        split: how much is held out of it; by default nothing is.
-        given: validation and test sets that are there already. They stay as they are; what they share with
-            the corpus is dropped from it.
+        corpus: the training data.
+        rules: what to drop.
+        compared: the sides, counted from 0, whose texts must not be both trained on and held out; by default
+            all. Labels are not compared.
+        split: how many rows to hold out; by default none.
+        given: existing validation and test sets. They are not changed; rows of the corpus that share a text
+            with them are dropped.
         seed: which rows are held out.
-        scratch: a folder with room for some 32 bytes a line; by default the system's for temporary files.
-        progress: told how many more lines have been read.
+        scratch: a folder with room for 32 bytes per line; by default the system's for temporary files.
+        progress: called with the number of lines just read.
 
     Raises:
         CorpusError: the files cannot be used, nothing is left to train on, or the scratch folder is full.
@@ -234,7 +234,7 @@ def _survey(
     repairs: Tally,
     progress: Callable[[int], None] | None,
 ) -> tuple[Fates, Places]:
-    """Read every line once: judge it by itself, and note what it is compared by."""
+    """Read every line once: judge it by itself, and store its fingerprints."""
     fates: list[np.ndarray] = []
     places = Places()
     for block in corpus.blocks(repairs):
@@ -250,23 +250,23 @@ def _survey(
 
 
 def _judged(block: Block, lengths: list[np.ndarray], rules: DataConfig) -> Fates:
-    """What can be said of each line by itself; the last to be written is the first that counts."""
+    """The fate of each line by itself; the last assignment is the first reason."""
     fates = np.full(len(block), Fate.TRAINING, np.uint8)
     fates[np.maximum.reduce(lengths) > rules.max_characters] = Fate.TOO_LONG
     fates[np.minimum.reduce(lengths) == 0] = Fate.EMPTY
     for column in block.columns:
         if _NOT_DECODED in "\n".join(column):
             fates[[_NOT_DECODED in text for text in column]] = Fate.WRONG_ENCODING
-    for i, why in block.spoilt.items():
-        fates[i] = _SPOILT[why]
+    for i, why in block.unusable.items():
+        fates[i] = _UNUSABLE[why]
     return fates
 
 
 def _mark_ratio(fates: Fates, prints: Fingerprints, most: float) -> None:
-    """Drop pairs whose lengths do not fit each other.
+    """Drop pairs with an unusual ratio of lengths.
 
-    What is usual is the median of the corpus, which may well be 3, as from Chinese to English. Both lengths
-    count some characters more than they are, so that short texts may differ.
+    The usual ratio is the median of the corpus, which can be 3, as from Chinese to English. A constant is
+    added to both lengths, so that short texts may differ more.
     """
     edges = np.linspace(-8, 8, 3201)
     counts = np.zeros(edges.size - 1, np.int64)
@@ -290,9 +290,8 @@ def _refuse_nothing(fates: Fates, corpus: Corpus) -> None:
     if not np.any(fates == Fate.TRAINING):
         counts = {words: int(np.count_nonzero(fates == fate)) for fate, words in REASONS.items()}
         why = ", ".join(f"{words} {count:,}" for words, count in counts.items() if count)
-        raise CorpusError(
-            f"{corpus.names[0]}: nothing is left to train on of {counted(len(fates), 'line')}: {why}"
-        )
+        problem = f"{corpus.names[0]}: nothing is left to train on of {counted(len(fates), 'line')}: {why}"
+        raise CorpusError(problem, code="no_examples")
 
 
 def _count_dropped(cleaned: Cleaned) -> None:

@@ -1,12 +1,12 @@
-"""Which rows are held out to validate and to test, so that nothing of them is trained on.
+"""Fingerprints of lines on disk, duplicates, and the choice of rows to hold out for validation and test.
 
-Texts are compared without case, width, spaces and punctuation. A row for training is dropped when one of its
-sides is a side of a held-out row: a model that saw the input with another output has seen it all the same.
+Texts are compared without case, width, spaces and punctuation. A training row is dropped if it shares a text
+with a held-out row on the same side: a model that has seen the input with another output has still seen it.
 
-Rows to hold out are drawn by hash: the same seed draws the same rows, and in whatever order the files have
-them. Rows with a side that occurs elsewhere are drawn only when no others are left, so that holding out costs
-training little more than the rows themselves; "Thank you." stays in training. What was made from one line, as
-the turns of a conversation are, is held out as a whole: who has seen the end of it knows how it went on.
+Rows to hold out are chosen by hash: the same seed chooses the same rows, in any order of the files. Rows with
+a text that occurs elsewhere are chosen only if no others are left, so that holding out costs little more
+training data than the rows themselves; "Thank you." stays in training. Rows that were derived from one line,
+such as the turns of a conversation, are held out together: the last turn contains all the others.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from regard.text.files.lines import Tally
 from regard.text.normalisation import comparison_forms
 
 Fates = np.ndarray
-"""One `Fate` for each line of a corpus, one byte each."""
+"""One `Fate` per line of a corpus, in one byte."""
 
 _ROWS = 1 << 17
 _SORTED_AT_ONCE, _MOST_PARTS = 1 << 19, 64
 
 
 class Fate(IntEnum):
-    """What comes of a line. It is trained on, held out, or dropped for the first reason that applies."""
+    """The fate of a line: it is trained on, held out, or dropped for the first reason that applies."""
 
     TRAINING = 0
     VALIDATION = 1
@@ -50,13 +50,13 @@ class Fate(IntEnum):
 
 
 def hashes_of(texts: Sequence[str]) -> np.ndarray:
-    """8 bytes for each text, the same on every machine."""
+    """8-byte hashes of texts, the same on every machine."""
     digests = [blake2b(text.encode(), digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), "<u8")
 
 
 def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which values are known; `known` is sorted."""
+    """Which values are in `known`, which is sorted."""
     if not known.size:
         return np.zeros(values.shape, bool)
     found = known[np.minimum(np.searchsorted(known, values), known.size - 1)] == values
@@ -64,9 +64,9 @@ def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 class Fingerprints:
-    """For each line 8-byte numbers in a file without a name: of the whole row, of its lengths, of each side.
+    """8-byte numbers for each line, in a temporary file: hash of the row, lengths, hash of each side.
 
-    The whole row is hashed as it stands; a side in the form in which texts are compared.
+    The row is hashed as it is; a side in the form for comparison.
     """
 
     WHOLE, LENGTHS, SIDES = 0, 1, 2
@@ -75,21 +75,21 @@ class Fingerprints:
         self.width = self.SIDES + n_sides
         self.scratch = scratch or tempfile.gettempdir()
         try:
-            # Closed by whoever reads it; the system takes a file without a name away by itself.
+            # Closed by the caller; the system deletes the file when it is closed.
             self.file = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115
         except OSError as error:
             raise self._refusal(error) from error
 
     def append(self, rows: np.ndarray) -> None:
-        """Add the numbers of some lines, one row each."""
-        assert rows.shape[1] == self.width, f"{rows.shape[1]} numbers a line, not {self.width}"
+        """Add the numbers of lines, one row per line."""
+        assert rows.shape[1] == self.width, f"{rows.shape[1]} numbers per line, not {self.width}"
         try:
             self.file.write(rows.tobytes())
         except OSError as error:
             raise self._refusal(error) from error
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Which lines, and their numbers, some hundred thousand at a time."""
+        """Slices of lines and their numbers, about a hundred thousand at a time."""
         first = 0
         try:
             self.file.seek(0)
@@ -101,19 +101,19 @@ class Fingerprints:
             raise self._refusal(error) from error
 
     def close(self) -> None:
-        """Have the file taken away."""
+        """Delete the file."""
         self.file.close()
 
     def _refusal(self, error: OSError) -> CorpusError:
-        told = f"{self.scratch}: cannot hold what cleaning needs: {error.strerror or error}"
-        return CorpusError(f"{told}; choose a folder with more room")
+        problem = f"{self.scratch}: cannot hold the temporary file of cleaning: {error.strerror or error}"
+        return CorpusError(f"{problem}; choose a folder with more room", code="unwritable_folder")
 
 
 def mark_duplicates(fates: Fates, prints: Fingerprints, at_once: int = _SORTED_AT_ONCE) -> None:
-    """Drop every line for training whose whole row came before.
+    """Drop every training line whose row occurred before.
 
-    Hashes are compared with those of the same remainder only, part by part. Each part takes a sweep over the
-    file, so there are 64 at most; memory is taken for half a million lines, or for one line in 64.
+    Hashes are compared part by part: those with the same remainder. Each part takes a pass over the file, so
+    there are at most 64; memory is needed for half a million lines, or for one line in 64.
     """
     parts = np.uint64(min(_MOST_PARTS, 1 + len(fates) // at_once))
     for part in range(int(parts)):
@@ -124,30 +124,30 @@ def mark_duplicates(fates: Fates, prints: Fingerprints, at_once: int = _SORTED_A
             lines.append(np.flatnonzero(mine) + where.start)
             hashes.append(whole[mine])
         line, value = np.concatenate(lines), np.concatenate(hashes)
-        order = np.argsort(value, kind="stable")  # stable: of several the first in the file stays
+        order = np.argsort(value, kind="stable")  # stable: the first occurrence stays
         again = value[order][1:] == value[order][:-1]
         fates[line[order][1:][again]] = Fate.DUPLICATE
 
 
 Known = list[np.ndarray]
-"""The sorted hashes of held-out texts, for each side that is compared."""
+"""The sorted hashes of held-out texts, for each compared side."""
 
 IN_TEST = "in the test set"
-"""Why a row leaves a validation set: both sets were given, and share a text."""
+"""Why a row is left out of a given validation set: it shares a text with the given test set."""
 
 _MOST = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeldOutSizes:
-    """How many rows are held out; None takes one row in `one_in`, at most 2,000; 0 takes none."""
+    """How many rows to hold out; None is one row in `one_in`, at most 2,000."""
 
     validation: int | None = None
     test: int | None = None
     one_in: int = 50
 
     def sizes(self, n_rows: int) -> tuple[int, int]:
-        """Rows for validation and for the test, of so many that are fit for it.
+        """Numbers of rows for validation and for test, out of `n_rows`.
 
         Raises:
             CorpusError: nothing would be left to train on.
@@ -155,40 +155,39 @@ class HeldOutSizes:
         usual = min(_MOST, max(1, n_rows // self.one_in))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
-            told = counted(n_rows, "row is", "rows are")
-            wanted = f"{validation:,} to validate" + (f" and {test:,} to test" if test else "")
+            left = f"{counted(n_rows, 'row is', 'rows are')} left after cleaning, too few to hold out"
+            sizes = f"{validation:,} for validation" + (f" and {test:,} for test" if test else "")
             sets = "--valid" + (" and --test" if test else "")
-            few = "left after cleaning, too few to hold out"
-            raise CorpusError(f"{told} {few} {wanted}; give more, or {sets}")
+            raise CorpusError(f"{left} {sizes}; give more data, or {sets}", code="too_little_data")
         return validation, test
 
 
 def known_texts(corpora: Sequence[Corpus], compared: Sequence[int], repairs: Tally) -> Known:
-    """The texts of validation and test sets that are given, in the form in which texts are compared."""
-    found: list[list[np.ndarray]] = [[] for _ in compared]
+    """The hashes of the texts of given validation and test sets."""
+    known: list[list[np.ndarray]] = [[] for _ in compared]
     for corpus in corpora:
         for block in corpus.blocks(repairs):
-            for hashes, side in zip(found, compared, strict=True):
+            for hashes, side in zip(known, compared, strict=True):
                 texts = [text for text in comparison_forms(block.columns[side]) if text]
                 hashes.append(hashes_of(texts))
-    return [np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64) for hashes in found]
+    return [np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64) for hashes in known]
 
 
 def rows_apart(corpus: Corpus, known: Known, compared: Sequence[int], shared: Tally) -> list[Row]:
-    """The rows of a given set that have no side in common with what is known; the others are counted."""
+    """The rows of a given set that share no text with the known ones; the others are counted."""
     apart: list[Row] = []
     for block in corpus.blocks():
-        found = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
+        is_known = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
         for i, row in enumerate(zip(*block.columns, strict=True)):
-            if found[i]:
+            if is_known[i]:
                 shared.add(IN_TEST, block.name, block.line(i))
-            elif i not in block.spoilt:
+            elif i not in block.unusable:
                 apart.append(row)
     return apart
 
 
 def mark_known(fates: Fates, prints: Fingerprints, compared: Sequence[int], known: Known) -> None:
-    """Drop every line for training that has a side in common with what is held out."""
+    """Drop every training line that shares a text with the held-out rows."""
     if not any(hashes.size for hashes in known):
         return
     for where, rows in prints.chunks():
@@ -198,17 +197,17 @@ def mark_known(fates: Fates, prints: Fingerprints, compared: Sequence[int], know
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Unit:
-    """Lines that are held out together or not at all: one row, or what was made from one."""
+    """Lines that are held out together: one row, or the rows that were derived from one line."""
 
     lines: np.ndarray
     hashes: np.ndarray
-    """Of the sides of each line that are compared."""
+    """The hashes of the compared sides of each line."""
     aside: np.ndarray
-    """Lines whose texts others have too: neither held out nor trained on, so that the others stay."""
+    """Lines whose texts occur elsewhere: dropped, so that the other occurrences stay."""
 
 
 def n_units(fates: Fates, groups: np.ndarray | None) -> int:
-    """How many rows for training there are to draw from; those of one group count as one."""
+    """Number of training rows to choose from; the rows of a group count as one."""
     return int(np.count_nonzero(_representatives(fates, groups)))
 
 
@@ -220,10 +219,10 @@ def draw(
     seed: int,
     groups: np.ndarray | None = None,
 ) -> Known:
-    """Mark so many lines, or groups of them, as validation and as test, and return their texts.
+    """Mark `sizes` lines, or groups of lines, as validation and as test; returns the hashes of their texts.
 
     Raises:
-        CorpusError: there are none whose texts are not in the other set as well.
+        CorpusError: no two rows differ in all texts, so that the sets would overlap.
     """
     wanted = {Fate.TEST: sizes[1], Fate.VALIDATION: sizes[0]}
     texts: dict[Fate, list[set[int]]] = {fate: [set() for _ in compared] for fate in wanted}
@@ -238,7 +237,10 @@ def draw(
                     seen |= mine
                 break
     if any(wanted[fate] and left[fate] == wanted[fate] for fate in wanted):
-        raise CorpusError("validation and test sets cannot be held out: the rows are all alike; give them")
+        problem = (
+            "validation and test sets cannot be held out: all rows share their texts; give --valid and --test"
+        )
+        raise CorpusError(problem, code="too_little_data")
     together = zip(*texts.values(), strict=True)
     return [np.array(sorted(set(chain(*sides))), np.uint64) for sides in together]
 
@@ -251,22 +253,22 @@ def _units(
     seed: int,
     most: int,
 ) -> list[Unit]:
-    """What may be held out, in the order in which it is drawn: what has texts of its own comes first."""
+    """Candidates for holding out, in order: those with texts of their own come first."""
     drawn = _candidates(prints, compared, _representatives(fates, groups), seed, most)
     lines = drawn if groups is None else np.concatenate([_group(fates, groups, line) for line in drawn])
     hashes = _hashes(prints, compared, lines)
     rare = _occurrences(fates, prints, compared, hashes) <= 1
     ends = np.arange(1, len(lines)) if groups is None else 1 + np.flatnonzero(np.diff(groups[lines]))
-    parts = [np.split(each, ends) for each in (lines, hashes, rare)]
-    found = []
+    parts = [np.split(array, ends) for array in (lines, hashes, rare)]
+    units = []
     for line, own, is_rare in sorted(zip(*parts, strict=True), key=lambda part: not part[2].any()):
         kept = is_rare if is_rare.any() else ~is_rare
-        found.append(Unit(line[kept], own[kept], line[~kept]))
-    return found
+        units.append(Unit(line[kept], own[kept], line[~kept]))
+    return units
 
 
 def _representatives(fates: Fates, groups: np.ndarray | None) -> np.ndarray:
-    """Which lines for training stand for their group: the last one, in which a conversation is whole."""
+    """Which training lines represent their group: the last one, which has the whole conversation."""
     chosen: np.ndarray = fates == Fate.TRAINING
     if groups is not None:
         lines = np.flatnonzero(chosen)
@@ -275,20 +277,20 @@ def _representatives(fates: Fates, groups: np.ndarray | None) -> np.ndarray:
 
 
 def _group(fates: Fates, groups: np.ndarray, line: int) -> np.ndarray:
-    """The lines for training of the group of a line."""
+    """The training lines in the group of a line."""
     first, stop = np.searchsorted(groups, (groups[line], groups[line] + 1))
     return first + np.flatnonzero(fates[first:stop] == Fate.TRAINING)
 
 
 def _any_known(sides: Sequence[np.ndarray], known: Known) -> np.ndarray:
-    """Which rows, told by the hashes of their sides, have a side that is known."""
+    """Which rows, given the hashes of their sides, have a known side."""
     return np.logical_or.reduce([among(side, hashes) for side, hashes in zip(sides, known, strict=True)])
 
 
 def _candidates(
     prints: Fingerprints, compared: Sequence[int], chosen: np.ndarray, seed: int, most: int
 ) -> np.ndarray:
-    """Those of the chosen lines that come first in an order by hash."""
+    """The first of the chosen lines in an order by hash."""
     columns = [prints.SIDES + side for side in compared]
     lines, ranks = np.zeros(0, np.int64), np.zeros(0, np.uint64)
     for where, rows in prints.chunks():
@@ -301,7 +303,7 @@ def _candidates(
 
 
 def _hashes(prints: Fingerprints, compared: Sequence[int], lines: np.ndarray) -> np.ndarray:
-    """The hashes of the compared sides of some lines."""
+    """The hashes of the compared sides of lines."""
     columns = [prints.SIDES + side for side in compared]
     found = np.zeros((len(lines), len(columns)), np.uint64)
     for where, rows in prints.chunks():
@@ -311,7 +313,7 @@ def _hashes(prints: Fingerprints, compared: Sequence[int], lines: np.ndarray) ->
 
 
 def _ranks(hashes: np.ndarray, seed: int) -> np.ndarray:
-    """A place in a random order for every row of hashes."""
+    """The rank of every row of hashes in a random order."""
     mixed = np.full(len(hashes), seed, np.uint64)
     for column in hashes.T:
         mixed = _stirred(mixed ^ column)
@@ -319,7 +321,7 @@ def _ranks(hashes: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _stirred(x: np.ndarray) -> np.ndarray:
-    """SplitMix64's finish: every bit of what goes in moves every bit of what comes out."""
+    """The finaliser of SplitMix64: every input bit affects every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -328,7 +330,7 @@ def _stirred(x: np.ndarray) -> np.ndarray:
 def _occurrences(
     fates: Fates, prints: Fingerprints, compared: Sequence[int], hashes: np.ndarray
 ) -> np.ndarray:
-    """In how many lines for training the most frequent side of each row occurs."""
+    """The number of training lines with the most frequent side of each row."""
     most = np.zeros(len(hashes), np.int64)
     for column, side in zip(hashes.T, compared, strict=True):
         texts, place = np.unique(column, return_inverse=True)

@@ -1,6 +1,7 @@
-"""What training will see: lines, tokens, lengths, what was dropped and what was repaired, and where.
+"""The report on a cleaned corpus: lines, tokens, lengths, and what was dropped and repaired, with places.
 
-Made once the corpus is encoded, before the first step. `as_text` is for people, `as_dict` for the run folder.
+It is complete once the corpus is encoded, before the first training step. `as_text` is for people, `as_dict`
+for the run folder. `pair_warnings` finds signs that pairs are mislabelled.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ _BAR = 40
 
 @dataclass(slots=True)
 class Lengths:
-    """How many sequences there are of each length, in tokens."""
+    """A histogram of sequence lengths, in tokens."""
 
     counts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def add(self, lengths: np.ndarray) -> None:
-        """Count some sequences."""
+        """Add sequences of these lengths."""
         more = np.bincount(lengths, minlength=self.counts.size)
         more[: self.counts.size] += self.counts
         self.counts = more
 
     @property
     def sequences(self) -> int:
-        """How many were counted."""
+        """Number of sequences."""
         return int(self.counts.sum())
 
     @property
     def tokens(self) -> int:
-        """How many tokens they have."""
+        """Number of tokens."""
         return int(self.counts @ np.arange(self.counts.size))
 
     def quantile(self, share: float) -> int:
@@ -52,7 +53,7 @@ class Lengths:
         return int(np.argmax(reached))
 
     def bins(self, most: int = 12) -> list[tuple[int, int, int]]:
-        """First length, last length and number of sequences, in steps that are easy to read."""
+        """At most `most` bins of round width: first length, last length, number of sequences."""
         longest = int(np.flatnonzero(self.counts)[-1]) if self.sequences else 0
         usual = max(1, self.quantile(0.99)) if self.sequences else 1
         width = next(w for w in _widths() if w * (most - 1) >= usual)
@@ -64,7 +65,7 @@ class Lengths:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The report for JSON."""
         if not self.sequences:
             return {"tokens": 0}
         return {
@@ -86,34 +87,34 @@ def _widths() -> Iterator[int]:
 
 @dataclass(slots=True)
 class Report:
-    """What came of a corpus. `measure` fills in the tokens as the examples are encoded."""
+    """What became of a corpus; `measure` adds the tokens while examples are encoded."""
 
     files: tuple[str, ...]
     sides: tuple[str, ...]
-    """What the sides are called, such as their languages."""
+    """The names of the sides, such as their languages."""
     lines: int
     validation: int
     test: int
     split_off: int
-    """How many of these were taken from the corpus; the others were given."""
+    """Held-out rows that were taken from the corpus; the others were given."""
     repairs: Tally
     dropped: Tally
     left_out: Tally
-    """What was left out of a validation set that was given."""
-    made_from: int
-    """Lines that were made into these; as many, unless a line gives several."""
+    """Rows left out of a given validation set."""
+    source_lines: int
+    """Lines that the rows were derived from; fewer than `lines` if a line gives several."""
     vocab_size: int = 0
     lengths: tuple[Lengths, ...] = ()
 
     @property
     def training(self) -> int:
-        """Examples to train on."""
+        """Number of training examples."""
         return self.lines - self.dropped.total - self.split_off
 
     def measure(
         self, examples: Iterable[tuple[np.ndarray, ...]], cleaned: Cleaned, max_tokens: int
     ) -> Iterator[tuple[np.ndarray, ...]]:
-        """Pass encoded examples on, count their tokens, and drop those with a side of over `max_tokens`."""
+        """Yield encoded examples and count their tokens; drop those with a side of over `max_tokens`."""
         source, first = iter(examples), 0
         while batch := list(islice(source, _AT_ONCE)):
             sizes = [np.fromiter(map(len, side), np.int64, len(batch)) for side in zip(*batch, strict=True)]
@@ -126,7 +127,7 @@ class Report:
             yield from batch if fits.all() else compress(batch, fits.tolist())
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The report for JSON."""
         sides = zip(self.sides, self.lengths, strict=True)
         return {
             "files": list(self.files),
@@ -143,16 +144,16 @@ class Report:
         }
 
     def as_text(self) -> str:
-        """As people read it, in plain lines."""
+        """The report as plain text."""
         given = self.validation + self.test - self.split_off
         origin = "given" if not self.split_off else f"{given:,} of them given" if given else "split off"
-        held_out = f"{self.validation:,} to validate, {self.test:,} to test ({origin})"
-        found = counted(self.lines, "line")
-        if self.made_from < self.lines:
-            found = f"{counted(self.lines, 'example')} from {counted(self.made_from, 'line')}"
+        held_out = f"{self.validation:,} for validation, {self.test:,} for test ({origin})"
+        rows = counted(self.lines, "line")
+        if self.source_lines < self.lines:
+            rows = f"{counted(self.lines, 'example')} from {counted(self.source_lines, 'line')}"
         lines = [
             "Data: " + ", ".join(self.files),
-            f"  {found}; {self.training:,} to train on, {held_out}",
+            f"  {rows}; {self.training:,} for training, {held_out}",
             *_tallied("dropped", self.dropped, self.lines),
             *_tallied("repaired", self.repairs),
         ]
@@ -174,7 +175,7 @@ def make_report(
     left_out: Tally | None = None,
     vocab_size: int = 0,
 ) -> Report:
-    """The report on a cleaned corpus, still without tokens; the numbers are of sets that were given."""
+    """The report on a cleaned corpus, without tokens; `validation` and `test` are the sizes of given sets."""
     given = {Fate.VALIDATION: validation, Fate.TEST: test}
     taken = {fate: cleaned.count(fate) if number is None else 0 for fate, number in given.items()}
     return Report(
@@ -187,75 +188,75 @@ def make_report(
         repairs=cleaned.repairs,
         dropped=cleaned.dropped,
         left_out=left_out or Tally(),
-        made_from=cleaned.places.n_lines,
+        source_lines=cleaned.places.n_lines,
         vocab_size=vocab_size,
         lengths=tuple(Lengths() for _ in sides),
     )
 
 
 def _tallied(heading: str, tally: Tally, lines: int | None = None) -> list[str]:
-    """One line a kind, with its share of so many lines, where it has one, and the first places.
+    """One line per kind, with its share of `lines`, if given, and the first places.
 
-    Repairs have none: both sides of a pair may need them, and it would be more than all.
+    Repairs have no share: both sides of a pair may need them, so that it could exceed 100%.
     """
     if not tally.counts:
         return [f"  nothing {heading}"]
     wide = max(map(len, tally.counts))
-    told = [f"  {heading}:"]
+    rows = [f"  {heading}:"]
     for what, entry in tally.as_dict().items():
         count, first = entry["lines"], entry["first"]
         places = _places(first) + (", …" if count > len(first) else "")
         share = "" if lines is None else f"  {count / lines:>6.2%}"
-        told.append(f"    {what:<{wide}}  {count:>9,}{share}  {places}")
-    return told
+        rows.append(f"    {what:<{wide}}  {count:>9,}{share}  {places}")
+    return rows
 
 
 def _places(examples: list[str]) -> str:
-    """The places with each file named once: `train.zh:3, 12, 40`."""
-    told, last = [], ""
+    """Places with each file named once: `train.zh:3, 12, 40`."""
+    shown, last = [], ""
     for example in examples:
         name, _, line = example.rpartition(":")
-        told.append(line if name == last else example)
+        shown.append(line if name == last else example)
         last = name
-    return ", ".join(told)
+    return ", ".join(shown)
 
 
 def _drawn(name: str, lengths: Lengths) -> list[str]:
-    """The lengths of one side as bars."""
+    """The histogram of one side's lengths."""
     if not lengths.sequences:
         return [f"  {name}: no tokens"]
     facts = lengths.as_dict()
     summary = f"mean {facts['mean']}, median {facts['median']}, longest {facts['longest']:,}"
-    told = [f"  {name}: {counted(facts['tokens'], 'token')}; a sequence has {summary}"]
+    rows = [f"  {name}: {counted(facts['tokens'], 'token')}; lengths: {summary}"]
     bins = lengths.bins()
     most = max(count for *_, count in bins)
     for first, last, count in bins:
         bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
-        told.append(f"    {first:>5} to {last:<5} {count:>9,}  {bar}".rstrip())
-    return told
+        rows.append(f"    {first:>5} to {last:<5} {count:>9,}  {bar}".rstrip())
+    return rows
 
 
 SAMPLED = 10_000
-"""Pairs that are looked at, spread over the corpus."""
-_TURNED = 0.02
-"""Share of pairs from which on turned ones are no accident: names and titles stand in other letters, too."""
+"""Pairs to sample from the corpus for `pair_warnings`."""
+_REVERSED = 0.02
+"""Share of reversed pairs from which on to warn; a few are names and titles in the other script."""
 
 
 def pair_warnings(rows: list[Row], languages: tuple[str, str]) -> Iterator[str]:
-    """What is to be asked of some pairs of a corpus, as sentences; nothing where they look sound."""
+    """Warnings about a sample of pairs that seem to be copies, or to have their languages swapped."""
     same = sum(source == target for source, target in rows)
     if 2 * same > len(rows):
         yield (
-            f"{same:,} of {len(rows):,} pairs that were looked at have the same text on both sides: "
+            f"{same:,} of {len(rows):,} sampled pairs have the same text on both sides: "
             "is one a copy of the other?"
         )
     here, there = languages
-    turned = sum(
+    reversed_ = sum(
         language_among(source, languages) == there and language_among(target, languages) == here
         for source, target in rows
     )
-    if turned > _TURNED * len(rows):
+    if reversed_ > _REVERSED * len(rows):
         yield (
-            f"{turned:,} of {len(rows):,} pairs that were looked at seem to go from {there} to {here}, "
-            f"not from {here} to {there}: are files, columns or languages the wrong way round?"
+            f"{reversed_:,} of {len(rows):,} sampled pairs seem to go from {there} to {here}, "
+            f"not from {here} to {there}: are files, columns or languages swapped?"
         )

@@ -1,11 +1,12 @@
-"""Corpora: the files that a model is trained on, as rows of texts, read as often as one likes.
+"""Corpora: files of text as rows, which can be read any number of times.
 
-A row is one example: a pair of texts from two files in step, a text from one file, or some columns of a
-table. Rows come in blocks, which know their file and line numbers, so that every problem can be told with its
-place. Texts come without the spaces around them.
+A row is one example: a pair of texts from two parallel files, a text from one file, or columns of a table.
+Rows come in blocks with file and line numbers, so that errors can name the place. Texts are stripped of
+surrounding spaces.
 
 A corpus is read more than once (to clean it, to learn subwords, to encode it). Standard input and other pipes
-can be read only once, so they are copied first (`spool.py`).
+can be read only once, so they are copied to a file first: until the program ends (`temporary_copy`), or as
+long as there is a run that may continue with it (`keep_stdin`).
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from regard.text.files.parallel import read_parallel
 from regard.text.files.tables import Column, TableKind, read_table, table_kind
 
 Row = tuple[str, ...]
-"""The texts of one example, one a side."""
+"""The texts of one example, one per side."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusPart:
-    """A table, or files that are read in step."""
+    """A table, or parallel files."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
-    """What messages call the files."""
+    """The names of the files in messages."""
     columns: tuple[Column, ...] = ()
-    """Of a table, which columns; empty for files in step."""
+    """The columns of a table; empty for parallel files."""
     kind: TableKind | None = None
     line_column: Column | None = None
-    """Of a table that was made from the file of that name: which column has the number of the line."""
+    """The column of a derived table that holds the line number in the original file."""
 
     @property
     def n_sides(self) -> int:
-        """How many texts a row has."""
+        """Number of texts in a row."""
         return len(self.columns or self.paths)
 
     def blocks(self, repairs: Tally, on_invalid: OnInvalid) -> Iterator[Block]:
@@ -59,34 +60,34 @@ class CorpusPart:
         number = () if self.line_column is None else (self.line_column,)
         columns = (*self.columns, *number)
         blocks = read_table(path, columns, repairs, kind=self.kind, name=name, on_invalid=on_invalid)
-        return map(_made_from, blocks) if number else blocks
+        return map(_with_source_lines, blocks) if number else blocks
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Rows of texts in files. Made by `parallel_corpus`, `text_corpus` and `table_corpus`."""
+    """Rows of texts in files; see `parallel_corpus`, `text_corpus` and `table_corpus`."""
 
     parts: tuple[CorpusPart, ...]
     on_invalid: OnInvalid = "refuse"
-    """What to do about a line that is not UTF-8: refuse the file, or drop the line and count it."""
+    """What to do with a line that is not UTF-8: refuse the file, or drop and count the line."""
 
     @property
     def n_sides(self) -> int:
-        """How many texts a row has: two for pairs."""
+        """Number of texts in a row: two for pairs."""
         return self.parts[0].n_sides
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Every file, in order: what the content of the corpus is told by."""
+        """All files, in order: the files covered by the content hash."""
         return tuple(path for part in self.parts for path in part.paths)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every file as messages call it."""
+        """The names of all files in messages."""
         return tuple(name for part in self.parts for name in part.names)
 
     def blocks(self, repairs: Tally | None = None) -> Iterator[Block]:
-        """Every row, in blocks, with those that are spoilt; from the beginning at each call.
+        """All rows in blocks, unusable ones included; every call starts from the beginning.
 
         Raises:
             CorpusError: a file is empty, cannot be read or is not UTF-8; files are of different length.
@@ -99,29 +100,29 @@ class Corpus:
                 yield replace(block, columns=stripped)
                 empty = False
             if empty:
-                rows = "has no rows" if part.columns else "is empty"
-                raise CorpusError(f"{part.names[0]}: the file {rows}")
+                problem = "has no rows" if part.columns else "is empty"
+                raise CorpusError(f"{part.names[0]}: the file {problem}", code="empty_file")
 
     def rows(self, repairs: Tally | None = None) -> Iterator[Row]:
-        """Every row that is not spoilt, empty texts and all."""
+        """All usable rows, including those with empty texts."""
         for block in self.blocks(repairs):
             for i, row in enumerate(zip(*block.columns, strict=True)):
-                if i not in block.spoilt:
+                if i not in block.unusable:
                     yield row
 
 
 def parallel_corpus(
     *paths: Path | str, scratch: Path | str | None = None, on_invalid: OnInvalid = "refuse"
 ) -> Corpus:
-    """A corpus from files in step: line i of the first belongs to line i of the others.
+    """A corpus of parallel files: line i of the first matches line i of the others.
 
     Args:
-        paths: one file a side, plain or packed; `-` is standard input.
+        paths: one file per side, plain or compressed; `-` is standard input.
         scratch: the folder for a copy of standard input; by default the system's.
-        on_invalid: what to do about a line that is not UTF-8.
+        on_invalid: what to do with a line that is not UTF-8.
 
     Raises:
-        CorpusError: a file is missing, a directory or given twice; all such problems at once.
+        CorpusError: files are missing, directories or given twice; all such problems at once.
     """
     return Corpus((CorpusPart(*_files(paths, scratch)),), on_invalid)
 
@@ -129,10 +130,10 @@ def parallel_corpus(
 def text_corpus(
     *paths: Path | str, scratch: Path | str | None = None, on_invalid: OnInvalid = "refuse"
 ) -> Corpus:
-    """A corpus of single texts, one a line: all the lines of the first file, then those of the next.
+    """A corpus of single texts, one per line: all lines of the first file, then those of the next.
 
     Raises:
-        CorpusError: a file is missing, a directory or given twice; all such problems at once.
+        CorpusError: files are missing, directories or given twice; all such problems at once.
     """
     files = zip(*_files(refuse_repeated(paths), scratch), strict=True)
     return Corpus(tuple(CorpusPart((path,), (name,)) for path, name in files), on_invalid)
@@ -145,13 +146,14 @@ def table_corpus(
     scratch: Path | str | None = None,
     on_invalid: OnInvalid = "refuse",
 ) -> Corpus:
-    """A corpus from tables, TSV or JSONL: these columns of all of them, by name, or by number without a head.
+    """A corpus of tables, TSV or JSONL: the same columns of all, by name, or by number without a header.
 
     Raises:
-        CorpusError: a file is missing, a directory or given twice; all such problems at once.
+        CorpusError: files are missing, directories or given twice; all such problems at once.
     """
     if not columns or len({type(column) for column in columns}) > 1:
-        raise CorpusError("the columns of a table are asked for by name, or all by number")
+        problem = "name all columns of a table, or give the numbers of all"
+        raise CorpusError(problem, code="mixed_columns")
     files = zip(*_files(refuse_repeated(paths), scratch), paths, strict=True)
     return Corpus(
         tuple(
@@ -164,7 +166,7 @@ def table_corpus(
 def derived_corpus(
     paths: Mapping[Path, Path | str], columns: Sequence[Column], line_column: Column
 ) -> Corpus:
-    """A corpus from tables of ours, JSONL, each made from a file by whose name and lines messages call it."""
+    """A corpus of JSONL tables, each derived from a file whose name and line numbers messages use."""
     return Corpus(
         tuple(
             CorpusPart((path,), (display_name(origin),), tuple(columns), "jsonl", line_column)
@@ -174,12 +176,12 @@ def derived_corpus(
 
 
 def refuse_repeated(paths: Sequence[Path | str]) -> Sequence[Path | str]:
-    """The same files; raises CorpusError where one is given twice."""
+    """The same files; raises CorpusError if one is given twice."""
     for first, second in combinations(map(Path, paths), 2):
         if first == second:
-            raise CorpusError(f"{display_name(second)}: is given twice")
+            raise CorpusError(f"{display_name(second)}: is given twice", code="repeated_file")
         if first.is_file() and second.is_file() and first.samefile(second):
-            raise CorpusError(f"{second}: is given twice, as {first}, too")
+            raise CorpusError(f"{second}: is given twice, also as {first}", code="repeated_file")
     return paths
 
 
@@ -190,28 +192,29 @@ def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:
         CorpusError: with every such file.
     """
     problems = [
-        f"{name}: is given for {one} and for {other}; what a model was trained on cannot score it"
+        f"{name}: is given for {one} and for {other}; a model cannot be scored on its training data"
         for (one, first), (other, second) in combinations(corpora.items(), 2)
         for path, name in zip(first.paths, first.names, strict=True)
         if any(path.samefile(another) for another in second.paths)
     ]
     if problems:
-        raise CorpusError("\n".join(problems))
+        raise CorpusError("\n".join(problems), code="repeated_file")
 
 
-def _made_from(block: Block) -> Block:
-    """A block whose last column tells which lines its rows were made from."""
+def _with_source_lines(block: Block) -> Block:
+    """A block with the line numbers in its last column as `source_lines`."""
     *columns, numbers = block.columns
-    return replace(block, columns=tuple(columns), made_from=[*map(int, numbers)])
+    return replace(block, columns=tuple(columns), source_lines=[*map(int, numbers)])
 
 
 def _files(
     paths: Iterable[Path | str], scratch: Path | str | None
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The files of a corpus and their names, all of them there, none twice, and all fit to be read again."""
+    """The files of a corpus and their names; pipes are copied, so that all can be read again."""
     files = [Path(path) for path in paths]
     assert files, "a corpus needs a file"
     problems = [problem for path in dict.fromkeys(files) if (problem := path_problem(path))]
+    code = "missing_file" if problems else "repeated_file"
     if not problems:
         problems = [
             f"{display_name(second)}: is the same file as {display_name(first)}; give a file for each side"
@@ -219,7 +222,7 @@ def _files(
             if first == second or (STDIN not in (str(first), str(second)) and first.samefile(second))
         ]
     if problems:
-        raise CorpusError("\n".join(problems))
+        raise CorpusError("\n".join(problems), code=code)
     kept = tuple(path if path.is_file() else temporary_copy(path, scratch) for path in files)
     return kept, tuple(display_name(path) for path in files)
 
@@ -228,10 +231,10 @@ _CHUNK = 1 << 20
 
 
 def temporary_copy(path: Path | str, scratch: Path | str | None = None) -> Path:
-    """A copy of a pipe in a folder, the system's by default, that goes when the program ends.
+    """A copy of a pipe, deleted when the program ends; `scratch` is by default the system's folder.
 
     Raises:
-        CorpusError: it cannot be read, or the folder cannot hold it.
+        CorpusError: it cannot be read, or the folder has no room for it.
     """
     place = Path(scratch or tempfile.gettempdir())
     try:
@@ -246,15 +249,15 @@ def temporary_copy(path: Path | str, scratch: Path | str | None = None) -> Path:
 
 
 def keep_stdin(place: Path, *, fixed: bool) -> Path:
-    """The file that holds standard input, packed: what comes now or, if nothing does, what came before.
+    """Keep standard input in a compressed file; returns it. Without input, an earlier file is used.
 
     Args:
         place: where the file is, or will be.
-        fixed: whether there is a run that began with what is there, so that nothing else will do.
+        fixed: whether a run has begun with the earlier file, so that the input must be the same.
 
     Raises:
-        CorpusError: nothing comes, now or before; something else comes than the run began with; it cannot be
-            read, or there is no room for it.
+        CorpusError: there is no input, now or earlier; the input is not that of the run; it cannot be read,
+            or there is no room for it.
     """
     partial = place.with_name(f".{place.name}.partial")
     try:
@@ -262,11 +265,11 @@ def keep_stdin(place: Path, *, fixed: bool) -> Path:
         came = _spool(partial)
         kept = place.is_file()
         if not came and not kept:
-            raise CorpusError("standard input: nothing comes from it; pipe a table into it")
+            raise CorpusError("standard input: is empty; pipe a table into it", code="empty_file")
         if came and not (kept and _digest(partial) == _digest(place)):
             if kept and fixed:
-                told = f"standard input: is not what the run began with, which is in {place}"
-                raise CorpusError(f"{told}; choose another folder with --out")
+                problem = f"standard input: is not what the run began with, which is in {place}"
+                raise CorpusError(f"{problem}; choose another folder with --out", code="data_changed")
             partial.replace(place)
     except OSError as error:
         raise _refusal(STDIN, place.parent, error) from error
@@ -276,33 +279,33 @@ def keep_stdin(place: Path, *, fixed: bool) -> Path:
 
 
 def _spool(place: Path) -> bool:
-    """Copy standard input to a packed file; whether anything came."""
-    if sys.stdin is None or sys.stdin.isatty():  # nobody types a corpus
+    """Copy standard input to a compressed file; returns whether there was any."""
+    if sys.stdin is None or sys.stdin.isatty():  # a corpus is never typed
         return False
     with place.open("wb") as file:
-        # Written once and read a few times: quick is worth more than small.
-        with gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed:
-            count = _copy(STDIN, packed, place.parent)
+        # Written once and read a few times: speed matters more than size.
+        with gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as compressed:
+            count = _copy(STDIN, compressed, place.parent)
         file.flush()
         os.fsync(file.fileno())
     return count > 0
 
 
 def _copy(path: Path | str, file: io.RawIOBase | io.BufferedIOBase, place: Path) -> int:
-    """Copy what a pipe gives, unpacked; how many bytes came."""
+    """Copy a pipe, decompressed; returns the number of bytes."""
     count = 0
     with open_unpacked(path) as stream:
         while data := stream.read(_CHUNK):
             try:
                 file.write(data)
-            except OSError as error:  # not the reader's, who would say that the input is at fault
+            except OSError as error:  # caught here, since the reader would blame the input
                 raise _refusal(path, place, error) from error
             count += len(data)
     return count
 
 
 def _digest(path: Path) -> bytes:
-    """Of what is in a packed file, which another zlib may have packed otherwise."""
+    """A hash of the decompressed content: another zlib may compress differently."""
     digest = hashlib.blake2b()
     with open_unpacked(path) as stream:
         while data := stream.read(_CHUNK):
@@ -311,4 +314,5 @@ def _digest(path: Path) -> bytes:
 
 
 def _refusal(path: Path | str, place: Path, error: OSError) -> CorpusError:
-    return CorpusError(f"{display_name(path)}: cannot be copied to {place}: {error.strerror or error}")
+    problem = f"{display_name(path)}: cannot be copied to {place}: {error.strerror or error}"
+    return CorpusError(problem, code="unwritable_folder")

@@ -1,7 +1,7 @@
-"""Documents to learn writing from: a plain text file is one, as it stands; of a table, each row is one.
+"""Documents for language models: a plain text file is one document; each row of a table is one.
 
-Blank lines of a file stay, and lines end with one line break each. Of a row, the columns asked for are the
-document's lines.
+Blank lines of a file are kept, and every line ends with one line break. The columns of a row are the lines of
+its document.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from regard.text.files.tables import Column, table_kind
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 STRETCH = 100_000
-"""Characters, about, that are cut into subwords at once: a whole file would take much memory."""
+"""Approximate number of characters encoded at once: a whole file would need much memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Plain files or tables, all of one kind. Made by `open_documents`."""
+    """Documents in plain files or in tables; see `open_documents`."""
 
     corpus: Corpus
     is_table: bool
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Every file, in order."""
+        """All files, in order."""
         return self.corpus.paths
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every file as messages call it."""
+        """The names of all files in messages."""
         return self.corpus.names
 
     @property
     def columns(self) -> list[Sequence[Column]]:
-        """Of tables, which columns."""
+        """The columns of each table."""
         return [part.columns for part in self.corpus.parts]
 
     def read(self, empty: Tally | None = None) -> Iterator[str]:
-        """Every document that is not empty; those that are, are counted.
+        """All documents that are not empty; empty ones are counted.
 
         Raises:
             CorpusError: a file cannot be read, or has a line of a megabyte.
@@ -57,7 +57,7 @@ class Documents:
             return
         for block in self.corpus.blocks():
             for i, row in enumerate(zip(*block.columns, strict=True)):
-                if i in block.spoilt or not any(row):
+                if i in block.unusable or not any(row):
                     empty.add("empty", block.name, block.first + i)
                 else:
                     yield "\n".join(row)
@@ -66,9 +66,10 @@ class Documents:
         for path, name in zip(self.paths, self.names, strict=True):
             lines: list[str] = []
             for block in read_lines(path, name=name):
-                if MEGABYTE in block.spoilt.values():
-                    long = "has a line of a megabyte or more; break it into lines"
-                    raise CorpusError(f"{name}:{block.first + min(block.spoilt)}: {long}")
+                if MEGABYTE in block.unusable.values():
+                    problem = "the line has a megabyte or more; break it into shorter lines"
+                    place = f"{name}:{block.first + min(block.unusable)}"
+                    raise CorpusError(f"{place}: {problem}", code="line_too_long")
                 lines += block.columns[0]
             text = "\n".join(lines)
             if text.strip():
@@ -78,18 +79,19 @@ class Documents:
 
 
 def open_documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Documents:
-    """Documents from plain text files, or from tables with these columns.
+    """Documents in plain text files, or in these columns of tables.
 
     Raises:
-        CorpusError: a file is missing, a directory or given twice; of two kinds; or columns are missing.
+        CorpusError: a file is missing, a directory or given twice; or columns are missing or superfluous.
     """
     tables = [path for path in paths if table_kind(path) is not None]
     if tables and not columns:
-        which = "say --columns, as in --columns 3 by number or --columns title,text by name"
-        raise CorpusError(f"{tables[0]}: which columns make up a document? {which}")
+        how = "choose columns by number, as in --columns 3, or by name, as in --columns title,text"
+        raise CorpusError(f"{tables[0]}: is a table; {how}", code="missing_columns")
     if columns and len(tables) < len(paths):
         others = ", ".join(str(path) for path in paths if path not in tables)
-        raise CorpusError(f"{others}: --columns is for tables, whose names end in .tsv or .jsonl")
+        problem = f"{others}: --columns is for tables, whose names end in .tsv or .jsonl"
+        raise CorpusError(problem, code="unexpected_columns")
     if columns:
         return Documents(table_corpus(*paths, columns=columns), is_table=True)
     return Documents(text_corpus(*paths), is_table=False)
@@ -98,48 +100,49 @@ def open_documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Docume
 def split_documents(
     source: Documents, n_held_out: int | None, seed: int, empty: Tally | None = None
 ) -> tuple[list[str], list[str]]:
-    """Documents to train on and to validate with, drawn from tables, or taken from the end of each file.
+    """Documents for training and for validation: random rows of tables, or the end of each plain file.
 
     Args:
         source: the documents.
-        n_held_out: documents of tables, or lines of each file; none for one in 50, at most 2,000.
-        seed: which are drawn.
-        empty: where empty documents are counted.
+        n_held_out: rows of tables, or lines of each file; by default one in 50, at most 2,000.
+        seed: which rows are drawn.
+        empty: counts the empty documents.
 
     Raises:
         CorpusError: nothing would be left to train on.
     """
-    found = list(source.read(empty))
+    texts = list(source.read(empty))
     if source.is_table:
-        held_out, _ = HeldOutSizes(validation=n_held_out, test=0).sizes(len(found))
-        drawn = {*np.random.default_rng(seed).permutation(len(found))[:held_out].tolist()}
-        rest = [document for i, document in enumerate(found) if i not in drawn]
-        return rest, [found[i] for i in sorted(drawn)]
-    halves = [_cut_end(text, n_held_out) for text in found]
+        held_out, _ = HeldOutSizes(validation=n_held_out, test=0).sizes(len(texts))
+        drawn = {*np.random.default_rng(seed).permutation(len(texts))[:held_out].tolist()}
+        rest = [text for i, text in enumerate(texts) if i not in drawn]
+        return rest, [texts[i] for i in sorted(drawn)]
+    halves = [_cut_end(text, n_held_out) for text in texts]
     return [head for head, _ in halves], [tail for _, tail in halves]
 
 
 def _cut_end(text: str, n_lines: int | None) -> tuple[str, str]:
-    """A file without its last lines, and those."""
+    """A file without its last lines, and its last lines."""
     lines = text.split("\n")
     held_out, _ = HeldOutSizes(validation=n_lines, test=0).sizes(len(lines))
     head, tail = "\n".join(lines[:-held_out]), "\n".join(lines[-held_out:])
     if not head.strip() or not tail.strip():
-        raise CorpusError("the text is too short, or too blank at its end, to hold a part out; give --valid")
+        problem = "the text is too short, or too blank at its end, to hold out a part; give --valid"
+        raise CorpusError(problem, code="too_little_data")
     return head, tail
 
 
 def encode_document(subwords: Vocabulary, text: str) -> np.ndarray:
-    """The ids of a document, however long it is."""
-    # What follows a line break is cut for itself; but every text is given a space in front, to be taken out.
+    """The ids of a document of any length."""
+    # Text after a line break is encoded independently; but every text gets a leading space, removed here.
     space = len(subwords.encode_one("\n")) - 1
     first, *others = _stretches(text)
-    ids = [subwords.encode_one(first), *(subwords.encode_one(each)[space:] for each in others)]
+    ids = [subwords.encode_one(first), *(subwords.encode_one(part)[space:] for part in others)]
     return np.concatenate(ids)
 
 
 def _stretches(text: str) -> Iterator[str]:
-    """Parts of a text, each but the first beginning with a line break."""
+    """Parts of a text; all but the first begin with a line break."""
     start = 0
     while start + STRETCH < len(text):
         end = text.find("\n", start + STRETCH)

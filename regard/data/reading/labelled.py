@@ -1,4 +1,4 @@
-"""Tables of a label and a text: TSV, the label first, or TSV with a head or JSONL with `label` and `text`."""
+"""Tables of labels and texts: TSV with the label first, or with a header; or JSONL: `label` and `text`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ NAMES = ("label", "text")
 
 
 def labelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
-    """A corpus of labels and texts, by these two columns, or by those that are usual.
+    """A corpus of labels and texts, in these two columns, or in the usual ones.
 
     Raises:
-        CorpusError: a file is missing, or has not the columns that are usual.
+        CorpusError: a file is missing, or lacks the usual columns.
     """
     return _joined([table_corpus(path, columns=columns or _usual(path)) for path in refuse_repeated(paths)])
 
 
 def unlabelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
-    """A corpus of texts alone: lines of plain files, and the second column of tables as above.
+    """A corpus of texts alone: lines of plain files, and the texts of tables as above.
 
     Raises:
-        CorpusError: a file is missing, or has not the columns that are usual.
+        CorpusError: a file is missing, or lacks the usual columns.
     """
     return _joined(
         [
@@ -40,7 +40,7 @@ def unlabelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Cor
 
 
 def split_labels(cell: str, separator: str | None) -> list[str]:
-    """The labels of a row, each once; without a separator, it has one."""
+    """The labels of a cell without duplicates; one label if there is no separator."""
     if separator is None:
         return [cell]
     return list(dict.fromkeys(label for part in cell.split(separator) if (label := part.strip())))
@@ -51,10 +51,10 @@ def _joined(corpora: list[Corpus]) -> Corpus:
 
 
 def _usual(path: Path | str) -> Sequence[Column]:
-    """The columns that are usual; a table may have label and text anywhere, and nobody should have to guess.
+    """The usual columns of label and text.
 
     Raises:
-        CorpusError: it has others.
+        CorpusError: the table has others, so that the choice is unclear.
     """
     is_jsonl = (table_kind(path) or table_kind_by_content(path)) == "jsonl"
     number, line = _first_line(path) if Path(path).is_file() else (0, "")
@@ -63,12 +63,12 @@ def _usual(path: Path | str) -> Sequence[Column]:
     try:
         fields = names_in(json_object(line)) if is_jsonl else line.split("\t")
     except RequestError as error:
-        raise CorpusError(f"{path}:{number}: {error}") from None
+        raise CorpusError(f"{path}:{number}: {error}", code=error.code) from None
     if set(NAMES) <= set(fields):
-        return NAMES  # of TSV a head, and no text that is labelled "label"
+        return NAMES  # in a TSV, this is a header
     if len(fields) == len(NAMES) and not is_jsonl:
         return 1, 2
-    raise CorpusError(f"{path}:{number}: {_unusual(fields, is_jsonl=is_jsonl)}")
+    raise CorpusError(f"{path}:{number}: {_unusual(fields, is_jsonl=is_jsonl)}", code="unclear_columns")
 
 
 def _first_line(path: Path | str) -> tuple[int, str]:
@@ -79,10 +79,9 @@ def _first_line(path: Path | str) -> tuple[int, str]:
 
 def _unusual(fields: list[str], *, is_jsonl: bool) -> str:
     if is_jsonl:
-        known = f"there are no label and text; the fields are {', '.join(fields)}"
-        return f"{known}; say which two they are, the label first, as in --columns class,body"
+        problem = f"there are no fields label and text; the fields are {', '.join(fields)}"
+        return f"{problem}; choose two, the label first, as in --columns class,body"
     if len(fields) == 1 and "," in fields[0]:
-        return "has no tab; fields are parted by tabs, and not by commas"
-    wanted = "a label and a text are wanted, parted by a tab"
-    ways = "say which columns they are, by number or by name, as in --columns 1,3"
-    return f"has {counted(len(fields), 'field')}, and {wanted}; {ways}"
+        return "has no tab; tabs separate fields, not commas"
+    problem = f"has {counted(len(fields), 'field')} instead of a label and a text"
+    return f"{problem}; choose columns by number or by name, as in --columns 1,3"

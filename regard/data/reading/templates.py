@@ -1,7 +1,7 @@
-"""Rows with named fields as pairs of texts: what is read and what is written, by templates like `{question}`.
+"""Rows with named fields as pairs of input and output texts, by templates like `{question}`.
 
-A field is a text, or a list of texts: of several answers the first is learned, and each is right. `turns` is
-a list of what was said in turn: each of them but the first is learned from those before it.
+A field is a text, or a list of texts: of several answers, the first is learned, and all are correct. `turns`
+is a list of the turns of a conversation: every turn but the first is learned from those before it.
 """
 
 from __future__ import annotations
@@ -20,37 +20,39 @@ from regard.text.files.lines import read_lines
 from regard.text.files.tables import json_object, names_in
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
-"""The field of a conversation, and what stands between its turns."""
+"""The field of a conversation, and the separator of its turns."""
 _HALF, LOST = re.compile("[\ud800-\udfff]"), "\ufffd"
-"""Half of a pair of surrogates, which JSON can spell and no file can hold; and the sign of a lost letter, by
-which cleaning drops and counts a text."""
+"""Half a surrogate pair, which JSON can contain but UTF-8 cannot; and its replacement: cleaning drops and
+counts texts that contain it."""
 LINE = "line"
-"""Where the number of the line that a pair was made from is written down."""
+"""The field with the number of the line that a pair was derived from."""
 
 
 class MissingFieldError(RequestError):
-    """A row has not the field that a template names."""
+    """A row lacks a field that the template names."""
+
+    code = "missing_field"
 
 
 def template_fields(template: str) -> list[str]:
-    """The names of the fields that a template has."""
+    """The names of the fields in a template."""
     return FIELD.findall(template)
 
 
 def fill_template(template: str, row: Mapping[str, Any]) -> str:
-    """A template with the fields of a row in their places.
+    """A template filled with the fields of a row.
 
     Raises:
-        RequestError: a field is missing, or holds no text.
+        RequestError: a field is missing, or is not a text.
     """
     return FIELD.sub(lambda field: _text(row, field[1]), template)
 
 
 def model_input(template: str, row: Mapping[str, Any]) -> str:
-    """What a model reads of a row, as it did in training.
+    """The input of a model for a row, as in training.
 
     Raises:
-        RequestError: a field is missing, or holds no text.
+        RequestError: a field is missing, or is not a text.
     """
     if isinstance(turns := row.get(TURNS), list):
         row = {**row, TURNS: BETWEEN_TURNS.join(single_line(str(turn)) for turn in turns)}
@@ -58,12 +60,12 @@ def model_input(template: str, row: Mapping[str, Any]) -> str:
 
 
 def model_input_of_text(template: str, text: str) -> str:
-    """What a model reads of what somebody wrote: an object of JSON has the fields, all else stands for them.
+    """The input of a model for a user's text: the fields of a JSON object; any other text as it is.
 
-    It goes on one line, as in training; of a conversation, each line is a turn.
+    The input is one line, as in training; for a conversation, every line of the text is a turn.
 
     Raises:
-        RequestError: the object lacks a field, or holds no text in it.
+        RequestError: the object lacks a field, or a field is not a text.
     """
     fields = template_fields(template)
     if (row := _object(text)) and any(_value(row, field) is not None for field in fields):
@@ -76,12 +78,12 @@ def model_input_of_text(template: str, text: str) -> str:
 
 
 def read_pairs(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """What is read and what is to be learned, for each row of a JSONL file; see `read_examples`."""
-    return ((read, right[0]) for read, right in read_examples(path, templates))
+    """Input and output for each row of a JSONL file; see `read_examples`."""
+    return ((text, correct[0]) for text, correct in read_examples(path, templates))
 
 
 def read_examples(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """What is read, and all that would be right to write, for each row of a JSONL file.
+    """The input and all correct outputs, for each row of a JSONL file.
 
     Raises:
         CorpusError: see `read_numbered_examples`.
@@ -92,41 +94,39 @@ def read_examples(path: Path | str, templates: tuple[str, str]) -> Iterator[tupl
 def read_numbered_examples(
     path: Path | str, templates: tuple[str, str]
 ) -> Iterator[tuple[int, tuple[str, list[str]]]]:
-    """The same with the number of the line that each was made from.
+    """The examples of `read_examples`, with the number of the line that each was derived from.
 
     Raises:
-        CorpusError: a row is no object, or has not the fields; the message opens with file and line.
+        CorpusError: a row is not an object, or lacks a field; the message begins with file and line.
     """
     for block in read_lines(path):
-        for i, why in block.spoilt.items():
-            raise CorpusError(f"{block.name}:{block.first + i}: a {why} or more is not read; shorten it")
+        for i, why in block.unusable.items():
+            problem = f"{block.name}:{block.first + i}: {why} or more; shorten it"
+            raise CorpusError(problem, code="line_too_long")
         for number, line in enumerate(block.columns[0], start=block.first):
             if line.strip():
-                yield from (
-                    (number, each) for each in _examples_in(line, templates, f"{display_name(path)}:{number}")
-                )
+                place = f"{display_name(path)}:{number}"
+                yield from ((number, example) for example in _examples_in(line, templates, place))
 
 
 def _examples_in(line: str, templates: tuple[str, str], place: str) -> Iterator[tuple[str, list[str]]]:
     try:
         yield from _examples(json_object(line), templates)
     except MissingFieldError as error:
-        hint = "task.input and task.output say which fields are taken"
-        raise CorpusError(f"{place}: {error}{' ' if str(error).endswith('?') else '; '}{hint}") from None
+        hint = "task.input and task.output name the fields"
+        problem = f"{place}: {error}{' ' if str(error).endswith('?') else '; '}{hint}"
+        raise CorpusError(problem, code=error.code) from None
     except RequestError as error:
-        raise CorpusError(f"{place}: {error}") from None
+        raise CorpusError(f"{place}: {error}", code=error.code) from None
 
 
 def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
-    """Write the pairs of a file as JSONL with `input`, `output`, all that is `right`, and the `line`."""
+    """Write the pairs of a file as JSONL with `input`, `output`, all `right` outputs, and the `line`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8") as file:
-        for number, (read, right) in read_numbered_examples(path, templates):
-            row = {
-                "input": single_line(read),
-                "output": single_line(right[0]),
-                "right": [single_line(each) for each in right],
-            }
+        for number, (text, correct) in read_numbered_examples(path, templates):
+            outputs = [*map(single_line, correct)]
+            row = {"input": single_line(text), "output": outputs[0], "right": outputs}
             line = json.dumps({**row, LINE: number}, ensure_ascii=False)
             file.write(_HALF.sub(LOST, line) + "\n")
     return out
@@ -138,19 +138,20 @@ def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple
         return
     turns = row.get(TURNS)
     if turns is None:
-        wanted = f'it is a list of what was said in turn, {{"{TURNS}": ["Hello.", "Hi."]}}'
+        form = f'it is a list of the turns of a conversation, {{"{TURNS}": ["Hello.", "Hi."]}}'
         raise RequestError(
-            f"there is no text in {TURNS}; the fields are {', '.join(names_in(row))}; {wanted}"
+            f"there is no text in {TURNS}; the fields are {', '.join(names_in(row))}; {form}",
+            code="missing_field",
         )
     if not isinstance(turns, list) or len(turns) < 2 or not all(isinstance(turn, str) for turn in turns):
-        raise RequestError(f"{TURNS} is not a list of two texts or more")
+        raise RequestError(f"{TURNS} is not a list of two texts or more", code="bad_turns")
     for i in range(1, len(turns)):
         read = fill_template(templates[0], {**row, TURNS: BETWEEN_TURNS.join(map(single_line, turns[:i]))})
         yield read, [fill_template(templates[1], {**row, TURNS: turns[i]})]
 
 
 def _every(template: str, row: Mapping[str, Any]) -> list[str]:
-    """A template filled with the first of each list, with the second, and so on, each once."""
+    """A template filled with the first item of each list, with the second, and so on; no duplicates."""
     lists = [value for field in template_fields(template) if isinstance(value := _value(row, field), list)]
     most = max(map(len, lists), default=1)
     found = (
@@ -161,7 +162,7 @@ def _every(template: str, row: Mapping[str, Any]) -> list[str]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The object that a text is; empty where it is none."""
+    """The JSON object in a text; empty if it is not one."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -174,13 +175,13 @@ def _value(row: Mapping[str, Any], field: str) -> Any:
     outer, dot, inner = field.partition(".")
     if field not in row and dot and isinstance(row.get(outer), dict):
         return _value(row[outer], inner)
-    return row.get(field, row.get(f"{field}s"))  # of `answers`, one is the answer
+    return row.get(field, row.get(f"{field}s"))  # `answers` gives the `answer`
 
 
 def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
-    """The text of a field; of a list, the one of this number, or else the last."""
+    """The text of a field; of a list, the item of this number, or the last."""
     value = _value(row, field)
-    if isinstance(value, list):  # a question may have no answer: an empty text, which cleaning counts
+    if isinstance(value, list):  # an empty list of answers is an empty text, which cleaning counts
         value = value[min(number, len(value) - 1)] if value else ""
     if isinstance(value, str):
         return value
@@ -192,5 +193,5 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
 
 
 def single_line(text: str) -> str:
-    """A text on one line."""
+    """A text as one line."""
     return " ".join(text.split())

@@ -1,7 +1,7 @@
-"""The bytes of a file, or of standard input, unpacked where they are packed.
+"""Text files: opening and decompressing; `lines`, `parallel` files and `tables` are read on top of this.
 
-Whether a file is packed is told from its first bytes, not from its name: no text in UTF-8 begins like a
-packed file. So `.gz`, `.xz` and `.zst` work under any name and from a pipe.
+Compression is recognised by the first bytes, not by the name: no UTF-8 text begins like a compressed file. So
+gzip, xz and zstd work under any name and from a pipe.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from typing import Any, BinaryIO, cast
 from regard.errors import CorpusError
 
 STDIN = "-"
-"""The path that stands for standard input."""
+"""The path of standard input."""
 
 NOT_TEXT = {
-    b"PK\x03\x04": "a zip archive, as .docx, .odt and .xlsx are",
-    b"\xd0\xcf\x11\xe0": "a document of an old Office",
+    b"PK\x03\x04": "a zip archive, such as .docx, .odt or .xlsx",
+    b"\xd0\xcf\x11\xe0": "an old Office document",
     b"%PDF-": "a PDF",
-    b"{\\rtf": "a document in RTF",
+    b"{\\rtf": "an RTF document",
 }
-"""How files begin that people take for text, and what they are."""
+"""First bytes of files that are mistaken for text, and what the files are."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 
 
 def display_name(path: Path | str) -> str:
-    """A file as messages call it."""
+    """The name of a file in messages."""
     return "standard input" if str(path) == STDIN else str(path)
 
 
 def path_problem(path: Path | str) -> str | None:
-    """Why there is nothing to open at a path, or None if there is something."""
+    """Why a path cannot be opened; None if it can."""
     path = Path(path)
     if str(path) == STDIN:
         return None
@@ -58,39 +58,41 @@ def path_problem(path: Path | str) -> str | None:
 
 @contextmanager
 def open_unpacked(path: Path | str) -> Iterator[BinaryIO]:
-    """Open a file, unpacked, for as long as the block runs.
+    """Open a file for reading bytes, decompressed.
 
     Raises:
-        CorpusError: it is missing, a directory, unreadable, damaged or cut short.
+        CorpusError: it is missing, a directory, unreadable, damaged or truncated.
     """
     name = display_name(path)
     if problem := path_problem(path):
-        raise CorpusError(problem)
+        raise CorpusError(problem, code="missing_file")
     try:
         if str(path) == STDIN:
-            yield _unpacked(cast(BinaryIO, sys.stdin.buffer), name)
+            yield _decompressed(cast(BinaryIO, sys.stdin.buffer), name)
         else:
             with Path(path).open("rb") as raw:
-                yield _unpacked(raw, name)
+                yield _decompressed(raw, name)
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise CorpusError(f"{name}: is damaged or cut short: {error}") from error
+        raise CorpusError(f"{name}: is damaged or truncated: {error}", code="damaged_file") from error
     except gzip.BadGzipFile as error:
-        raise CorpusError(f"{name}: is damaged: {error}") from error
+        raise CorpusError(f"{name}: is damaged: {error}", code="damaged_file") from error
     except OSError as error:
-        raise CorpusError(f"{name}: cannot be read: {error.strerror or error}") from error
+        problem = f"{name}: cannot be read: {error.strerror or error}"
+        raise CorpusError(problem, code="unreadable_file") from error
     except Exception as error:
-        # The one library whose error has no name here: it may not be there.
+        # zstd is optional, so its error class cannot be named here.
         if type(error).__name__ != "ZstdError":
             raise
-        raise CorpusError(f"{name}: is damaged: {error}") from error
+        raise CorpusError(f"{name}: is damaged: {error}", code="damaged_file") from error
 
 
-def _unpacked(raw: BinaryIO, name: str) -> BinaryIO:
-    # Looking ahead takes a buffered reader, which the place of standard input need not be.
+def _decompressed(raw: BinaryIO, name: str) -> BinaryIO:
+    # Peeking needs a buffered reader, which a replaced standard input may not be.
     reader = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
     raw, start = cast(BinaryIO, reader), reader.peek(8)[:8]
     if kind := next((kind for sign, kind in NOT_TEXT.items() if start.startswith(sign)), None):
-        raise CorpusError(f"{name}: is {kind}, and not text; save what it says as plain text, in UTF-8")
+        problem = f"is {kind}, not text; save its content as plain text in UTF-8"
+        raise CorpusError(f"{name}: {problem}", code="not_text")
     if start.startswith(_GZIP):
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if start.startswith(_XZ):
@@ -104,5 +106,6 @@ def _zstd(name: str) -> Any:
     for module in ("compression.zstd", "backports.zstd"):  # the first since Python 3.14
         with suppress(ImportError):
             return import_module(module)
-    how = "pip install backports.zstd, or unpack it first (unzstd)"
-    raise CorpusError(f"{name}: is packed with zstd, which this Python cannot unpack; {how}")
+    problem = "is compressed with zstd, which this Python cannot read"
+    how = "pip install backports.zstd, or decompress it first (unzstd)"
+    raise CorpusError(f"{name}: {problem}; {how}", code="missing_library")

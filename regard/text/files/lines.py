@@ -1,14 +1,14 @@
-r"""Files of text as blocks of lines: decoded, repaired where that is safe, everything counted.
+r"""Lines of text files: `read_lines` repairs and counts problems, `numbered_lines` keeps lines as they are.
 
-A line ends at "\n" and nowhere else: Python's own `splitlines` would also cut at U+2028, U+0085 and six
-more, and so put two parallel files out of step. What else ends or breaks lines is repaired, and told:
+A line ends at "\n" only: Python's `splitlines` would also split at U+2028, U+0085 and six more, so that two
+parallel files no longer match. Other characters that end or break lines are repaired and counted:
 
-    byte order mark     U+FEFF, wherever it stands                            taken out
-    carriage return     at the end of a line (CRLF)                           taken out
-    NUL                                                                       taken out
-    line separator      U+2028, U+2029, U+0085, VT, FF, FS, GS, RS, lone CR   a space
+    byte order mark     U+FEFF, anywhere                                      removed
+    carriage return     at the end of a line (CRLF)                           removed
+    NUL                                                                       removed
+    line separator      U+2028, U+2029, U+0085, VT, FF, FS, GS, RS, lone CR   replaced by a space
 
-Files are read a megabyte at a time, whatever their size, and so is a line that is longer than that.
+Files are read a megabyte at a time. Longer lines are skipped, and never held in memory.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from regard.errors import CorpusError
 from regard.text.files import display_name, open_unpacked
 
 MOST_PLACES = 3
-"""Places that are kept of each kind."""
+"""Places that a tally keeps of each kind."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """How often each thing happened, and where first: `train.zh:12`."""
+    """Counts of what happened to lines, with the first places of each kind: `train.zh:12`."""
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, what: str, name: str, line: int, count: int = 1) -> None:
-        """Count `what` once more, or `count` times; `line` of the file `name` is the first of them."""
+        """Count `what`, `count` times; the first of them is at this line of the file `name`."""
         self.counts[what] = self.counts.get(what, 0) + count
         examples = self.examples.setdefault(what, [])
         if len(examples) < MOST_PLACES and f"{name}:{line}" not in examples:
@@ -45,7 +45,7 @@ class Tally:
     def add_all(
         self, what: str, lines: Sequence[int] | np.ndarray, place: Callable[[int], tuple[str, int]]
     ) -> None:
-        """Count `what` for each of these lines; `place` tells file and number, and is asked for few."""
+        """Count `what` once per line; `place` returns file and line number, for the first few."""
         missing = max(0, MOST_PLACES - len(self.examples.get(what, ())))
         for line in lines[:missing]:
             self.add(what, *place(int(line)))
@@ -54,17 +54,17 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How much happened in all."""
+        """The sum of all counts."""
         return sum(self.counts.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it, the most frequent first."""
+        """The counts for JSON, the most frequent first."""
         often = sorted(self.counts.items(), key=lambda item: -item[1])
         return {what: {"lines": count, "first": list(self.examples[what])} for what, count in often}
 
 
 LONGEST_LINE = 1_000_000
-"""Bytes from which on a line is given up. It is never held whole, and counts as one spoilt line."""
+"""Bytes from which on a line is skipped, and counts as one unusable line."""
 
 MEGABYTE = "line of a megabyte"
 WRONG_ENCODING = "wrong encoding"
@@ -72,7 +72,7 @@ BYTE_ORDER_MARK, CARRIAGE_RETURN = "byte order mark", "carriage return"
 NUL, LINE_SEPARATOR = "NUL", "line separator"
 
 OnInvalid = Literal["refuse", "drop"]
-"""What to do about bytes that are not UTF-8: raise, or give up their line and count it."""
+"""What to do with a line that is not UTF-8: raise an error, or drop it and count it."""
 
 _CHUNK = 1 << 20
 _BREAKS = "\n\r\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
@@ -83,37 +83,35 @@ _REPAIRS = (
     (CARRIAGE_RETURN, re.compile(r"\r+\Z"), ""),
     (LINE_SEPARATOR, re.compile(f"[{_BREAKS}]+"), " "),
 )
-
-
 _OF_EUROPE = re.compile("[\\0-\x7fÀ-þŒœŠšŽžŸ‘’“”„–—…«»€°§\xa0]+")
 _OF_EAST_ASIA = re.compile("[\\0-\x7f\u2e80-\uffef]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive lines of a file, or of files that are in step, one column for each."""
+    """Consecutive lines of a file, or of parallel files: one column per file."""
 
     name: str
-    """The file, as messages call it; of several, the first."""
+    """The name of the file, or of the first one, in messages."""
     first: int
     """The number of its first line, counted from 1."""
     columns: tuple[list[str], ...]
-    spoilt: Mapping[int, str] = field(default_factory=dict)
-    """Which lines cannot be used, counted from 0 in this block, and why; their texts mean nothing."""
-    made_from: Sequence[int] = ()
-    """The line that each row was made from, where the rows were made from those of the file; else empty."""
+    unusable: Mapping[int, str] = field(default_factory=dict)
+    """Lines that cannot be used, counted from 0 in this block, and the reasons; their texts mean nothing."""
+    source_lines: Sequence[int] = ()
+    """The number of the line that each row was derived from; empty where rows are the lines of the file."""
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def line(self, i: int) -> int:
-        """The number of a line of the file, for a row that is counted from 0 in this block."""
-        return self.made_from[i] if self.made_from else self.first + i
+        """The line number of a row, which is counted from 0 in this block."""
+        return self.source_lines[i] if self.source_lines else self.first + i
 
     def split(self, count: int) -> tuple[Block, Block]:
         """The first `count` lines, and the rest."""
-        head = {i: why for i, why in self.spoilt.items() if i < count}
-        tail = {i - count: why for i, why in self.spoilt.items() if i >= count}
+        head = {i: why for i, why in self.unusable.items() if i < count}
+        tail = {i - count: why for i, why in self.unusable.items() if i >= count}
         return (
             Block(self.name, self.first, tuple(column[:count] for column in self.columns), head),
             Block(self.name, self.first + count, tuple(column[count:] for column in self.columns), tail),
@@ -126,10 +124,10 @@ def read_lines(
     """The lines of a file in blocks of one column; `-` is standard input.
 
     Args:
-        path: plain text in UTF-8, or the same packed with gzip, xz or zstd.
-        repairs: where repairs are counted.
-        name: what messages call the file, unless its path.
-        on_invalid: what to do about a line that is not UTF-8.
+        path: UTF-8 text, plain or compressed with gzip, xz or zstd.
+        repairs: counts the repairs.
+        name: the name of the file in messages; by default its path.
+        on_invalid: what to do with a line that is not UTF-8.
 
     Raises:
         CorpusError: the file cannot be read, or a byte is not UTF-8.
@@ -150,7 +148,7 @@ def read_lines(
 
 
 def one_line(text: str, repairs: Tally, name: str, line: int) -> str:
-    """A text without what ends or breaks lines; `text` is one field, so a line break in it is no end."""
+    """A field as one line: what breaks lines is removed or replaced, and counted."""
     for what, pattern, instead in _REPAIRS:
         text, count = pattern.subn(instead, text)
         if count:
@@ -164,7 +162,7 @@ def has_breaks(text: str) -> bool:
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Whole lines, many at a time; None for a line that does not end within the limit, which is skipped."""
+    """Complete lines, many at a time; None for a line that is too long, which is skipped."""
     rest, skipping = b"", False
     while data := stream.read(_CHUNK):
         if skipping:
@@ -186,13 +184,13 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _block(chunk: bytes, first: int, name: str, repairs: Tally, on_invalid: OnInvalid) -> Block:
-    spoilt: dict[int, str] = {}
+    unusable: dict[int, str] = {}
     try:
         text = chunk.decode()
     except UnicodeDecodeError as error:
         if on_invalid == "refuse":
-            raise CorpusError(not_utf_8(chunk, error.start, first, name)) from None
-        text = _decoded_line_by_line(chunk, spoilt)
+            raise CorpusError(not_utf_8(chunk, error.start, first, name), code="not_utf_8") from None
+        text = _decoded_line_by_line(chunk, unusable)
     if "\r\n" in text:
         line = first + text.count("\n", 0, text.index("\r\n"))
         repairs.add(CARRIAGE_RETURN, name, line, text.count("\r\n"))
@@ -201,27 +199,27 @@ def _block(chunk: bytes, first: int, name: str, repairs: Tally, on_invalid: OnIn
     if 4 * max(map(len, lines)) >= LONGEST_LINE:
         for i, line_text in enumerate(lines):
             if 4 * len(line_text) >= LONGEST_LINE <= len(line_text.encode()):
-                lines[i], spoilt[i] = "", MEGABYTE
+                lines[i], unusable[i] = "", MEGABYTE
     if any(sign in text for sign in _SIGNS):
         for i, line_text in enumerate(lines):
             if has_breaks(line_text):
                 lines[i] = one_line(line_text, repairs, name, first + i)
-    return Block(name, first, (lines,), spoilt)
+    return Block(name, first, (lines,), unusable)
 
 
-def _decoded_line_by_line(chunk: bytes, spoilt: dict[int, str]) -> str:
+def _decoded_line_by_line(chunk: bytes, unusable: dict[int, str]) -> str:
     lines = []
     for i, line in enumerate(chunk.split(b"\n")):
         try:
             lines.append(line.decode())
         except UnicodeDecodeError:
             lines.append("")
-            spoilt[i] = WRONG_ENCODING
+            unusable[i] = WRONG_ENCODING
     return "\n".join(lines)
 
 
 def not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
-    """Which byte of which line is wrong, and what the file may be instead."""
+    """The message about a byte that is not UTF-8, with a guess of the encoding."""
     start = chunk.rfind(b"\n", 0, at) + 1
     line = chunk[start:].partition(b"\n")[0]
     number = first + chunk.count(b"\n", 0, at)
@@ -231,10 +229,10 @@ def not_utf_8(chunk: bytes, at: int, first: int, name: str) -> str:
 
 
 def _likely_encoding(line: bytes) -> str:
-    """What a line that is not UTF-8 may be written in; empty where nothing tells."""
+    """The likely encoding of a line that is not UTF-8; empty if unknown."""
     runs = re.findall(rb"[\x80-\xff]+", line)
-    # An accent mostly stands among plain letters; a character of Chinese is two bytes, and seldom alone.
-    # Where both are as many, as in "schöne Grüße", they are accents: two of them may meet.
+    # An accented letter is one byte among plain letters; a Chinese character is two bytes, and rarely alone.
+    # Where both are equally many, as in "schöne Grüße", they are accents: two of them may be adjacent.
     lone = 2 * sum(len(run) == 1 for run in runs) >= len(runs)
     encoding, likely = ("windows-1252", _OF_EUROPE) if lone else ("gb18030", _OF_EAST_ASIA)
     try:
@@ -245,36 +243,38 @@ def _likely_encoding(line: bytes) -> str:
 
 
 def refuse_utf_16(start: bytes, name: str) -> None:
-    """Raise CorpusError where a file begins like UTF-16."""
+    """Raise CorpusError if a file begins like UTF-16."""
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    # Text in Latin letters is half NUL there; a few stray ones are repaired.
+    # Half of the bytes of Latin text are NUL in UTF-16; a few stray ones are repaired elsewhere.
     if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):
-        how = "iconv -f UTF-16 -t UTF-8 converts it"
-        raise CorpusError(f"{name}:1: this is not UTF-8; it looks like UTF-16, and {how}")
+        problem = "is not UTF-8; it looks like UTF-16: iconv -f UTF-16 -t UTF-8 converts it"
+        raise CorpusError(f"{name}:1: {problem}", code="not_utf_8")
 
 
 class InputLine(NamedTuple):
-    """One line."""
+    """A line of input as it is, or the reason why it cannot be read."""
 
     number: int
-    """Counted from 1; 0 for a text that is no line of a file."""
+    """Counted from 1; 0 for a text that is not a line of a file."""
     text: str
     problem: str | None = None
-    """Why it cannot be read; then it has no text."""
+    """Why it cannot be read; the text is then empty."""
     name: str = ""
-    """What messages call its file."""
+    """The name of its file in messages."""
 
     @property
     def where(self) -> str:
-        """How a message about it begins."""
+        """The beginning of a message about it."""
         return f"{self.name}:{self.number}: " if self.number else ""
 
 
 def numbered_lines(chunks: Iterable[bytes], name: str) -> Iterator[list[InputLine]]:
-    """The lines of a file that comes in chunks: of each chunk, those that it ends.
+    """The lines of a file that arrives in chunks: for every chunk, the lines that end in it.
+
+    Nothing is repaired, and a line that cannot be read keeps its place.
 
     Raises:
-        CorpusError: the file is in UTF-16.
+        CorpusError: the file is UTF-16.
     """
     number, rest, skipped = 1, b"", False
     for data in chunks:
@@ -294,8 +294,8 @@ def numbered_lines(chunks: Iterable[bytes], name: str) -> Iterator[list[InputLin
 
 def _line(raw: bytes, number: int, name: str) -> InputLine:
     if len(raw) >= LONGEST_LINE:
-        longest = f"a line of a megabyte or more ({LONGEST_LINE:,} bytes) is not read: break it into lines"
-        return InputLine(number, "", f"{name}:{number}: {longest}", name)
+        problem = f"the line has a megabyte or more ({LONGEST_LINE:,} bytes); break it into shorter lines"
+        return InputLine(number, "", f"{name}:{number}: {problem}", name)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:

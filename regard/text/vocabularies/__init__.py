@@ -1,4 +1,4 @@
-"""Which vocabulary it is that a model folder holds: the one place where saved bytes become a class."""
+"""Vocabularies: texts to token ids and back. `read_vocabulary` reads the one of a model folder."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def read_vocabulary(model: bytes) -> Vocabulary:
     try:
         kind = json.loads(model).get("kind")
     except ValueError as error:
-        raise BundleError(f"the vocabulary is damaged: {error}") from error
+        raise BundleError(f"the vocabulary is damaged: {error}", code="damaged_vocabulary") from error
     if kind == MARIAN:
         return MarianVocabulary(model)
     if kind in ("wordpiece", "byte-level"):
         return TokenizerVocabulary(model)
-    raise BundleError(f"the vocabulary is of a kind that this version does not know: {kind!r}")
+    problem = f"this version does not know vocabularies of the kind {kind!r}; upgrade regard"
+    raise BundleError(problem, code="unknown_vocabulary")

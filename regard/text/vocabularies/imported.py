@@ -1,7 +1,11 @@
-"""The vocabulary of an OPUS-MT model: two SentencePiece models that cut, and one table that numbers.
+"""Vocabularies of imported models: OPUS-MT (Marian), and those that the library `tokenizers` runs.
 
-Inputs and outputs are cut by models of their own; the ids of their pieces are those of `vocab.json`, which
-both share. A text may begin with the language that is wanted, `>>fra<<`.
+A Marian vocabulary has two SentencePiece models, one for inputs and one for outputs, and one table of ids,
+`vocab.json`. A text may begin with the target language, `>>fra<<`.
+
+The vocabulary of a BERT, GPT-2 or BART is a `tokenizer.json`, as Hugging Face stores it, and the special
+tokens that the model's code adds. Pieces are written in our way, `▁` for a space and `<0xE7>` for a byte;
+WordPiece marks the continuation of a word (`##ing`), and byte-level BPE has letters for bytes (`Ġthe`).
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from regard.errors import BundleError, ConfigError, RequestError
+from regard.errors import BundleError, ConfigError
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,12 +31,12 @@ UNK, EOS = "<unk>", "</s>"
 
 
 def marian_model(source: bytes, target: bytes, numbers: Mapping[str, int], start: int) -> bytes:
-    """The model for `MarianVocabulary`: `source.spm`, `target.spm`, `vocab.json`, and where outputs start."""
+    """The model of a `MarianVocabulary`: `source.spm`, `target.spm`, `vocab.json`, the first output id."""
     pieces = sorted(numbers, key=numbers.__getitem__)
     if [numbers[piece] for piece in pieces] != list(range(len(pieces))):
-        raise BundleError("vocab.json does not number its pieces from 0 on, each once")
+        raise BundleError("vocab.json does not number its pieces 0, 1, 2, …", code="damaged_vocabulary")
     if missing := [piece for piece in (UNK, EOS) if piece not in numbers]:
-        raise BundleError([f"vocab.json has no {piece}" for piece in missing])
+        raise BundleError([f"vocab.json has no {piece}" for piece in missing], code="damaged_vocabulary")
     table = {
         "kind": MARIAN,
         "start": start,
@@ -44,13 +48,13 @@ def marian_model(source: bytes, target: bytes, numbers: Mapping[str, int], start
 
 
 class MarianVocabulary(Vocabulary):
-    """Texts to the ids of an OPUS-MT model and back, as Hugging Face's `MarianTokenizer` has them."""
+    """The vocabulary of an OPUS-MT model, with the same ids as Hugging Face's `MarianTokenizer`."""
 
     def __init__(self, model: bytes, side: str = "source") -> None:
-        """Take a vocabulary from what `marian_model` returned, to read inputs, or outputs (`target`).
+        """Read what `marian_model` returned; `side` is "source" for inputs, "target" for outputs.
 
         Raises:
-            BundleError: this is no such model.
+            BundleError: it is damaged.
         """
         try:
             table = json.loads(model)
@@ -58,7 +62,7 @@ class MarianVocabulary(Vocabulary):
             self._processor = SentencePieceProcessor(model_proto=b64decode(table[side]))
             self.bos_id: int = table["start"]
         except (ValueError, KeyError, TypeError, RuntimeError, OSError) as error:
-            raise BundleError(f"the vocabulary of Marian is damaged: {error!r}") from error
+            raise BundleError(f"the vocabulary is damaged: {error!r}", code="damaged_vocabulary") from error
         self.model, self._side = bytes(model), side
         self._numbers = {piece: i for i, piece in enumerate(self._pieces)}
         self.vocab_size = len(self._pieces)
@@ -70,7 +74,7 @@ class MarianVocabulary(Vocabulary):
 
     @cached_property
     def outputs(self) -> MarianVocabulary:
-        """The same ids, for texts that are cut as outputs are."""
+        """The same ids, for texts that are split like outputs."""
         return self if self._side == "target" else MarianVocabulary(self.model, "target")
 
     @property
@@ -79,8 +83,8 @@ class MarianVocabulary(Vocabulary):
         return b64decode(json.loads(self.model)[self._side])
 
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:
-        """The ids of each text, without the `</s>` that ends it."""
-        parted = [_parted(text) for text in texts]
+        """The ids of each text, without the final `</s>`."""
+        parted = [_split_language(text) for text in texts]
         cut = self._processor.encode([text for _, text in parted], out_type=str, num_threads=threads)
         unknown = self._numbers[UNK]
         return [
@@ -89,10 +93,10 @@ class MarianVocabulary(Vocabulary):
         ]
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of some ids; what begins and ends an output has none."""
+        """The text of ids; the first and the last token of an output have none."""
         spelt = [self._pieces[i] for i in self._checked(ids) if i not in self._silent]
         text: str = self._processor.decode_pieces(spelt)
-        # A piece of the other side's model comes back as it is written.
+        # Pieces of the other side's model are decoded as they are written.
         return text.replace("▁", " ").strip()
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
@@ -100,8 +104,8 @@ class MarianVocabulary(Vocabulary):
         return [self._pieces[i] for i in self._checked(ids)]
 
 
-def _parted(text: str) -> tuple[list[str], str]:
-    """The language that a text asks for, `>>fra<<`, and the rest."""
+def _split_language(text: str) -> tuple[list[str], str]:
+    """The target language at the beginning of a text, `>>fra<<`, and the rest."""
     if text.startswith(">>") and (end := text.find("<<")) != -1:
         return [text[: end + 2]], text[end + 2 :]
     return [], text
@@ -123,18 +127,18 @@ def tokenizer_model(
     closing: Sequence[int] = (),
     begins_texts: bool = True,
 ) -> bytes:
-    """The model for `TokenizerVocabulary`.
+    """The model of a `TokenizerVocabulary`.
 
     Args:
         kind: how pieces are written.
         tokenizer: the content of a `tokenizer.json`.
         vocab_size: ids that the model knows; a few may have no piece.
-        bos: what an output starts from.
-        eos: what ends one.
-        cls: what the encoder alone classifies from.
-        opening: what stands before every text, inputs and outputs alike.
-        closing: what ends a text that the encoder alone reads.
-        begins_texts: whether a text that is continued stands behind `bos`.
+        bos: the first id of an output.
+        eos: the last id of an output.
+        cls: the id that an encoder alone classifies from.
+        opening: ids before every text, of inputs and outputs.
+        closing: ids after a text that an encoder alone reads.
+        begins_texts: whether a prompt follows `bos`.
     """
     table = {
         "kind": kind,
@@ -151,13 +155,13 @@ def tokenizer_model(
 
 
 class TokenizerVocabulary(Vocabulary):
-    """Texts to ids and back, as the library `tokenizers` does it."""
+    """A vocabulary that the library `tokenizers` runs."""
 
     def __init__(self, model: bytes) -> None:
-        """Take a vocabulary from what `tokenizer_model` returned.
+        """Read what `tokenizer_model` returned.
 
         Raises:
-            BundleError: this is no such model.
+            BundleError: it is damaged.
             ConfigError: the library `tokenizers` is not installed.
         """
         try:
@@ -169,7 +173,7 @@ class TokenizerVocabulary(Vocabulary):
             self.begins_texts = table["begins_texts"]
             self._tokenizer = _opened(json.dumps(table["tokenizer"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise BundleError(f"the vocabulary is damaged: {error!r}") from error
+            raise BundleError(f"the vocabulary is damaged: {error!r}", code="damaged_vocabulary") from error
         self.model = bytes(model)
 
     def id_of(self, token: str) -> int | None:
@@ -178,23 +182,23 @@ class TokenizerVocabulary(Vocabulary):
 
     @property
     def tokenizer_json(self) -> str:
-        """The definition, as Hugging Face keeps it."""
+        """The content of `tokenizer.json`."""
         return json.dumps(json.loads(self.model)["tokenizer"], ensure_ascii=False)
 
     @property
     def cls_id(self) -> int:
-        """The id of the token from which the encoder alone classifies."""
+        """The id of the token that an encoder alone classifies from."""
         if self._cls is None:
-            raise RequestError("the vocabulary has no [CLS], which classification needs")
+            return super().cls_id
         return self._cls
 
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:  # noqa: ARG002 - the library's own
-        """The ids of each text, without what ends it."""
-        found = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        return [np.array([*self.opening, *each.ids], self.dtype) for each in found]
+        """The ids of each text, without the ids that end it."""
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [np.array([*self.opening, *encoding.ids], self.dtype) for encoding in encodings]
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of some ids; special ones have none."""
+        """The text of ids; special tokens have none."""
         return self._tokenizer.decode(self._checked(ids), skip_special_tokens=True)
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
@@ -204,7 +208,7 @@ class TokenizerVocabulary(Vocabulary):
     def _piece(self, i: int) -> str:
         token = self._tokenizer.id_to_token(i)
         if token is None:
-            return f"<{i}>"  # models are padded to round sizes
+            return f"<{i}>"  # vocabularies are padded to round sizes
         if i in self._special:
             return token
         if self._kind == "wordpiece":
@@ -221,8 +225,8 @@ def _opened(definition: str) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        missing = "this model reads text with the library tokenizers, which is not installed"
-        raise ConfigError(f"{missing}: pip install 'regard[exchange]'") from error
+        missing = "this model needs the library tokenizers, which is not installed"
+        raise ConfigError(f"{missing}: pip install 'regard[exchange]'", code="missing_library") from error
     try:
         tokenizer = Tokenizer.from_str(definition)
     except Exception as error:  # the library raises nothing narrower
@@ -233,7 +237,7 @@ def _opened(definition: str) -> Tokenizer:
 
 
 def _spelt(data: bytes) -> str:
-    """Bytes as letters, or by number where they are a part of one."""
+    """Bytes as text, or by number if they are part of a character."""
     try:
         return data.decode().replace(" ", SPACE)
     except UnicodeDecodeError:
@@ -241,10 +245,7 @@ def _spelt(data: bytes) -> str:
 
 
 def _letters_of_bytes() -> dict[str, int]:
-    """The byte that each letter stands for in byte-level BPE.
-
-    Bytes that print stand for themselves; the others are letters from U+0100 on, in order.
-    """
+    """The byte of each letter in byte-level BPE: printable bytes as they are, the others from U+0100 on."""
     shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(256) if byte not in shown]
     letters = [*map(chr, shown), *(chr(0x100 + i) for i in range(len(hidden)))]

@@ -1,14 +1,12 @@
-"""Subwords: the pieces that a text is cut into, learned by SentencePiece (a unigram model) and kept as bytes.
+"""Subwords: a vocabulary of pieces that SentencePiece learns from text (a unigram model).
 
-Decoding gives back what was encoded, letter for letter and space for space: nothing is normalised but
-canonically equivalent spellings, which become one (NFC), so full-width punctuation, ligatures and capitals
-stay as they are. The one exception is U+2581, the sign by which SentencePiece writes a space: it comes back
-as a space. There is no unknown text: what no piece covers is spelt in bytes. Digits stand alone, so that 1984
-is four pieces, and numbers never seen can be read and written.
+Decoding returns exactly the encoded text, in NFC: full-width punctuation, ligatures and capitals are kept.
+The one exception is U+2581, which SentencePiece uses for a space: it is decoded as a space. No text is
+unknown: characters without a piece are spelt in bytes. Every digit is a piece of its own, so that unseen
+numbers can be read and written.
 
-The first ids are `<unk>` 0, which no text gives, `<s>` 1 and `</s>` 2; then `[CLS]` and the tags, `<2en>` for
-English. No text gives those either, not even one that spells them: they are put in by id. There is no id for
-padding.
+The first ids are `<unk>` 0, `<s>` 1 and `</s>` 2; then `[CLS]` and the language tags, such as `<2en>`. No
+text is encoded to these, not even one that spells them. There is no padding id.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 CLS = "[CLS]"
 
 MOST_LINES, MOST_CHARACTERS = 1_000_000, 20_000_000
-"""How much is learned from at most; of more, a random part. SentencePiece takes some 25 bytes a character."""
+"""Most text to learn from; a larger text is sampled. SentencePiece needs about 25 bytes per character."""
 
 LARGEST = 32_000
-"""Subwords at most, when the size is chosen from the data."""
+"""Most subwords, when the size is chosen from the data."""
 
 COVERAGE = 0.9995
-"""The share of the text whose characters get a subword of their own; the rarest are spelt in bytes."""
+"""Share of the text whose characters get subwords of their own; rarer characters are spelt in bytes."""
 
 _BYTES, _FIRST_IDS = 256, 3
 _LONGEST_LINE = 2_000
@@ -45,7 +43,7 @@ _THREADS = 16
 
 
 def tag(language: str) -> str:
-    """The token that asks for a language."""
+    """The tag of a language: the token that requests it as the target."""
     return f"<2{language}>"
 
 
@@ -58,27 +56,26 @@ def learn_subwords(
     seed: int = 1,
     threads: int = _THREADS,
 ) -> bytes:
-    """Learn a vocabulary from raw text; the result is the model for `Subwords`.
+    """Learn a vocabulary from raw text; returns the model of `Subwords`.
 
     Args:
-        lines: the text, all languages together: one vocabulary serves inputs and outputs. Read once, and
-            never held whole.
-        vocab_size: how many subwords, special tokens included; by default `fitting_size` chooses. A text that
-            has not that many different pieces gives fewer.
-        tags: languages to have a tag for, such as `en`.
-        coverage: the share of the text whose characters get a subword of their own.
-        seed: which part of a large text is learned from.
-        threads: how many SentencePiece starts. The sums of a round are added up thread by thread, so another
-            number can give slightly other pieces; the default is the same on every machine.
+        lines: the text, of all languages: inputs and outputs share a vocabulary. Read once, as a stream.
+        vocab_size: the number of subwords, with special tokens; by default `fitting_size` chooses it. A text
+            with fewer distinct pieces gives fewer.
+        tags: languages that get a tag, such as `en`.
+        coverage: the share of the text whose characters get subwords of their own.
+        seed: which part of a large text is sampled.
+        threads: threads of SentencePiece. It adds sums thread by thread, so another number can give slightly
+            different pieces; the default is the same on every machine.
 
     Raises:
         CorpusError: there is no text.
-        ConfigError: `vocab_size` is too small to hold the characters of the text.
+        ConfigError: `vocab_size` is too small for the characters of the text.
     """
     special = [CLS, *(tag(language) for language in tags)]
     sample = sample_text(lines, seed)
     if not sample.texts:
-        raise CorpusError("there is no text to learn subwords from: every line is empty")
+        raise CorpusError("there is no text to learn subwords from: every line is empty", code="no_text")
     least = _BYTES + _FIRST_IDS + len(special) + len(common_characters(sample.texts, coverage)) + 1
     size = fitting_size(sample.characters, least) if vocab_size is None else vocab_size
     model = io.BytesIO()
@@ -88,7 +85,7 @@ def learn_subwords(
             model_writer=model,
             model_type="unigram",
             vocab_size=size,
-            hard_vocab_limit=False,  # fewer pieces where the text has no more
+            hard_vocab_limit=False,  # fewer pieces if the text has no more
             byte_fallback=True,
             character_coverage=coverage,
             normalization_rule_name="identity",
@@ -100,16 +97,16 @@ def learn_subwords(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise ConfigError(_too_small(error, size)) from error
+        raise ConfigError(_too_small(error, size), code="vocabulary_too_small") from error
     return model.getvalue()
 
 
 def fitting_size(characters: int, least: int) -> int:
-    """How many subwords fit a text: 50 times the cube root of its length, and the characters themselves.
+    """The number of subwords for a text: 50 times the cube root of its length, plus its characters.
 
-    At 3.6 million characters (Multi30k) this gives 8,000, at 100 million of Chinese and English some 28,000.
-    More text shows more rare words often enough to be learned whole, but ever more slowly. In thousands
-    (which suits the hardware), 32,000 at most unless the characters alone need more.
+    For 3.6 million characters (Multi30k) this is 8,000; for 100 million of Chinese and English, 28,000. More
+    text has more words that are frequent enough to learn, but their number grows slowly. It is rounded to
+    thousands, which suits the hardware; at most 32,000 unless the characters need more.
     """
     size = least + 50 * characters ** (1 / 3)
     return max(1000, min(LARGEST, round(size / 1000) * 1000), ceil(least / 1000) * 1000)
@@ -117,21 +114,21 @@ def fitting_size(characters: int, least: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TextSample:
-    """A random part of a text."""
+    """A random sample of the lines of a text."""
 
     texts: list[str]
     characters: int
-    """Of the whole text."""
+    """Characters of the whole text."""
 
 
 def sample_text(
     lines: Iterable[str], seed: int, most_lines: int = MOST_LINES, most_characters: int = MOST_CHARACTERS
 ) -> TextSample:
-    """A random part of a text that is no larger than asked for: all of it, or a half, a quarter, an eighth…
+    """A random sample of at most this size: the whole text, or a half, a quarter, an eighth of it…
 
-    Each line draws a number and stays while that is below the share; whenever too much has gathered, the
-    share is halved. So one pass is enough, and memory is bounded by the sample. Lines come in the order of
-    their numbers: SentencePiece takes hours over a stretch of many lines that is there twice.
+    Each line draws a random number and stays while it is below the share; the share is halved whenever the
+    sample becomes too large. So one pass suffices, and memory is bounded by the sample. Lines are sorted by
+    their random number: SentencePiece takes hours if many consecutive lines occur twice.
     """
     draw = random.Random(seed).random
     share, total, held = 1.0, 0, 0
@@ -151,7 +148,7 @@ def sample_text(
 
 
 def common_characters(texts: Iterable[str], coverage: float = COVERAGE) -> set[str]:
-    """The characters that make up a share of a text, as SentencePiece counts them."""
+    """The most frequent characters that together cover a share of a text, as SentencePiece counts them."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
@@ -166,43 +163,43 @@ def common_characters(texts: Iterable[str], coverage: float = COVERAGE) -> set[s
 
 
 def _cut(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, composed; long ones in parts, because SentencePiece leaves out what is too long for it."""
+    """The texts in NFC; long ones in parts, because SentencePiece skips long lines."""
     for text in texts:
         for start in range(0, len(text), _LONGEST_LINE):
             yield composed(text[start : start + _LONGEST_LINE])
 
 
 def _too_small(error: RuntimeError, size: int) -> str:
-    """What SentencePiece's refusal means for the setting."""
-    found = re.search(r"smaller than required_chars\. (\d+) vs (\d+)", str(error))
-    if found is None:
+    """The message about a setting that SentencePiece refused."""
+    match = re.search(r"smaller than required_chars\. (\d+) vs (\d+)", str(error))
+    if match is None:
         raise error
     needs = "the bytes, the special tokens and the characters of the text"
-    return f"model.vocab_size = {size} is too small: {needs} need at least {found[2]}"
+    return f"model.vocab_size = {size} is too small: {needs} need at least {match[2]}"
 
 
 __all__ = ["Subwords", "learn_subwords"]
 
 FEW = 32
-"""Texts that are encoded one by one: for a list SentencePiece starts a thread, which takes longer."""
+"""Up to this many texts are encoded one by one: for a list, SentencePiece starts a thread."""
 
 
 class Subwords(Vocabulary):
-    """A learned vocabulary: texts to ids and back. May be used by several threads at once."""
+    """A learned vocabulary: texts to ids and back. Safe to use from several threads."""
 
     def __init__(self, model: bytes) -> None:
-        """Take a vocabulary from what `learn_subwords` returned, or a model folder's `subwords.model` holds.
+        """Read what `learn_subwords` returned, or the content of a model folder's `subwords.model`.
 
         Raises:
-            BundleError: this is no SentencePiece model.
+            BundleError: it is not a SentencePiece model.
         """
-        problem = "the subword model is damaged: it is no model of SentencePiece"
+        damage = BundleError("the subword model is not a SentencePiece model", code="damaged_vocabulary")
         if not model:
-            raise BundleError(problem)
+            raise damage
         try:
             self._processor = SentencePieceProcessor(model_proto=model)
         except (RuntimeError, OSError) as error:
-            raise BundleError(problem) from error
+            raise damage from error
         self.model = bytes(model)
         self.vocab_size: int = self._processor.vocab_size()
         self.bos_id: int = self._processor.bos_id()
@@ -210,17 +207,17 @@ class Subwords(Vocabulary):
 
     @property
     def cls_id(self) -> int:
-        """The id of `[CLS]`, from which the encoder alone classifies."""
+        """The id of `[CLS]`, from which an encoder alone classifies."""
         return self._control_id(CLS, "was learned without [CLS]; learn it again for classification")
 
     @property
     def languages(self) -> list[str]:
-        """The languages that there are tags for, in the order of their ids."""
+        """The languages that have a tag, in the order of their ids."""
         named = (self._processor.id_to_piece(i) for i in range(self.vocab_size) if self._is_control(i))
         return [piece[2:-1] for piece in named if piece.startswith("<2") and piece.endswith(">")]
 
     def tag_id(self, language: str) -> int:
-        """The id of a language's tag: `<2en>` says that English is wanted.
+        """The id of a language's tag: `<2en>` requests English.
 
         Raises:
             RequestError: there is no such tag.
@@ -242,9 +239,9 @@ class Subwords(Vocabulary):
         return np.array(self._processor.encode(composed(text)), self.dtype)
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of some ids; `<s>`, `</s>`, `[CLS]` and tags have none.
+        """The text of ids; `<s>`, `</s>`, `[CLS]` and tags have none.
 
-        Bytes that do not make up a letter, as a model may write them, become U+FFFD.
+        Bytes that are not a character, which a model may write, become U+FFFD.
 
         Raises:
             ShapeError: an id is not in the vocabulary.
@@ -253,7 +250,7 @@ class Subwords(Vocabulary):
         return text
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        """The pieces as the vocabulary writes them: `▁` is a space, `<0xE7>` a byte.
+        """The pieces of ids: `▁` is a space, `<0xE7>` a byte.
 
         Raises:
             ShapeError: an id is not in the vocabulary.
@@ -264,7 +261,7 @@ class Subwords(Vocabulary):
         return bool(self._processor.is_control(i))
 
     def _control_id(self, piece: str, problem: str) -> int:
-        found: int = self._processor.piece_to_id(piece)
-        if not self._is_control(found):
-            raise RequestError(f"the subword model {problem}")
-        return found
+        id_: int = self._processor.piece_to_id(piece)
+        if not self._is_control(id_):
+            raise RequestError(f"the subword model {problem}", code="missing_token")
+        return id_

@@ -1,8 +1,4 @@
-"""What every vocabulary can do, whoever made it: texts to ids and back, and the ids that no text gives.
-
-`Subwords` are our own. Models that come from elsewhere bring theirs (`marian_vocabulary.py`,
-`tokenizer_vocabulary.py`); `vocabularies.py` tells them apart.
-"""
+"""The interface of all vocabularies: `Subwords` are our own, `imported` ones come with imported models."""
 
 from __future__ import annotations
 
@@ -16,25 +12,25 @@ from regard.errors import RequestError, ShapeError
 
 
 class Vocabulary(ABC):
-    """Texts to ids and back. May be used by several threads at once."""
+    """Texts to ids and back. Safe to use from several threads."""
 
     model: bytes
-    """The vocabulary as it is saved."""
+    """The vocabulary in its saved form."""
     vocab_size: int
     bos_id: int
-    """What an output starts from."""
+    """The first id of an output."""
     eos_id: int
-    """What ends an output, and an input that one is made from."""
+    """The last id of an output, and of the input of an encoder with a decoder."""
     closing: tuple[int, ...] = ()
-    """What ends a text that the encoder alone reads."""
+    """The last ids of a text that an encoder alone reads."""
     begins_texts: bool = True
-    """Whether a text that the decoder alone continues stands behind `bos_id`."""
+    """Whether `bos_id` precedes a text that a decoder alone continues."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(vocab_size={self.vocab_size})"
 
     def __reduce__(self) -> tuple[type[Vocabulary], tuple[Any, ...]]:
-        # To another process it travels as its bytes.
+        # Pickled as its saved form.
         return type(self), (self.model,)
 
     @property
@@ -44,38 +40,42 @@ class Vocabulary(ABC):
 
     @property
     def outputs(self) -> Vocabulary:
-        """The vocabulary that outputs are written in: the same ids, though texts may be cut otherwise."""
+        """The vocabulary of outputs: the same ids, though texts may be split differently."""
         return self
 
     @property
     def cls_id(self) -> int:
-        """The id of `[CLS]`, from which the encoder alone classifies."""
-        raise RequestError("the vocabulary has no [CLS], which classification needs")
+        """The id of `[CLS]`, from which an encoder alone classifies.
+
+        Raises:
+            RequestError: there is none.
+        """
+        raise RequestError("the vocabulary has no [CLS], which classification needs", code="missing_token")
 
     @property
     def languages(self) -> list[str]:
-        """The languages that there are tags for, in the order of their ids."""
+        """The languages that have a tag, in the order of their ids."""
         return []
 
     def tag_id(self, language: str) -> int:
-        """The id of a language's tag: `<2en>` says that English is wanted.
+        """The id of a language's tag: `<2en>` requests English.
 
         Raises:
             RequestError: there is no such tag.
         """
-        raise RequestError(f"the vocabulary has no tag for {language!r}; it has none")
+        raise RequestError(f"the vocabulary has no tag for {language!r}; it has none", code="missing_token")
 
     @abstractmethod
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:
-        """The ids of each text, without what begins and ends it."""
+        """The ids of each text, without those that begin and end it."""
 
     def encode_one(self, text: str) -> np.ndarray:
-        """The ids of one text, without what begins and ends it."""
+        """The ids of one text, without those that begin and end it."""
         return self.encode([text])[0]
 
     @abstractmethod
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of some ids; special ones have none.
+        """The text of ids; special tokens have none.
 
         Raises:
             ShapeError: an id is not in the vocabulary.
@@ -83,24 +83,24 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        """How each id is written: `▁` is a space, `<0xE7>` a byte.
+        """The pieces of ids: `▁` is a space, `<0xE7>` a byte.
 
         Raises:
             ShapeError: an id is not in the vocabulary.
         """
 
     def begun(self, ids: Sequence[int]) -> list[int]:
-        """A text that the decoder alone goes on from, behind what begins it; never nothing at all."""
+        """A prompt for a decoder alone: preceded by `bos_id` if needed, and never empty."""
         return [self.bos_id, *ids] if self.begins_texts or not ids else [*ids]
 
     def closed(self, ids: np.ndarray, room: int) -> np.ndarray:
-        """The first ids of a text that the encoder alone reads, with what ends it: `room` at most."""
+        """A text for an encoder alone: truncated so that it has at most `room` ids with the last ones."""
         return np.concatenate([ids[: room - len(self.closing)], np.array(self.closing, ids.dtype)])
 
     def _checked(self, ids: Sequence[int] | np.ndarray) -> list[int]:
         numbers = [int(i) for i in ids]
         if wrong := [i for i in numbers if not 0 <= i < self.vocab_size]:
-            raise ShapeError("ids", f"numbers from 0 to {self.vocab_size - 1}", wrong[0])
+            raise ShapeError("ids", f"numbers from 0 to {self.vocab_size - 1}", wrong[0], code="unknown_id")
         return numbers
 
 

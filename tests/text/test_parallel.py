@@ -3,10 +3,10 @@ import re
 
 import pytest
 
-from regard.errors import CorpusError
 from regard.text import Tally, read_parallel
 from regard.text.files import lines
-from regard.text.files.parallel import MOST_EXTRA, find_parting, likeness
+from regard.text.files.parallel import MOST_EXTRA, find_mismatch, similarity
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def made_up(count, seed=1):
         yield "字" * (2 * words) + number, "word " * (words + draw.randint(-1, 1)) + number
 
 
-def test_lines_stay_together_however_the_files_are_cut(write, monkeypatch):
+def test_lines_stay_together_however_the_files_are_chunked(write, monkeypatch):
     monkeypatch.setattr(lines, "_CHUNK", 50)
     pairs = list(made_up(100))
     paths = write("a.zh", (a for a, _ in pairs)), write("a.en", (b for _, b in pairs))
@@ -38,11 +38,11 @@ def test_lines_stay_together_however_the_files_are_cut(write, monkeypatch):
     assert got == pairs
 
 
-def test_what_is_spoilt_on_either_side_spoils_the_pair(write, monkeypatch):
+def test_an_unusable_line_on_either_side_makes_the_pair_unusable(write, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 8)
     paths = write("a", ["x", "longer than eight", "z"]), write("b", ["x", "y", "much longer than eight"])
     (block,) = read_parallel(paths)
-    assert list(block.spoilt) == [1, 2]
+    assert list(block.unusable) == [1, 2]
     assert [column[0] for column in block.columns] == ["x", "x"]
 
 
@@ -56,46 +56,50 @@ def test_repairs_of_both_files_are_counted_together(write):
 @pytest.mark.parametrize("at", [0, 77, 250, 480])
 @pytest.mark.parametrize("extra", [1, 3])
 @pytest.mark.parametrize("shorter", [0, 1])
-def test_files_of_different_length_are_refused_and_where_they_part_is_told(write, at, extra, shorter):
+def test_files_of_different_length_are_refused_with_the_place_where_they_stop_matching(
+    write, at, extra, shorter
+):
     columns = [list(column) for column in zip(*made_up(500), strict=True)]
     del columns[shorter][at : at + extra]
     paths = write("a.zh", columns[0]), write("a.en", columns[1])
-    with pytest.raises(CorpusError) as caught:
-        list(read_parallel(paths, names=["a.zh", "a.en"]))
     short, long = ("a.zh", "a.en") if shorter == 0 else ("a.en", "a.zh")
-    told = str(caught.value)
-    assert told.startswith(f"{short}:{500 - extra}: the file ends here, while {long} goes on to line 500")
-    assert abs(int(re.search(r"part near line (\d+)", told)[1]) - (at + 1)) <= 3
+    with refused("line_count_mismatch", f"{short}:{500 - extra}: ", f"{long} has 500 lines") as caught:
+        list(read_parallel(paths, names=["a.zh", "a.en"]))
+    first, second = re.findall(r"^  (.*?):(\d+): ", str(caught.value), re.MULTILINE)
+    assert (first[0], second[0]) == (short, long)
+    assert first[1] == second[1]
+    assert abs(int(first[1]) - (at + 1)) <= 3
 
 
-def test_a_file_that_only_ends_early_is_told_so(write):
+def test_a_file_that_only_ends_early_is_reported_so(write):
     pairs = list(made_up(300))
     paths = write("a", (a for a, _ in pairs)), write("b", (b for _, b in pairs[:280]))
-    with pytest.raises(CorpusError, match="up to there they seem to be in step"):
+    with refused("line_count_mismatch", "b:280: ", "up to there they seem to match"):
         list(read_parallel(paths))
 
 
-def test_where_nothing_can_be_told_nothing_is_claimed(write):
+def test_without_evidence_no_place_is_claimed(write):
     paths = write("a", ["same"] * 50), write("b", ["same"] * 49)
-    with pytest.raises(CorpusError, match="where they part cannot be told"):
+    with refused("line_count_mismatch", "b:49: ") as caught:
         list(read_parallel(paths))
+    assert "\n" not in str(caught.value)
 
 
 def test_an_empty_file_beside_a_full_one_is_named(write):
     paths = write("a", []), write("b", ["x", "y"])
-    with pytest.raises(CorpusError, match=r"a: the file is empty, while .*b has 2 lines"):
+    with refused("line_count_mismatch", "a: the file is empty", "b has 2 lines"):
         list(read_parallel(paths))
 
 
-def test_noise_is_not_taken_for_a_parting():
+def test_noise_is_not_taken_for_a_mismatch():
     draw = random.Random(3)
     short = ["x" * draw.randint(5, 90) for _ in range(400)]
     long = ["x" * draw.randint(5, 90) for _ in range(401)]
-    assert find_parting(lambda: short, lambda: long, 1) is None
+    assert find_mismatch(lambda: short, lambda: long, 1) is None
 
 
 def test_too_many_extra_lines_are_not_held_in_memory():
-    assert find_parting(list, list, MOST_EXTRA + 1) is None
+    assert find_mismatch(list, list, MOST_EXTRA + 1) is None
 
 
 @pytest.mark.parametrize(
@@ -107,5 +111,5 @@ def test_too_many_extra_lines_are_not_held_in_memory():
         (("", ""), ("", "text")),
     ],
 )
-def test_lines_that_fit_are_more_alike(better, worse):
-    assert likeness(*better, 0) > likeness(*worse, 0)
+def test_matching_lines_are_more_similar(better, worse):
+    assert similarity(*better, 0) > similarity(*worse, 0)
