@@ -56,6 +56,7 @@ CONTENTS = {
         "docs/worked-example.md",
         "docs/claims.md",
         "docs/architecture.md",
+        "docs/extending.md",
         "docs/departures.md",
     ],
     "Measure": ["docs/benchmarks.md", "docs/experiments.md", "benchmarks/README.md"],

@@ -280,7 +280,11 @@ def _read_config(folder: Path, problems: list[str]) -> RunConfig | None:
     try:
         return read_config(file=folder / CONFIG)
     except ConfigError as error:
-        problems += [f"{CONFIG}: {problem}" for problem in error.problems]
+        found = [f"{CONFIG}: {problem}" for problem in error.problems]
+        if error.code == "unknown_choice":  # nothing is damaged: a module must be imported first
+            advice = "import the module that registers it before you load the folder"
+            raise BundleError([*found, advice], str(folder), code=error.code) from error
+        problems += found
         return None
 
 

@@ -85,9 +85,8 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
     if words := choices(kind):
         if value in words:
             return None
-        hint = did_you_mean(str(value), words)
-        if not hint and _registry(kind):
-            hint = f". {IMPORT_FIRST}"
+        advice = f". {IMPORT_FIRST}" if _registry(kind) else ""
+        hint = did_you_mean(str(value), words) or advice
         return f"{name} = {shown(value)} is not {expected(kind)}{hint}"
     allowed = kinds(kind)
     # To Python a bool is an int; to someone who writes `n_heads = true` it is a mistake.

@@ -16,6 +16,8 @@ LENGTHS = (7, 2, 13, 1, 5, 11, 3)
 DEPARTURES = {
     "the paper's": {},
     "rotary": {"positions": "rotary", "norm_position": "pre", "norm": "rms"},
+    "alibi": {"positions": "alibi"},
+    "t5-relative": {"positions": "t5-relative", "similarity": "dot", "norm_position": "pre"},
     "learned, d_v free": {"positions": "learned", "d_v": 6, "similarity": "cosine"},
 }
 

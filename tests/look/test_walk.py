@@ -121,8 +121,14 @@ class Anew:
     def scaled(self):
         return self.seen["similarity"] / math.sqrt(self.config.key_width)
 
+    def biased(self):
+        name = f"{'input' if self.kind == 'encoder' else 'output'}_positions.weight"
+        length, causal = len(self.seen["similarity"]), self.kind == "decoder"
+        bias = loops.score_bias(self.w, self.config, name, length, causal)
+        return self.seen.get("scaled", self.seen["similarity"]) + bias[self.number, self.query]
+
     def masked(self):
-        scores = self.seen.get("scaled", self.seen["similarity"])
+        scores = self.seen.get("biased", self.seen.get("scaled", self.seen["similarity"]))
         may = range(self.query + 1) if self.kind == "decoder" else range(len(scores))
         return [score if i in may else -np.inf for i, score in enumerate(scores)]
 

@@ -29,6 +29,8 @@ DEPARTURES = [
     {"positions": "none", "similarity": "bilinear", "feed_forward": "geglu", "norm_position": "pre"},
     {"positions": "rotary", "similarity": "bilinear", "norm": "rms", "scale_embeddings": False},
     {"similarity": "dot", "shared_embeddings": "none"},
+    {"positions": "alibi"},
+    {"positions": "t5-relative", "similarity": "dot", "norm_position": "pre"},
 ]  # fmt: skip
 ARCHITECTURES = ["encoder-decoder", "decoder", "encoder"]
 

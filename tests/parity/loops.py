@@ -102,6 +102,47 @@ def rotate(x: np.ndarray) -> np.ndarray:
     return result
 
 
+def alibi_slope(head: int, n_heads: int) -> float:
+    """Press, Smith and Lewis, section 3: 2^(-8(i+1)/n) for n heads, n a power of two.
+
+    For other n, the slopes of the power of two below it, then every second slope of the power above.
+    """
+    power = 2 ** int(math.log2(n_heads))
+    if head < power:
+        return float(2 ** (-8 * (head + 1) / power))
+    return float(2 ** (-8 * (2 * (head - power) + 1) / (2 * power)))
+
+
+def t5_bucket(distance: int, causal: bool) -> int:
+    """T5's bucket of a distance, key minus query: 32 buckets, the last for distances of 128 and more."""
+    first, n_buckets = 0, 32
+    if causal:
+        steps = max(0, -distance)
+    else:
+        n_buckets, steps = 16, abs(distance)
+        first = 16 if distance > 0 else 0
+    exact = n_buckets // 2
+    if steps < exact:
+        return first + steps
+    grown = math.log(steps / exact) / math.log(128 / exact) * (n_buckets - exact)
+    return first + min(n_buckets - 1, exact + int(grown))
+
+
+def score_bias(weights: Weights, config: Config, name: str, length: int, causal: bool) -> np.ndarray | None:
+    """What positions add to the scores of self-attention, (H, L, L); `name` is that of their weights."""
+    if config.positions not in ("alibi", "t5-relative"):
+        return None
+    bias = np.zeros((config.n_heads, length, length))
+    for head in range(config.n_heads):
+        for i in range(length):
+            for j in range(length):
+                if config.positions == "alibi":
+                    bias[head, i, j] = -alibi_slope(head, config.n_heads) * abs(i - j)
+                else:
+                    bias[head, i, j] = weights[name][t5_bucket(j - i, causal)][head]
+    return bias
+
+
 def linear(weights: Weights, prefix: str, x: np.ndarray) -> np.ndarray:
     """y = W x (+ b, where there is one) at every position; `prefix` ends before ".weight"."""
     matrix = array(weights[f"{prefix}.weight"])
@@ -122,8 +163,12 @@ def multi_head_attention(
     may_attend: np.ndarray,
     rotary: bool = False,
     similarity: str = "scaled-dot",
+    bias: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Section 3.2.2: MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; x_keys gives the values too."""
+    """Section 3.2.2: MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; x_keys gives the values too.
+
+    `bias` (H, L, M) is added to the scores.
+    """
     all_q = linear(weights, f"{prefix}w_q", array(x_queries))
     all_k = linear(weights, f"{prefix}w_k", array(x_keys))
     all_v = linear(weights, f"{prefix}w_v", array(x_keys))
@@ -136,6 +181,7 @@ def multi_head_attention(
         for i in range(len(q)):
             for j in range(len(k)):
                 scores[i, j] = similar(weights, prefix, similarity, head, q[i], k[j])
+                scores[i, j] += 0.0 if bias is None else bias[head, i, j]
         outputs.append(weigh(scores, v, may_attend)[1])
     return linear(weights, f"{prefix}w_o", np.concatenate(outputs, axis=1))
 
@@ -253,7 +299,7 @@ def place(weights: Weights, config: Config, name: str, x: np.ndarray) -> np.ndar
             return array(x + sinusoids(len(x), config.d_model))
         case "learned":
             return array(x + array(weights[name])[: len(x)])
-        case "rotary" | "none":
+        case "rotary" | "none" | "alibi" | "t5-relative":
             return x
     raise ValueError(f"unknown positions: {config.positions!r}")
 
@@ -269,10 +315,12 @@ def attend(
     keys: np.ndarray,
     may: np.ndarray,
     rotary: bool,
+    bias: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Multi-head attention as the configuration wants it; only self-attention may be rotary."""
+    """Multi-head attention as configured; only self-attention may be rotary or have a bias."""
     rotary = rotary and config.positions == "rotary"
-    return multi_head_attention(weights, prefix, x, keys, config.n_heads, may, rotary, config.similarity)
+    n_heads, similarity = config.n_heads, config.similarity
+    return multi_head_attention(weights, prefix, x, keys, n_heads, may, rotary, similarity, bias)
 
 
 def encoder(weights: Weights, config: Config, ids: Sequence[int]) -> np.ndarray:
@@ -291,7 +339,8 @@ def encoder_layer(weights: Weights, config: Config, prefix: str, x: np.ndarray) 
 
     def attend_to_inputs(y: np.ndarray) -> np.ndarray:
         may_attend = everyone(len(y), len(y))
-        return attend(weights, config, f"{prefix}multi_head_attention.", y, y, may_attend, rotary=True)
+        bias = score_bias(weights, config, "input_positions.weight", len(y), causal=False)
+        return attend(weights, config, f"{prefix}multi_head_attention.", y, y, may_attend, True, bias)
 
     def feed(y: np.ndarray) -> np.ndarray:
         return feed_forward(weights, f"{prefix}feed_forward.", y, config.feed_forward)
@@ -318,7 +367,8 @@ def decoder_layer(
 
     def attend_to_outputs(y: np.ndarray) -> np.ndarray:
         name = f"{prefix}masked_multi_head_attention."
-        return attend(weights, config, name, y, y, causal(len(y)), rotary=True)
+        bias = score_bias(weights, config, "output_positions.weight", len(y), causal=True)
+        return attend(weights, config, name, y, y, causal(len(y)), True, bias)
 
     def attend_to_memory(y: np.ndarray) -> np.ndarray:
         keys = array(memory)

@@ -19,6 +19,9 @@ SETTINGS = [
     {"positions": "none", "similarity": "additive", "attention_bias": True},
     {"positions": "rotary", "similarity": "cosine", "norm": "rms", "feed_forward": "geglu"},
     {"similarity": "dot"},
+    {"positions": "alibi"},
+    {"positions": "t5-relative", "norm_position": "pre", "similarity": "additive"},
+    {"positions": "t5-relative", "similarity": "dot"},
 ]
 each_setting = pytest.mark.parametrize(
     "settings", SETTINGS, ids=lambda s: "-".join(str(value) for value in s.values()) or "paper"

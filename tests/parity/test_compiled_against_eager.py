@@ -37,7 +37,14 @@ def compiled_loss(
 # torch's own tracer does what torch warns of.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.parametrize(
-    "settings", [{}, {"positions": "rotary", "norm_position": "pre"}], ids=["post", "pre"]
+    "settings",
+    [
+        {},
+        {"positions": "rotary", "norm_position": "pre"},
+        {"positions": "alibi"},
+        {"positions": "t5-relative"},
+    ],
+    ids=["post", "pre", "alibi", "t5-relative"],
 )
 def test_a_compiled_step_on_a_filled_pack_gives_the_loss_of_the_plain_step(settings):
     torch.compiler.reset()

@@ -110,7 +110,14 @@ def test_the_two_kernels_for_packed_tokens_are_two(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"positions": "rotary", "norm_position": "pre"}], ids=["post", "pre"]
+    "settings",
+    [
+        {},
+        {"positions": "rotary", "norm_position": "pre"},
+        {"positions": "alibi"},
+        {"positions": "t5-relative"},
+    ],
+    ids=["post", "pre", "alibi", "t5-relative"],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_whole_model_gives_the_same_answer_while_someone_looks(settings, dtype):
@@ -121,9 +128,10 @@ def test_a_whole_model_gives_the_same_answer_while_someone_looks(settings, dtype
     assert_close(fused.log_softmax(dim=-1), explicit.log_softmax(dim=-1), dtype)
 
 
+@pytest.mark.parametrize("positions", ["rotary", "alibi", "t5-relative"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_a_cached_step_gives_the_same_answer_while_someone_looks(dtype):
-    model = small_model(dtype=dtype, positions="rotary")
+def test_a_cached_step_gives_the_same_answer_while_someone_looks(positions, dtype):
+    model = small_model(dtype=dtype, positions=positions)
     with torch.no_grad():
         memory = model.encode(random_pack(INPUT_LENGTHS))
         prompts = random_pack((2, 5, 1, 3, 1, 2))

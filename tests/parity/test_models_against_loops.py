@@ -22,14 +22,14 @@ SETTINGS = {
     "norm_position": ("post", "pre"),
     "norm": ("layer", "rms"),
     "feed_forward": ("relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu"),
-    "positions": ("sinusoidal", "learned", "rotary", "none"),
+    "positions": ("sinusoidal", "learned", "rotary", "none", "alibi", "t5-relative"),
     "similarity": ("scaled-dot", "dot", "cosine", "additive", "bilinear"),
     "shared_embeddings": ("none", "two-way", "three-way"),
 }
 
 
 def rows_in_which_every_two_values_meet(settings: dict[str, tuple[str, ...]]) -> Iterator[dict[str, object]]:
-    """A few rows instead of all 960: any two values of two settings stand together in one of them."""
+    """A few rows instead of all 2,160: any two values of two settings stand together in one of them."""
     candidates = [tuple(zip(settings, values, strict=True)) for values in product(*settings.values())]
     missing = {pair for row in candidates for pair in combinations(row, 2)}
     n_rows = 0

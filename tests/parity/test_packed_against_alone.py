@@ -15,6 +15,8 @@ SETTINGS = [
     {"positions": "rotary", "norm_position": "pre", "norm": "rms"},
     {"positions": "learned", "similarity": "additive"},
     {"positions": "none", "similarity": "cosine", "feed_forward": "swiglu"},
+    {"positions": "alibi"},
+    {"positions": "t5-relative", "similarity": "dot"},
 ]
 each_setting = pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(s.values()) or "paper")
 
@@ -76,8 +78,9 @@ def test_packed_tokens_and_ordinary_tensors_with_a_mask_agree(similarity, positi
     assert_close(packed, own.padded.unpad([ordinary]))
 
 
-def test_a_filler_sequence_changes_nothing_for_the_others():
-    model = small_model(positions="learned")
+@pytest.mark.parametrize("positions", ["learned", "alibi", "t5-relative"])
+def test_a_filler_sequence_changes_nothing_for_the_others(positions):
+    model = small_model(positions=positions)
     inputs, outputs = pack(random_ids(INPUT_LENGTHS)), pack(random_ids(OUTPUT_LENGTHS))
     n = outputs.boundaries.n_tokens
     with torch.no_grad():
