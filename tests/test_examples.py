@@ -32,7 +32,7 @@ def test_reversing_digits(tmp_path):
 @pytest.mark.slow
 def test_the_demo(tmp_path):
     steps = ["training.max_steps=4", "training.validate_every=2", "training.warmup_steps=2"]
-    sizes = ["model.d_model=32", "model.d_ff=32", "model.vocab_size=600", "decoding.extra_length=3"]
+    sizes = ["model.d_model=32", "model.d_ff=32", "decoding.extra_length=3"]
     settings = [word for setting in steps + sizes for word in ("--set", setting)]
     output = run(tmp_path, str(EXAMPLES / "demo.py"), "run", *settings)
     assert "exact matches:" in output

@@ -227,10 +227,8 @@ def hops(chains: Iterable[Chain]) -> int:
 
 
 def print_hops() -> None:
-    """Train for two steps, translate one sentence, and print the chains of both."""
-    sizes = ["model.d_model=16", "model.d_ff=16", "model.vocab_size=600", "decoding.extra_length=1"]
-    steps = ["training.max_steps=2", "training.validate_every=2", "training.warmup_steps=1"]
-    settings = [word for setting in sizes + steps for word in ("--set", setting)]
+    """Begin to train, translate one sentence, and print the chains of both."""
+    files = ["examples/dates.zh", "examples/dates.en", "--config", "examples/dates.toml"]
     batch_and_loss = {
         "batch": function("Boundaries.of_lengths", caller="data"),
         "loss": function("label_smoothed_cross_entropy"),
@@ -242,7 +240,7 @@ def print_hops() -> None:
         "text": function("Subwords.decode"),
     }
     with tempfile.TemporaryDirectory() as folder:
-        train = ["train", "--builtin", "numerals", "--out", str(Path(folder, "run")), *settings]
+        train = ["train", *files, "--out", str(Path(folder, "run"))]
         for words, endpoints in ((train, batch_and_loss), (["translate", "猫坐在垫子上。"], text_to_text)):
             recorder = Recorder(f"{words[0]}.py", endpoints)
             recorder.run(words)
