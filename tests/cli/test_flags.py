@@ -5,9 +5,9 @@ from inspect import signature
 
 import typer
 
+from regard import load
 from regard.cli.program import app
 from regard.cli.shared.options import FLAGS, with_flags
-from regard.engine.loading import load
 from regard.engine.options import ClassifyOptions, GenerateOptions, TranslateOptions
 from regard.errors import RequestError
 

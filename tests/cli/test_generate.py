@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from regard.cli import main
-from regard.cli.shared.options import model_named
+from regard.cli.shared.options import insert_model_flag
 
 TINY = [
     *("--preset", "tiny", "--device", "cpu"),
@@ -64,9 +64,9 @@ def test_the_model_may_stand_first(run, capsys, monkeypatch, tmp_path):
     (tmp_path / "cat").mkdir()  # a text, and by chance the name of a folder
     told = typed(capsys, monkeypatch, "generate", "cat", "--model", str(run), *words)
     assert told[1].startswith("cat")
-    assert model_named(["cat", "sat"]) == ["cat", "sat"]
-    assert model_named([str(run), "--model=other"]) == [str(run), "--model=other"]
-    assert model_named([]) == []
+    assert insert_model_flag(["cat", "sat"]) == ["cat", "sat"]
+    assert insert_model_flag([str(run), "--model=other"]) == [str(run), "--model=other"]
+    assert insert_model_flag([]) == []
 
 
 def test_lines_come_from_standard_input_and_spoilt_ones_are_told(run, capsys, monkeypatch):

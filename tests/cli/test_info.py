@@ -9,17 +9,13 @@ import pytest
 from regard.bundle import save_bundle, weights_hash
 from regard.config import ModelConfig
 from regard.model.build import build
+from tests.programs import run_regard
 
 SMALL = ModelConfig(vocab_size=19, d_model=12, n_heads=3, d_ff=17, encoder_layers=2, decoder_layers=1)
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "regard", "info", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_regard("info", *words)
 
 
 @pytest.fixture
@@ -83,5 +79,5 @@ def test_what_is_wrong_is_told_without_a_traceback(folder):
     done = run(folder)
     assert (done.returncode, done.stdout) == (2, "")
     heading, *problems = done.stderr.splitlines()
-    assert heading == f"regard: error[bad_model_folder]: 2 problems in {folder}"
+    assert heading == f"regard: error[damaged_model_folder]: 2 problems in {folder}"
     assert sorted(problem.split()[0] for problem in problems) == ["card.md", "config.toml"]

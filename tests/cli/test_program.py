@@ -1,4 +1,4 @@
-"""The program as a user meets it: a process with arguments, output and an exit status."""
+"""The program as a user meets it: arguments, output and an exit status."""
 
 import os
 import subprocess
@@ -11,17 +11,13 @@ import regard
 from regard.cli.shared.examples import EXAMPLES
 from regard.config import PRESETS, settings
 from tests.architecture.test_shown_commands import understand
-
-
-def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "regard", *words], capture_output=True, text=True, check=False
-    )
+from tests.programs import run_regard
 
 
 @pytest.mark.parametrize("words", [[], ["--help"]])
 def test_help_names_the_verbs(words):
-    done = run(*words)
+    command = [sys.executable, "-m", "regard", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "config" in done.stdout
     assert done.stderr == ""
@@ -39,7 +35,7 @@ def test_torch_is_not_imported_to_answer(words):
 
 
 def test_help_tells_every_verb_in_a_whole_sentence():
-    _, _, listed = run("--help").stdout.partition("Commands:\n")
+    _, _, listed = run_regard("--help").stdout.partition("Commands:\n")
     verbs = [line.split()[0] for line in listed.splitlines()]
     assert verbs == [*EXAMPLES]
     assert all(line.endswith((".", "?")) and not line.endswith("...") for line in listed.splitlines())
@@ -54,11 +50,11 @@ def test_examples_in_the_help_are_understood(verb):
 
 
 def test_version():
-    assert run("--version").stdout == f"regard {regard.__version__}\n"
+    assert run_regard("--version").stdout == f"regard {regard.__version__}\n"
 
 
 def test_an_unknown_verb_is_refused():
-    done = run("tarnslate")
+    done = run_regard("tarnslate")
     assert done.returncode == 2
     assert "No such command 'tarnslate'" in done.stderr
 
@@ -66,7 +62,7 @@ def test_an_unknown_verb_is_refused():
 def test_config_prints_what_it_read(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text("[model]\nd_ff = 333\n")
-    done = run(
+    done = run_regard(
         "config",
         "--preset",
         "small",
@@ -86,32 +82,32 @@ def test_config_prints_what_it_read(tmp_path):
 def test_config_describes_its_settings():
     assert (
         "# Parallel attention heads, the paper's h (3.2.2).\nn_heads = 8\n"
-        in run("config", "--describe").stdout
+        in run_regard("config", "--describe").stdout
     )
 
 
 def test_config_help_lists_every_setting():
-    printed = run("config", "--help").stdout
+    printed = run_regard("config", "--help").stdout
     for name, text in settings().items():
         assert any(line.split(maxsplit=1) == [name, text] for line in printed.splitlines()), name
 
 
 def test_config_lists_the_presets_a_line_each():
-    lines = run("config", "--list").stdout.splitlines()
+    lines = run_regard("config", "--list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(PRESETS)
     assert all(len(line.split()) > 1 for line in lines)
 
 
 def test_a_mistake_is_told_without_a_traceback():
-    done = run("config", "--set", "model.n_head=4")
+    done = run_regard("config", "--set", "model.n_head=4")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("regard: error[bad_setting]: 1 problem in --set")
+    assert done.stderr.startswith("regard: error[unknown_setting]: 1 problem in --set")
     assert "did you mean model.n_heads?" in done.stderr
 
 
 def test_debug_shows_the_traceback():
-    done = run("--debug", "config", "--set", "model.n_head=4")
+    done = run_regard("--debug", "config", "--set", "model.n_head=4")
     assert done.returncode == 2
     assert done.stderr.startswith("Traceback")
     assert "regard.errors.ConfigError: 1 problem in --set" in done.stderr

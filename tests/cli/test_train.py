@@ -10,6 +10,7 @@ import pytest
 
 from regard.data.numerals import sample
 from regard.look.trace.probes import probes
+from tests.programs import run_regard
 
 QUICK = [
     *("--preset", "numerals", "--set", "training.max_steps=6", "--set", "training.validate_every=3"),
@@ -26,8 +27,7 @@ QUICK = [
 
 
 def regard(folder, *words):
-    command = [sys.executable, "-m", "regard", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    return run_regard(*words, folder=folder)
 
 
 @pytest.fixture
@@ -73,7 +73,8 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
 
 @pytest.mark.slow
 def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_later(files):
-    words = ["train", "train.zh", "train.en", *QUICK, "--set", "training.max_steps=200"]
+    settings = ("training.max_steps=200", "training.validate_every=100", "training.checkpoint_every=100")
+    words = ["train", "train.zh", "train.en", *QUICK, *(w for s in settings for w in ("--set", s))]
     command = [sys.executable, "-m", "regard", *words]
     child = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
     journal, deadline = files / "runs" / "zh-en" / "journal.jsonl", time.monotonic() + 120
