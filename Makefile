@@ -51,7 +51,7 @@ size: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
-	$(BIN)/python -c "from regard.experiments.claims_page import claims_page; print(claims_page(), end='')" > docs/claims.md
+	$(BIN)/python -c "from regard.experiments.report import claims_page; print(claims_page(), end='')" > docs/claims.md
 	$(BIN)/python tools/python_page.py > docs/python.md
 
 site: $(INSTALLED)

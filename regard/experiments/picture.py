@@ -1,4 +1,4 @@
-"""The picture of a run: its claim, and its charts two to a row, as one SVG that speaks both languages."""
+"""The picture of a run as SVG: its claim, and its charts in rows of two, in both languages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from regard.experiments.experiment import Run
-from regard.experiments.findings import Both, Chart, Label, Line, in_both, label_in
+from regard.experiments.experiment import Both, Chart, ExperimentRun, Label, Line, in_both, label_in
 from regard.look.figures.axes import Scale, covering, line_path, spread
 from regard.look.figures.svg import (
     GAP,
@@ -30,14 +29,14 @@ from regard.look.figures.svg import (
 )
 
 WIDTH, ALONE, HEIGHT = 460.0, 640.0, 230.0
-"""Of one chart, its names and labels included in the width; of one that stands alone."""
+"""Width of a chart with its labels, width of a single chart, height."""
 ABOVE, BELOW = 40.0, 52.0
-"""Room of a chart for its name, and for what goes across."""
+"""Space above a chart for its name, and below for the x axis."""
 SMALL_LINE = 13.0
 CROWD = 5
-"""Lines whose labels have no room for two rows each."""
+"""From this number of lines on, a label is one row instead of two."""
 APART = 34.0
-"""Between the numbers of two places."""
+"""Smallest distance between two numbers on the x axis."""
 STROKES = (
     ("blue", ""),
     ("orange", "7 3"),
@@ -46,11 +45,11 @@ STROKES = (
     ("ink", ""),
     ("soft", "7 3"),
 )
-"""Lines differ in colour and in dashes."""
+"""Colours and dashes of lines."""
 
 
-def picture(run: Run) -> str:
-    """Draw the charts of a run; a faint band goes from the least to the greatest seed."""
+def picture(run: ExperimentRun) -> str:
+    """Draw the charts of a run; a faint band spans the seeds."""
     charts = run.findings.charts
     across, one = (2, WIDTH) if len(charts) > 1 else (1, ALONE)
     width = across * one + (across - 1) * GAP
@@ -64,11 +63,11 @@ def picture(run: Run) -> str:
     return document(width + 2 * MARGIN, bottom + MARGIN, drawn, title=run.experiment.name)
 
 
-def _heading(run: Run, width: float) -> tuple[list[Markup], float]:
-    """The claim in English, then in Chinese; how often it was run; and where that ends."""
+def _heading(run: ExperimentRun, width: float) -> tuple[list[Markup], float]:
+    """The claim in English and Chinese and the number of seeds; and where they end."""
     claim, seeds = run.experiment.claim, len(run.seeds)
     drawn, top = heading(run.experiment.name, claim.en, width)
-    # Chinese has no spaces to break a line at, but no line may begin with a stop.
+    # Chinese has no spaces; a line may break anywhere but before punctuation.
     pieces = re.findall(r"[!-~]+ ?|.[，。；：、）]*", claim.zh)
     below = [line.strip() for line in folded(pieces, width, TEXT, between="")]
     if seeds > 1:
@@ -80,19 +79,19 @@ def _heading(run: Run, width: float) -> tuple[list[Markup], float]:
 
 
 def _stacked(label: Label, x: float, y: float, colour: str = "ink") -> Iterator[Markup]:
-    """A label, its Chinese small below its English."""
+    """A label, with the Chinese small below the English."""
     yield words(label_in("en", label), x, y, colour)
     if isinstance(label, Both):
         yield words(label.zh, x, y + SMALL_LINE, colour, SMALL)
 
 
 def _names(lines: Sequence[Line]) -> list[Label]:
-    """What lines are called; in one row, where two of each would lead far from the ends of their lines."""
+    """The labels of lines; with many lines, both languages in one row."""
     return [in_both(line.name, " ") if len(lines) >= CROWD else line.name for line in lines]
 
 
 def _chart(chart: Chart, outer: Box) -> Iterator[Markup]:
-    assert len(chart.lines) <= len(STROKES), f"{chart.name}: {len(chart.lines)} lines cannot be told apart"
+    assert len(chart.lines) <= len(STROKES), f"{chart.name}: {len(chart.lines)} lines are too many"
     heights = np.array([value for line in chart.lines for y in line.y for value in y.values])
     y = covering(heights, outer.bottom, outer.top, log=chart.log_y)
     ticks = y.ticks(6)
@@ -110,7 +109,7 @@ def _chart(chart: Chart, outer: Box) -> Iterator[Markup]:
 
 
 def _across(places: np.ndarray, box: Box, *, log: bool) -> Scale:
-    """From the first place to the last; one place alone stands in the middle."""
+    """The x axis; a single place is in the middle."""
     low, high = float(places.min()), float(places.max())
     if low == high:
         low, high = (low / 2, high * 2) if log else (low - 1, high + 1)
@@ -118,7 +117,7 @@ def _across(places: np.ndarray, box: Box, *, log: bool) -> Scale:
 
 
 def _ticks(x: Scale, places: np.ndarray) -> Sequence[float]:
-    """The places themselves, where there is room for the numbers of most; else round ones."""
+    """The places of the lines if most of them have room, otherwise round numbers."""
     own = sorted({*places.tolist()})
     roomy = own[:1]
     for place in own[1:]:
@@ -130,7 +129,7 @@ def _ticks(x: Scale, places: np.ndarray) -> Sequence[float]:
 def _axes(
     box: Box, x: Scale, y: Scale, ticks: tuple[Sequence[float], Sequence[float]], x_name: str
 ) -> Iterator[Markup]:
-    """A light grid, numbers at its lines, and what goes across."""
+    """A light grid with numbers, and the name of the x axis."""
     for tick in ticks[1]:
         at = y.at(tick)
         yield element("path", d=f"M{number(box.left)} {number(at)}H{number(box.right)}", class_="grid-line")
@@ -147,7 +146,7 @@ def _axes(
 
 
 def _line(line: Line, x: Scale, y: Scale, colour: str, dashes: str) -> Iterator[Markup]:
-    """The mean of the seeds, with a dot at each of a few places, over the band that they fill."""
+    """The mean over the seeds, with dots if there are few places, and the band of all seeds."""
     xs = x(np.array(line.x, dtype=np.float64))
     low, mean, high = (
         y(np.array([getattr(value, name) for value in line.y])) for name in ("low", "mean", "high")
@@ -172,7 +171,7 @@ def _line(line: Line, x: Scale, y: Scale, colour: str, dashes: str) -> Iterator[
 
 
 def _labels(lines: Sequence[Line], y: Scale, box: Box) -> Iterator[Markup]:
-    """The names of the lines, where they end."""
+    """The labels of lines, at their ends."""
     ends = []
     for line in lines:
         finite = [value.mean for value in line.y if np.isfinite(value.mean)]

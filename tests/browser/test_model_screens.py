@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from regard.experiments.shelf import seen
+from regard.experiments.registry import recorded_results
 from regard.serve.http.metrics import Metrics
 from regard.serve.served import serve_models
 from tests.browser.served import SOURCE, at
@@ -59,7 +59,7 @@ def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
 
 def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):
     tab = opened(at(server, screen="experiments", lang="en"))
-    values = next(each for each in seen() if each["name"] == "values")
+    values = next(each for each in recorded_results() if each["name"] == "values")
     drawn(tab, lambda: tab.click("#choose-values"))
     until(tab, "document.querySelector('#choose-values').ariaPressed === 'true'")
     for language in ("en", "zh"):
@@ -84,7 +84,7 @@ def test_the_numbers_of_an_experiment_are_saved(opened, server, tmp_path):
 
 def test_the_seeds_of_an_experiment_fill_a_band_about_their_mean(opened, server):
     tab = opened(at(server, screen="experiments", experiment="values", lang="en"))
-    values = next(each for each in seen() if each["name"] == "values")
+    values = next(each for each in recorded_results() if each["name"] == "values")
     several = [line for chart in values["charts"] for line in chart["lines"] if spread_out(line)]
     bands = tab.locator(".experiment .figure path.band").all()
     assert len(bands) == len(several) > 0

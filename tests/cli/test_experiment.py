@@ -49,12 +49,12 @@ def test_json_is_the_only_thing_on_stdout(experiment, tmp_path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["scael"], "did you mean scale?"),
-        (["scale", "--long", "--short"], "--long and --short contradict each other"),
-        (["scale", "--model", "folder"], "scale trains models of its own; leave --model out"),
+        (["scael"], "error[unknown_experiment]: unknown experiment scael; did you mean scale?"),
+        (["scale", "--long", "--short"], "error[conflicting_options]: --long and --short"),
+        (["scale", "--model", "folder"], "error[conflicting_options]: scale trains its own models"),
     ],
 )
-def test_what_cannot_be_done_is_said(experiment, words, complaint):
+def test_what_cannot_be_done_is_refused(experiment, words, complaint):
     status, _, err = experiment(*words)
     assert status == 2
     assert complaint in err

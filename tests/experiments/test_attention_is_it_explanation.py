@@ -18,8 +18,8 @@ from regard.experiments.claims.attention_is_it_explanation import (
     measures,
     on,
 )
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
 from regard.look.influence.attribution import deletion_curve
 from tests.look.traced import model_of, subwords, trace_of
 
@@ -73,8 +73,9 @@ def test_a_folder_of_ones_own_is_explained(tmp_path):
     model = model_of(torch.float32)
     folder = save_bundle(tmp_path / "model", model, subwords=subwords().model)
     experiment = on(folder)
-    assert (experiment.name, experiment.claim) == (find(experiment.name).name, find(experiment.name).claim)
-    findings = run(experiment, "short", 2).findings
+    usual = find_experiment("attention-is-it-explanation")
+    assert (experiment.name, experiment.claim) == (usual.name, usual.claim)
+    findings = run_experiment(experiment, "short", 2).findings
     assert [row[0] for row in findings.tables[0].rows] == list(MEASURES)
     assert len(findings.verdict) == 3
 
@@ -83,7 +84,7 @@ def test_only_a_translator_is_explained(tmp_path):
     model = model_of(torch.float32, architecture="decoder")
     folder = save_bundle(tmp_path / "model", model, subwords=subwords().model)
     with pytest.raises(RequestError, match="holds no translator"):
-        run(on(folder), "short", 1)
+        run_experiment(on(folder), "short", 1)
 
 
 def test_texts_are_in_both_languages():

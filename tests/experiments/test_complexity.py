@@ -18,9 +18,9 @@ from regard.experiments.claims.complexity import (
     make_model,
     products,
 )
-from regard.experiments.costs import kept_bytes
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
+from regard.experiments.small_models import kept_bytes
 
 FLOAT = 4
 
@@ -67,7 +67,7 @@ def test_a_cache_changes_nothing_but_the_time():
 
 
 def test_every_length_has_its_numbers():
-    findings = run(find("complexity"), "short", 1).findings
+    findings = run_experiment(find_experiment("complexity"), "short", 1).findings
     for table in findings.tables:
         assert all(number > 0 for _, *numbers in table.rows for number in numbers)
     assert [len(chart.lines) for chart in findings.charts] == [2, 3, 3, 2]

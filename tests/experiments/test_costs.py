@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.experiments.costs import core_seconds, crossing, kept_bytes
+from regard.experiments.small_models import core_seconds, crossing, kept_bytes
 
 
 def test_work_is_done_on_one_core_four_times():

@@ -5,18 +5,19 @@ import math
 
 import pytest
 
-from regard.experiments.experiment import Experiment, run
-from regard.experiments.findings import (
+from regard.experiments.experiment import (
     Both,
     Chart,
+    Experiment,
     Findings,
     Judgement,
     Line,
     PerSeed,
-    Table,
+    ResultTable,
     as_document,
+    run_experiment,
 )
-from regard.experiments.report import report, shown
+from regard.experiments.report import format_cell, report
 
 
 def found(size, seeds):
@@ -24,7 +25,7 @@ def found(size, seeds):
     numbers = PerSeed.of(seed * 0.5 for seed in seeds)
     return Findings(
         (
-            Table(
+            ResultTable(
                 Both("losses", "损失表"),
                 ("d_k", "steps", Both("loss", "损失")),
                 ((Both("ours", "我们的"), 1200, numbers), ("GRU", 7, math.nan)),
@@ -47,7 +48,7 @@ def test_seeds_agree_or_do_not():
 
 
 def test_a_run_is_json():
-    document = json.loads(json.dumps(run(EXPERIMENT, "short", 3).document(), allow_nan=False))
+    document = json.loads(json.dumps(run_experiment(EXPERIMENT, "short", 3).document(), allow_nan=False))
     assert document["claim"] == {"en": "a claim", "zh": "一个论断"}
     assert (document["size"], document["seeds"]) == ("short", [1, 2, 3])
     (table,) = document["tables"]
@@ -64,7 +65,7 @@ def test_no_number_of_json_is_longer_than_six_digits():
 
 
 def test_a_run_is_text_in_columns_and_two_languages():
-    lines = report(run(EXPERIMENT, "short", 2)).splitlines()
+    lines = report(run_experiment(EXPERIMENT, "short", 2)).splitlines()
     assert lines[:2] == ["example: a claim", "一个论断"]
     assert lines[3:8] == [
         "losses · 损失表",
@@ -82,27 +83,29 @@ def test_a_run_is_text_in_columns_and_two_languages():
 
 
 def test_labels_that_both_languages_share_are_told_once():
-    signs = Findings((Table("d_k", ("n", "64"), (("GRU", 0.5),)),), (), ())
-    lines = report(run(Experiment("example", Both("a claim", "一个论断"), lambda *_: signs), "short", 1))
+    signs = Findings((ResultTable("d_k", ("n", "64"), (("GRU", 0.5),)),), (), ())
+    lines = report(
+        run_experiment(Experiment("example", Both("a claim", "一个论断"), lambda *_: signs), "short", 1)
+    )
     assert lines.splitlines()[3:] == ["d_k", "  n    64", "  GRU  0.5"]
 
 
 def test_what_trains_nothing_has_no_seeds():
     seeds = []
     experiment = Experiment("example", Both("", ""), lambda _, given: seeds.append(given), seeded=False)
-    assert run(experiment, "short", 3).seeds == ()
+    assert run_experiment(experiment, "short", 3).seeds == ()
     assert seeds == [()]
 
 
 def test_seeds_that_agree_are_one_number():
-    assert shown(PerSeed.of([2.0, 2.0])) == "2"
+    assert format_cell(PerSeed.of([2.0, 2.0])) == "2"
 
 
 def test_a_table_has_rows_of_one_width():
     with pytest.raises(AssertionError, match="2 columns"):
-        Table("losses", ("a", "b"), (("x",),))
+        ResultTable("losses", ("a", "b"), (("x",),))
 
 
 def test_a_line_has_a_number_for_each_place():
-    with pytest.raises(AssertionError, match="2 places, 1 numbers"):
+    with pytest.raises(AssertionError, match="2 x, 1 y"):
         Line("a", (1, 2), (PerSeed.of([1.0]),))

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from regard.experiments.claims.heads import ABLATED, _Removed, _without
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
-from regard.experiments.tasks import copying
-from regard.experiments.training import score, small_model
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
+from regard.experiments.small_models import copying, score, small_model
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def test_how_few_suffice_is_the_first_that_keeps_enough():
 
 
 def test_all_are_compared_at_equal_cost():
-    findings = run(find("heads"), "short", 2).findings
+    findings = run_experiment(find_experiment("heads"), "short", 2).findings
     compared, removed, blocks = findings.tables
     assert [heads * d_k for heads, d_k, *_ in compared.rows] == [64, 64]
     most, median, missed, enough = removed.rows[0]

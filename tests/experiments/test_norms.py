@@ -5,15 +5,15 @@ import torch
 from torch import nn
 
 from regard.experiments.claims.norms import COMPANY, NAMES, BatchNorm, _model
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
-from regard.experiments.tasks import copying
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
+from regard.experiments.small_models import copying
 from regard.model.add_and_norm import LayerNorm
 
 
 @pytest.fixture(scope="module")
 def rows():
-    (table,) = run(find("norms"), "short", 2).findings.tables
+    (table,) = run_experiment(find_experiment("norms"), "short", 2).findings.tables
     return {name: numbers for name, *numbers in table.rows}
 
 

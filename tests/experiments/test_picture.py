@@ -4,8 +4,16 @@ import math
 
 import pytest
 
-from regard.experiments.experiment import Experiment, Run
-from regard.experiments.findings import Both, Chart, Findings, Line, PerSeed, in_both
+from regard.experiments.experiment import (
+    Both,
+    Chart,
+    Experiment,
+    ExperimentRun,
+    Findings,
+    Line,
+    PerSeed,
+    in_both,
+)
 from regard.experiments.picture import STROKES, picture
 from tests.look.pictures import all_of, outside, overlapping, points, texts
 
@@ -17,7 +25,7 @@ def line(name, x, *seeds):
 def drawn(*charts, seeds=(1, 2)):
     claim = Both("a claim of some length about d_k, √d_k and the softmax", "关于 softmax 的一个论断")
     findings = Findings((), charts, ())
-    return picture(Run(Experiment("example", claim, lambda *_: findings), "short", seeds, findings))
+    return picture(ExperimentRun(Experiment("example", claim, lambda *_: findings), "short", seeds, findings))
 
 
 def of_d_k(name):
@@ -87,5 +95,5 @@ def test_a_claim_is_told_in_english_then_in_chinese():
 
 def test_lines_that_cannot_be_told_apart_are_refused():
     lines = tuple(line(str(i), (0, 1), (i, i)) for i in range(len(STROKES) + 1))
-    with pytest.raises(AssertionError, match="told apart"):
+    with pytest.raises(AssertionError, match="7 lines"):
         drawn(Chart("loss", "x", lines))

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.experiments.claims.positions import KINDS, SETUP, _shuffled
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -14,7 +14,7 @@ def test_only_without_positions_shuffled_inputs_give_shuffled_outputs(kind):
 
 
 def test_models_are_tested_at_each_length():
-    findings = run(find("positions"), "short", 2).findings
+    findings = run_experiment(find_experiment("positions"), "short", 2).findings
     assert findings.verdict[0].holds
     _, accuracy = findings.tables
     assert [column.en for column in accuracy.columns[1:]] == [f"{n} symbols" for n in SETUP["short"].lengths]

@@ -12,14 +12,14 @@ from regard.experiments.claims.recurrence import (
     TRANSFORMER,
     VALUES,
     WITH_ATTENTION,
+    Recurrent,
     make_model,
     recalling,
     share_right,
 )
-from regard.experiments.experiment import run
-from regard.experiments.recurrent import Recurrent
-from regard.experiments.registry import find
-from regard.experiments.tasks import copying
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
+from regard.experiments.small_models import copying
 from regard.packing import pack
 
 INPUTS, OUTPUTS = [[5, 6, 7, 8, 9], [3, 4], [2]], [[0, 4], [0, 3, 3, 2], [0]]
@@ -90,7 +90,7 @@ def test_ends_do_not_count_as_right():
 
 
 def test_attention_copies_better_for_every_seed():
-    findings = run(find("recurrence"), "short", 2).findings
+    findings = run_experiment(find_experiment("recurrence"), "short", 2).findings
     sizes, copied, recalled, speeds = findings.tables
     rows = {kind: row for kind, *row in copied.rows}
     assert rows[GRU][0].below(rows[WITH_ATTENTION][0])

@@ -5,13 +5,13 @@ from math import log
 import pytest
 
 from regard.experiments.claims.scale import KEYS
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
 
 
 @pytest.fixture(scope="module")
 def findings():
-    return run(find("scale"), "short", 2).findings
+    return run_experiment(find_experiment("scale"), "short", 2).findings
 
 
 def test_scores_spread_like_the_root_of_d_k(findings):

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from regard.experiments.claims.similarity import KINDS, LENGTHS, largest_weights, make_model, sharpest_cosine
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
-from regard.experiments.tasks import reversing
-from regard.experiments.training import score
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
+from regard.experiments.small_models import reversing, score
 
 PAIRS = reversing(LENGTHS).held_out(11)
 
@@ -40,7 +39,7 @@ def test_no_cosine_looks_harder_than_it_can():
 
 
 def test_all_five_are_compared():
-    findings = run(find("similarity"), "short", 2).findings
+    findings = run_experiment(find_experiment("similarity"), "short", 2).findings
     (table,) = findings.tables
     assert [row[0].en for row in table.rows] == list(KINDS)
     parameters = {row[0].en: row[2] for row in table.rows}

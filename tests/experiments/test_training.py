@@ -6,8 +6,19 @@ import pytest
 import torch
 
 from regard.config import ModelConfig
-from regard.experiments.tasks import BOS, EOS, copying, numerals, reversing, sorting
-from regard.experiments.training import exact, make_batch, plan, score, train
+from regard.experiments.small_models import (
+    BOS,
+    EOS,
+    copying,
+    exact,
+    make_batch,
+    numerals,
+    plan,
+    reversing,
+    score,
+    sorting,
+    train,
+)
 from regard.model.transformer import Transformer
 from regard.packing import pack
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.experiments.claims.worked_example import EQUAL, RIGHT, TWICE, all_weights, by_hand
-from regard.experiments.experiment import run
-from regard.experiments.registry import find
+from regard.experiments.experiment import run_experiment
+from regard.experiments.registry import find_experiment
 
 
 def test_pencil_and_package_agree():
@@ -27,8 +27,5 @@ def test_mistakes_are_those_of_the_page():
 
 
 def test_all_of_it_holds():
-    assert [judgement.holds for judgement in run(find("worked-example"), "short", 1).findings.verdict] == [
-        True,
-        True,
-        True,
-    ]
+    verdict = run_experiment(find_experiment("worked-example"), "short", 1).findings.verdict
+    assert [judgement.holds for judgement in verdict] == [True, True, True]

@@ -1,4 +1,4 @@
-"""`regard experiment`: run a claim about the Transformer, and see whether it holds."""
+"""`regard experiment`: test a claim about the Transformer."""
 
 import json
 import logging
@@ -11,58 +11,59 @@ import typer
 from regard.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from regard.experiments.experiment import Run, Size
+    from regard.experiments.experiment import ExperimentRun, Size
 
 FOLDER = Path("runs/experiments")
-"""Where pictures go, unless told otherwise."""
+"""Default folder of results."""
 
 
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Which; without it, all are listed.")
+        str | None, typer.Argument(metavar="NAME", help="The experiment; without a name, all are listed.")
     ] = None,
     *,
-    long: Annotated[bool, typer.Option("--long", help="As long as it takes to be sure.")] = False,
-    short: Annotated[bool, typer.Option("--short", help="Seconds, only to see that it runs.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="How often all that is trained is trained.")] = 3,
+    long: Annotated[bool, typer.Option("--long", help="As long as a reliable result takes.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Seconds, only to try it.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Another Chinese-English translator, where one is looked at."),
+        typer.Option(metavar="FOLDER", help="Another Chinese-English model, where one is examined."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", metavar="FOLDER", help=f"Where numbers and pictures go; {FOLDER} by default."
+            "-o", "--out", metavar="FOLDER", help=f"Folder for numbers and pictures; {FOLDER} by default."
         ),
     ] = None,
 ) -> None:
-    """Run a claim about the Transformer: does it hold?
+    """Test a claim about the Transformer.
 
-    Its numbers, its picture, and a verdict in English and Chinese.
+    Prints numbers and a verdict in English and Chinese, and draws a picture.
     """
     if long and short:
-        raise ConfigError("--long and --short contradict each other; leave one out")
+        raise ConfigError("--long and --short exclude each other: remove one", code="conflicting_options")
     if name is None:
         _list(as_json=as_json)
         return
 
-    from regard.experiments.costs import one_thread
-    from regard.experiments.experiment import run
-    from regard.experiments.registry import find
+    from regard.experiments.experiment import run_experiment
+    from regard.experiments.registry import find_experiment
     from regard.experiments.report import report
+    from regard.experiments.small_models import one_thread
     from regard.host import keep_freed_memory
 
-    wanted = find(name)
+    chosen = find_experiment(name)
     if model is not None:
-        if wanted.on_model is None:
-            raise ConfigError(f"{name} trains models of its own; leave --model out")
-        wanted = wanted.on_model(model)
+        if chosen.on_model is None:
+            problem = f"{name} trains its own models: remove --model"
+            raise ConfigError(problem, code="conflicting_options")
+        chosen = chosen.on_model(model)
     keep_freed_memory()
     _show_progress()
     size: Size = "long" if long else "short" if short else "normal"
     with one_thread():
-        done = run(wanted, size, seeds)
+        done = run_experiment(chosen, size, seeds)
     if as_json:
         typer.echo(json.dumps(done.document(), ensure_ascii=False))
     else:
@@ -73,10 +74,10 @@ def experiment(
 
 
 def _list(*, as_json: bool) -> None:
-    from regard.experiments.registry import NAMES, find
+    from regard.experiments.registry import NAMES, find_experiment
 
     for name in NAMES:
-        claim = find(name).claim
+        claim = find_experiment(name).claim
         if as_json:
             typer.echo(json.dumps({"name": name, "en": claim.en, "zh": claim.zh}, ensure_ascii=False))
         else:
@@ -89,8 +90,8 @@ def _show_progress() -> None:
         logging.getLogger("regard.experiments").setLevel(logging.INFO)
 
 
-def _write(run: "Run", folder: Path) -> list[Path]:
-    """The numbers and the picture; as pixels too, where something can draw them."""
+def _write(run: "ExperimentRun", folder: Path) -> list[Path]:
+    """Write the numbers and the picture, also as PNG if a rasteriser is installed."""
     from regard.durable import write_atomically
     from regard.experiments.picture import picture
     from regard.look.figures.svg import rasterised

@@ -21,9 +21,19 @@ from regard.bundle import load_bundle
 from regard.bundled import folder
 from regard.engine.loading import model_folder
 from regard.errors import RequestError
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
-from regard.experiments.training import log
+from regard.experiments.experiment import (
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Label,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
+from regard.experiments.small_models import log
 from regard.loaded import load
 from regard.look.influence.attention import Mixing, mean_attention, norm_weighted, rollout
 from regard.look.influence.attribution import agreement, deletion_curve, gradient_times_input, value_zeroing
@@ -159,7 +169,7 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
     taken = Both("share taken away, of all tokens but one", "去掉的比例（只留一个词元时为 1）")
     chart = Chart(CHANGE, taken, lines)
-    return Findings((Table(title, columns, tuple(rows)),), (chart,), _verdict(means))
+    return Findings((ResultTable(title, columns, tuple(rows)),), (chart,), _verdict(means))
 
 
 def _verdict(means: dict[Label, PerSeed]) -> tuple[Judgement, ...]:

@@ -10,9 +10,19 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.experiments.costs import core_seconds, crossing, kept_bytes
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
+from regard.experiments.experiment import (
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Label,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
+from regard.experiments.small_models import core_seconds, crossing, kept_bytes
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
@@ -150,7 +160,7 @@ def run(size: Size, _seeds: Sequence[int]) -> Findings:
         (Both("writing n tokens, ms of one core", "写出 n 个词元，单核毫秒"), setup.written, decoding),
     )
     tables = [
-        Table(name, (TOKENS, *map(str, places)), tuple((kind, *found[kind]) for kind in found))
+        ResultTable(name, (TOKENS, *map(str, places)), tuple((kind, *found[kind]) for kind in found))
         for name, places, found in parts
     ]
     charts = [

@@ -8,11 +8,20 @@ from random import Random
 from typing import get_args
 
 from regard.config import NormPosition
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.labels import LOSS, reversing_for
-from regard.experiments.tasks import reversing
-from regard.experiments.training import Learner, make_batch, plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+    reversing_for,
+)
+from regard.experiments.small_models import ToyLearner, make_batch, plan, reversing, score, small_model, train
 
 CLAIM = Both(
     "More layers learn more. Deep post-norm models want warm-up, since their last layers start with large "
@@ -70,25 +79,25 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     cold = {norm: PerSeed.of(_learned(norm, deepest, setup, 1, seed) for seed in seeds) for norm in NORMS}
     learned = reversing_for(setup.steps)
     tables = (
-        Table(
+        ResultTable(
             GRADIENT,
             (LAYERS, *map(str, setup.untrained)),
             tuple((NAMES[norm], *(gradients[norm, n] for n in setup.untrained)) for norm in NORMS),
         ),
-        Table(
+        ResultTable(
             Both(
-                f"{learned.en}, {setup.warmup} of them warm-up: {LOSS.en}",
-                f"{learned.zh}，其中预热 {setup.warmup} 步：{LOSS.zh}",
+                f"{learned.en}, {setup.warmup} of them warm-up: {LOSS_LABEL.en}",
+                f"{learned.zh}，其中预热 {setup.warmup} 步：{LOSS_LABEL.zh}",
             ),
             (LAYERS, *map(str, setup.layers), Both(f"{deepest}, no warm-up", f"{deepest}，无预热")),
             tuple((NAMES[norm], *(losses[norm, n] for n in setup.layers), cold[norm]) for norm in NORMS),
         ),
     )
     charts = (
-        _chart(LOSS, losses, setup.layers),
+        _chart(LOSS_LABEL, losses, setup.layers),
         _chart(GRADIENT, gradients, setup.untrained),
         Chart(
-            Both(f"{deepest} layers: {LOSS.en}", f"{deepest} 层：{LOSS.zh}"),
+            Both(f"{deepest} layers: {LOSS_LABEL.en}", f"{deepest} 层：{LOSS_LABEL.zh}"),
             Both("steps of warm-up", "预热步数"),
             tuple(
                 Line(NAMES[norm], (1, setup.warmup), (cold[norm], losses[norm, deepest])) for norm in NORMS
@@ -103,7 +112,7 @@ def _gradient(norm: NormPosition, layers: int, seed: int) -> float:
     task = reversing((5, 12))
     model = small_model(task, seed, norm_position=norm, encoder_layers=layers, decoder_layers=layers)
     batch = make_batch(task.draw(Random(seed), 32))
-    (Learner(model)(batch)[0] / batch.n_targets).backward()
+    (ToyLearner(model)(batch)[0] / batch.n_targets).backward()
     gradient = model.get_parameter(f"decoder.layers.{layers - 1}.feed_forward.narrow.weight").grad
     assert gradient is not None, "a backward pass reaches every weight"
     return float(gradient.norm())

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.labels import LOSS, reversing_for
-from regard.experiments.tasks import Pair, reversing
-from regard.experiments.training import plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+    reversing_for,
+)
+from regard.experiments.small_models import Pair, plan, reversing, score, small_model, train
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
 from regard.training.step import Score
@@ -83,9 +92,9 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     accuracy = {heads: PerSeed.of(each.accuracy for each in found) for heads, found in scores.items()}
     learned, n_weights = reversing_for(setup.steps), weights.pop()
     tables = (
-        Table(
+        ResultTable(
             Both(f"{learned.en}, {n_weights:,} weights", f"{learned.zh}，{n_weights:,} 个权重"),
-            (HEADS, "d_k", LOSS, Both("right tokens", "正确的词元")),
+            (HEADS, "d_k", LOSS_LABEL, Both("right tokens", "正确的词元")),
             tuple((heads, 64 // heads, losses[heads], accuracy[heads]) for heads in setup.heads),
         ),
         _removal_table(removed),
@@ -120,9 +129,9 @@ def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int
         return score(model, pairs)
 
 
-def _removal_table(removed: Sequence[_Removed]) -> Table:
+def _removal_table(removed: Sequence[_Removed]) -> ResultTable:
     n = len(removed[0].alone)
-    return Table(
+    return ResultTable(
         Both(
             f"{n} heads ({ABLATED} in each block) removed one at a time; then all but those missed most",
             f"逐个去掉 {n} 个头（每块 {ABLATED} 个）；然后只留下最被需要的",
@@ -144,8 +153,8 @@ def _removal_table(removed: Sequence[_Removed]) -> Table:
     )
 
 
-def _blocks_table(removed: Sequence[_Removed]) -> Table:
-    return Table(
+def _blocks_table(removed: Sequence[_Removed]) -> ResultTable:
+    return ResultTable(
         Both(
             "which heads matter: loss added by removing one, mean of a block",
             "哪些头重要：去掉一个头增加的损失，块内平均",
@@ -160,7 +169,7 @@ def _charts(losses: dict[int, PerSeed], removed: Sequence[_Removed]) -> tuple[Ch
     alone = [PerSeed.of(each.alone[rank] for each in removed) for rank in range(n)]
     kept = [PerSeed.of(each.kept[k] for each in removed) for k in range(n + 1)]
     return (
-        Chart(LOSS, HEADS, (Line(OF_LOSS, list(losses), list(losses.values())),), log_x=True),
+        Chart(LOSS_LABEL, HEADS, (Line(OF_LOSS, list(losses), list(losses.values())),), log_x=True),
         Chart(
             Both("loss added by removing one head", "去掉一个头增加的损失"),
             Both("heads, the most missed first", "头，最被需要的在前"),

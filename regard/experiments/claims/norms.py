@@ -9,11 +9,30 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.experiments import labels
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
-from regard.experiments.tasks import Pair, Task, reversing
-from regard.experiments.training import exact, make_batch, plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Label,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
+from regard.experiments.small_models import (
+    Pair,
+    ToyTask,
+    exact,
+    make_batch,
+    plan,
+    reversing,
+    score,
+    small_model,
+    train,
+)
 from regard.model.add_and_norm import AddAndNorm
 from regard.model.transformer import Transformer
 
@@ -73,7 +92,7 @@ class BatchNorm(nn.Module):
 
 LOSS, TOGETHER, ALONE, COMPANY = range(4)
 COLUMNS = (
-    labels.LOSS,
+    LOSS_LABEL,
     Both("decoded right together", "一起解码的正确率"),
     Both("decoded right alone", "单独解码的正确率"),
     Both("company changes a logit by", "同批句子使 logit 改变"),
@@ -96,7 +115,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         name: [PerSeed.of(column) for column in zip(*(outcomes[name] for outcomes, _ in found), strict=True)]
         for name in NAMES
     }
-    table = Table(
+    table = ResultTable(
         Both(
             f"reversing {setup.lengths[0]} to {setup.lengths[1]} symbols, {setup.steps} steps",
             f"倒序 {setup.lengths[0]} 到 {setup.lengths[1]} 个符号，{setup.steps} 步",
@@ -113,7 +132,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         )
         for kind in KINDS
     )
-    title = Both(f"while learning: {labels.LOSS.en}", f"训练中：{labels.LOSS.zh}")
+    title = Both(f"while learning: {LOSS_LABEL.en}", f"训练中：{LOSS_LABEL.zh}")
     chart = Chart(title, Both("step", "步"), curves, log_y=True)
     return Findings((table,), (chart,), _verdict(columns))
 
@@ -136,7 +155,7 @@ def _of_seed(setup: _Setup, seed: int) -> tuple[dict[Label, tuple[float, ...]], 
     return outcomes, losses
 
 
-def _model(kind: Kind, task: Task, seed: int) -> Transformer:
+def _model(kind: Kind, task: ToyTask, seed: int) -> Transformer:
     """The paper's model, with another norm put where its norms are."""
     model = small_model(task, seed)
     if kind != "layer":

@@ -9,10 +9,18 @@ from random import Random
 import torch
 
 from regard.config import PositionsName
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.tasks import reversing
-from regard.experiments.training import plan, score, small_model, train
+from regard.experiments.experiment import (
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
+from regard.experiments.small_models import plan, reversing, score, small_model, train
 from regard.packing import pack
 
 CLAIM = Both(
@@ -62,7 +70,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         for place, length in enumerate(setup.lengths)
     }
     tables = (
-        Table(
+        ResultTable(
             Both(
                 "an encoder reads shuffled tokens: largest difference from its shuffled output",
                 "编码器读入打乱的词元：与打乱后的原输出的最大差别",
@@ -70,7 +78,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
             (POSITIONS, Both("difference", "差别")),
             tuple((NAMES[kind], found) for kind, found in shuffled.items()),
         ),
-        Table(
+        ResultTable(
             Both(
                 f"reversing, {setup.steps} steps on {TRAINED[0]} to {TRAINED[1]} symbols: share of right "
                 f"tokens",

@@ -8,15 +8,93 @@ from random import Random
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from regard.experiments.costs import core_seconds
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Label, Line, PerSeed, Table
-from regard.experiments.labels import PARAMETERS
-from regard.experiments.recurrent import Recurrent
-from regard.experiments.tasks import Pair, Task, copying
-from regard.experiments.training import Learner, make_batch, plan, small_model, train
+from regard.experiments.experiment import (
+    PARAMETERS,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Label,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
+from regard.experiments.small_models import (
+    Pair,
+    ToyLearner,
+    ToyTask,
+    copying,
+    core_seconds,
+    make_batch,
+    plan,
+    small_model,
+    train,
+)
+from regard.model.embedding import Embedding
+from regard.model.linear import Linear
+from regard.model.output_probabilities import OutputProbabilities
+from regard.model.scaled_dot_product_attention import scaled_dot_product_attention
 from regard.model.transformer import Transformer
+from regard.packing import Boundaries, Packed
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentMemory:
+    """What the encoder made of the inputs: a state after each token, and the last of each sequence."""
+
+    states_BSD: Tensor
+    last_BD: Tensor
+    boundaries: Boundaries
+
+
+class Recurrent(nn.Module):
+    """A GRU reads (Cho et al., 2014), another writes, starting from the first one's last state.
+
+    With `attention`, every state that writes also weighs all the states that were read (Luong et al., 2015).
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, *, attention: bool) -> None:
+        super().__init__()
+        self.embedding = Embedding(vocab_size, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.w_q = Linear(d_model, d_model) if attention else None
+        self.joined = Linear(2 * d_model, d_model) if attention else None
+        self.output_probabilities = OutputProbabilities(d_model, vocab_size)
+
+    def forward(self, inputs: Packed, outputs: Packed) -> Tensor:
+        """Logits of the token after each output token, (T, V)."""
+        logits_TV: Tensor = self.output_probabilities(self.decode(outputs, self.encode(inputs)))
+        return logits_TV
+
+    def encode(self, inputs: Packed) -> RecurrentMemory:
+        """Inputs to memory, one token after another."""
+        (x_BSD,) = inputs.boundaries.padded.pad(self.embedding(inputs.ids_N))
+        # torch's own packing, so that the last state is that of a sequence's last token.
+        lengths = torch.tensor(inputs.boundaries.known_lengths)
+        found: PackedSequence
+        found, last_1BD = self.encoder(
+            pack_padded_sequence(x_BSD, lengths, batch_first=True, enforce_sorted=False)
+        )
+        states_BSD, _ = pad_packed_sequence(found, batch_first=True)
+        return RecurrentMemory(states_BSD, last_1BD[0], inputs.boundaries)
+
+    def decode(self, outputs: Packed, memory: RecurrentMemory) -> Tensor:
+        """Outputs, shifted right, to the states behind the output layer's probabilities, (T, d_model)."""
+        view = outputs.boundaries.padded
+        (x_BTD,) = view.pad(self.embedding(outputs.ids_N))
+        states_BTD, _ = self.decoder(x_BTD, memory.last_BD[None])
+        if self.w_q is not None and self.joined is not None:
+            keys_BSD, may_attend = memory.states_BSD, memory.boundaries.exists_BL[:, None, :]
+            seen_BTD = scaled_dot_product_attention(self.w_q(states_BTD), keys_BSD, keys_BSD, may_attend)
+            states_BTD = torch.tanh(self.joined(torch.cat([states_BTD, seen_BTD], dim=-1)))
+        return view.unpad([states_BTD])
+
 
 CLAIM = Both(
     "A recurrent network forgets as distances grow and trains slowly on long sequences; attention reaches "
@@ -64,7 +142,7 @@ SETUP: dict[Size, _Setup] = {
 }
 
 
-def recalling(pairs: tuple[int, int]) -> Task:
+def recalling(pairs: tuple[int, int]) -> ToyTask:
     """Read keys, each with its value, then one of the keys again; write its value."""
     asked = 2 + KEYS * VALUES
     values = asked + KEYS
@@ -80,10 +158,10 @@ def recalling(pairs: tuple[int, int]) -> Task:
             found.append(([*read, asked + key], [values + told[key]]))
         return found
 
-    return Task("recalling", values + VALUES, draw, lambda n: draw(Random(f"held out {pairs}"), n))
+    return ToyTask("recalling", values + VALUES, draw, lambda n: draw(Random(f"held out {pairs}"), n))
 
 
-def make_model(kind: Label, task: Task, seed: int) -> Recurrent | Transformer:
+def make_model(kind: Label, task: ToyTask, seed: int) -> Recurrent | Transformer:
     """One of the three, all of about the same size."""
     if kind == TRANSFORMER:
         sizes = {"d_model": D_MODEL, "d_ff": D_MODEL, "encoder_layers": 1, "decoder_layers": 1}
@@ -96,10 +174,10 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     """Teach all three to copy and to recall, test them by distance, and time their steps."""
     setup = SETUP[size]
 
-    def copies(low: int, high: int) -> Task:
+    def copies(low: int, high: int) -> ToyTask:
         return copying((low, high), SYMBOLS)
 
-    def recalls(low: int, high: int) -> Task:
+    def recalls(low: int, high: int) -> ToyTask:
         return recalling((low, high))
 
     copied = _by_distance(copies, setup.copied, setup.copying_steps, setup.tested, seeds)
@@ -130,7 +208,7 @@ def _findings(setup: _Setup, copied: ByKind, recalled: ByKind, speeds: ByKind) -
         ),
     )
     tables = [
-        Table(name, (x_name, *map(str, places)), tuple((kind, *found[kind]) for kind in KINDS))
+        ResultTable(name, (x_name, *map(str, places)), tuple((kind, *found[kind]) for kind in KINDS))
         for name, x_name, places, found in parts
     ]
     charts = [
@@ -139,7 +217,7 @@ def _findings(setup: _Setup, copied: ByKind, recalled: ByKind, speeds: ByKind) -
     ]
     task = copying((1, 1), SYMBOLS)
     sizes = [(kind, sum(p.numel() for p in make_model(kind, task, seed=1).parameters())) for kind in KINDS]
-    of_sizes = Table(
+    of_sizes = ResultTable(
         Both(f"size, with {SYMBOLS} symbols", f"大小，{SYMBOLS} 个符号"),
         (Both("model", "模型"), PARAMETERS),
         tuple(sizes),
@@ -149,7 +227,7 @@ def _findings(setup: _Setup, copied: ByKind, recalled: ByKind, speeds: ByKind) -
 
 
 def _by_distance(
-    task: Callable[[int, int], Task], places: Sequence[int], steps: int, tested: int, seeds: Sequence[int]
+    task: Callable[[int, int], ToyTask], places: Sequence[int], steps: int, tested: int, seeds: Sequence[int]
 ) -> ByKind:
     """Taught all distances together, tested on each."""
     taught = task(places[0], places[-1])
@@ -178,7 +256,7 @@ def _speed(kind: Label, length: int, setup: _Setup) -> PerSeed:
     """There and back through a step of copies of this length: thousand tokens a second."""
     task = copying((length, length), SYMBOLS)
     batch = make_batch(task.draw(Random(1), max(1, setup.step_tokens // length)))
-    learner = Learner(make_model(kind, task, seed=1))
+    learner = ToyLearner(make_model(kind, task, seed=1))
     return PerSeed.of([batch.n_targets / 1e3 / core_seconds(lambda: learner(batch)[0].backward())])
 
 

@@ -8,11 +8,22 @@ from dataclasses import dataclass
 import torch
 
 from regard.config import SimilarityName
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.labels import LOSS, SIMILARITIES, SIMILARITY, reversing_for
-from regard.experiments.tasks import reversing
-from regard.experiments.training import plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    SIMILARITIES,
+    SIMILARITY,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+    reversing_for,
+)
+from regard.experiments.small_models import plan, reversing, score, small_model, train
 from regard.model.scaled_dot_product_attention import attention_scores
 
 CLAIM = Both(
@@ -58,14 +69,14 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         key: [PerSeed.of(column) for column in zip(*numbers, strict=True)] for key, numbers in softmax.items()
     }
     tables = (
-        Table(
+        ResultTable(
             Both(f"softmax over {KEYS} random keys", f"{KEYS} 个随机键上的 softmax"),
             (SIMILARITY, "d_k", SPREAD, ENTROPY, LARGEST, GRADIENT),
             tuple((SIMILARITIES[kind], d_k, *row) for (kind, d_k), row in rows.items()),
         ),
-        Table(
+        ResultTable(
             reversing_for(setup.steps),
-            (SIMILARITY, "d_k", LOSS),
+            (SIMILARITY, "d_k", LOSS_LABEL),
             tuple((SIMILARITIES[kind], d_k, loss) for (kind, d_k), loss in losses.items()),
         ),
     )
@@ -118,7 +129,7 @@ def _charts(
         Chart(ENTROPY, "d_k", lines(1), log_x=True),
         Chart(LARGEST, "d_k", lines(2), log_x=True),
         Chart(GRADIENT, "d_k", lines(3), log_x=True),
-        Chart(LOSS, "d_k", learned, log_x=True),
+        Chart(LOSS_LABEL, "d_k", learned, log_x=True),
     )
 
 

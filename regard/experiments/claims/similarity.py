@@ -9,11 +9,23 @@ from math import e
 import torch
 
 from regard.config import SimilarityName
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.labels import LOSS, PARAMETERS, SIMILARITIES, SIMILARITY, reversing_for
-from regard.experiments.tasks import Pair, reversing
-from regard.experiments.training import make_batch, plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    PARAMETERS,
+    SIMILARITIES,
+    SIMILARITY,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+    reversing_for,
+)
+from regard.experiments.small_models import Pair, make_batch, plan, reversing, score, small_model, train
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
 
@@ -69,12 +81,12 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts) -> Findings:
-    columns = (SIMILARITY, "d_k", PARAMETERS, LOSS, LARGEST)
+    columns = (SIMILARITY, "d_k", PARAMETERS, LOSS_LABEL, LARGEST)
     rows = tuple(
         (SIMILARITIES[kind], d_k, parameters[kind, d_k], losses[kind, d_k], sharpness[kind, d_k])
         for kind, d_k in losses
     )
-    charts = (_chart(LOSS, setup, losses), _chart(LARGEST, setup, sharpness))
+    charts = (_chart(LOSS_LABEL, setup, losses), _chart(LARGEST, setup, sharpness))
     small, large = setup.d_k[0], setup.d_k[-1]
     verdict = (
         _on_small(small, losses),
@@ -82,7 +94,7 @@ def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts
         _on_scaled(large, losses, parameters),
         _on_cosine(large, losses, sharpness),
     )
-    return Findings((Table(reversing_for(setup.steps), columns, rows),), charts, verdict)
+    return Findings((ResultTable(reversing_for(setup.steps), columns, rows),), charts, verdict)
 
 
 def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:

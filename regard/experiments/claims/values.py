@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
-from regard.experiments.labels import LOSS, reversing_for
-from regard.experiments.tasks import reversing
-from regard.experiments.training import plan, score, small_model, train
+from regard.experiments.experiment import (
+    LOSS_LABEL,
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+    reversing_for,
+)
+from regard.experiments.small_models import plan, reversing, score, small_model, train
 
 CLAIM = Both(
     "Only queries and keys must be equally wide; d_v is free. Narrow values carry less, narrow keys find "
@@ -47,9 +56,9 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     found = {shape: [_learned(*shape, setup, seed) for seed in seeds] for shape in shapes}
     losses = {shape: PerSeed.of(loss for loss, _ in runs) for shape, runs in found.items()}
     learned = reversing_for(setup.steps)
-    table = Table(
+    table = ResultTable(
         Both(f"{learned.en}, {HEADS} heads", f"{learned.zh}，{HEADS} 个头"),
-        ("d_k", "d_v", Both("weights of one attention", "一个注意力的权重数"), LOSS),
+        ("d_k", "d_v", Both("weights of one attention", "一个注意力的权重数"), LOSS_LABEL),
         tuple((*shape, found[shape][0][1], losses[shape]) for shape in shapes),
     )
     widths = setup.widths
@@ -57,7 +66,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
         Line("d_v", widths, [losses[USUAL, width] for width in widths]),
         Line("d_k", widths, [losses[width, USUAL] for width in widths]),
     )
-    title = Both(f"{LOSS.en}; the other width is {USUAL}", f"{LOSS.zh}；另一个宽度为 {USUAL}")
+    title = Both(f"{LOSS_LABEL.en}; the other width is {USUAL}", f"{LOSS_LABEL.zh}；另一个宽度为 {USUAL}")
     chart = Chart(title, Both("width", "宽度"), lines, log_x=True)
     return Findings((table,), (chart,), _verdict(setup, losses))
 

@@ -8,8 +8,17 @@ from math import exp
 import torch
 from torch import Tensor
 
-from regard.experiments.experiment import Experiment, Size
-from regard.experiments.findings import Both, Chart, Findings, Judgement, Line, PerSeed, Table
+from regard.experiments.experiment import (
+    Both,
+    Chart,
+    Experiment,
+    Findings,
+    Judgement,
+    Line,
+    PerSeed,
+    ResultTable,
+    Size,
+)
 from regard.model.scaled_dot_product_attention import attention_scores, attention_weights
 
 CLAIM = Both(
@@ -71,7 +80,7 @@ def run(_size: Size, _seeds: Sequence[int]) -> Findings:
     )
 
 
-def _steps() -> tuple[Table, ...]:
+def _steps() -> tuple[ResultTable, ...]:
     """What comes before the softmax; x₂ to x₅ and their rows are alike."""
     scores_NN, scaled_NN = attention_scores(Q_NK, K_NK, 1.0), attention_scores(Q_NK, K_NK)
     projected = [
@@ -90,12 +99,12 @@ def _steps() -> tuple[Table, ...]:
     )
     products = (QUERY, "q · k₁", "q · k₂ … k₅", "q · k₁ / √4", "q · k₂ … k₅ / √4")
     return (
-        Table(Both("keys and values", "键与值"), sums, tuple(projected)),
-        Table(Both("scores", "得分"), products, tuple(scored)),
+        ResultTable(Both("keys and values", "键与值"), sums, tuple(projected)),
+        ResultTable(Both("scores", "得分"), products, tuple(scored)),
     )
 
 
-def _weights_table(weights: OfKinds) -> Table:
+def _weights_table(weights: OfKinds) -> ResultTable:
     columns = (
         WEIGHTS,
         QUERY,
@@ -108,16 +117,17 @@ def _weights_table(weights: OfKinds) -> Table:
         for name, each in weights.items()
         for i, query in enumerate(("q₁", "q₂ … q₅"))
     ]
-    return Table(WEIGHTS, columns, tuple(rows))
+    return ResultTable(WEIGHTS, columns, tuple(rows))
 
 
-def _outputs_table(outputs: OfKinds) -> Table:
+def _outputs_table(outputs: OfKinds) -> ResultTable:
     columns = (
         OUTPUTS,
         Both("row 1, each entry", "第 1 行的每个分量"),
         Both("rows 2 to 5, each entry", "第 2 到 5 行的每个分量"),
     )
-    return Table(OUTPUTS, columns, tuple((name, *each[:2, 0].tolist()) for name, each in outputs.items()))
+    rows = tuple((name, *output[:2, 0].tolist()) for name, output in outputs.items())
+    return ResultTable(OUTPUTS, columns, rows)
 
 
 def _chart(name: Both, weights: OfKinds, row: int) -> Chart:

@@ -1,4 +1,4 @@
-"""Experiments: what was seen when the claims about the Transformer were run. Nothing is run here."""
+"""Experiments: the recorded results of claims about the Transformer. Nothing is run here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends
 
-from regard.experiments.shelf import seen
+from regard.experiments.registry import recorded_results
 from regard.serve.http.schemas import ERRORS
 from regard.serve.service import admitted
 
@@ -24,4 +24,4 @@ async def experiments() -> Any:
 
 @cache
 def _document() -> dict[str, Any]:
-    return {"experiments": seen()}
+    return {"experiments": recorded_results()}
