@@ -11,7 +11,7 @@ from math import inf
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
 
-from regard.config.registry import IMPORT_FIRST, Registry
+from regard.config.registries import IMPORT_FIRST, Registry
 from regard.errors import ConfigError
 
 KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text", NoneType: '"none"'}

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.errors import ConfigError, ShapeError
-from regard.model.add_and_norm import new_norm
+from regard.model.add_and_norm import Dropout, new_norm
 from regard.model.decoder import Decoder
-from regard.model.dropout import Dropout
 from regard.model.embedding import Embedding
 from regard.model.fast.cache import Cache, room_for
 from regard.model.fast.cached_decoder import decode_new, empty_keys_values

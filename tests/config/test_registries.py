@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from regard import ConfigError, ModelConfig, read_config, registries, to_toml
-from regard.config.registry import Registry
+from regard.config.registries import Registry
 from tests.refusals import refused
 
 REGISTRIES = ["positions", "similarities", "feed_forwards", "norms", "optimizers", "schedules"]

@@ -6,8 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from regard.model.add_and_norm import AddAndNorm
-from regard.model.dropout import Dropout, keep_mask
+from regard.model.add_and_norm import AddAndNorm, Dropout, keep_mask
 from regard.model.positional_encoding import Positions
 from tests.model.small import INPUT_LENGTHS, OUTPUT_LENGTHS, D, random_pack, small_config, small_model
 from tests.parity.tolerances import assert_close, differ

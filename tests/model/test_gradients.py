@@ -10,8 +10,8 @@ from torch.func import functional_call, grad, hessian, stack_module_state, vmap
 
 from regard.errors import RequestError
 from regard.loss import label_smoothed_cross_entropy
+from regard.model.add_and_norm import Dropout
 from regard.model.decoder import DecoderLayer
-from regard.model.dropout import Dropout
 from regard.model.fast.kernels import _ShortAttention, packed_attention
 from regard.model.masks import SameSequence, causal_mask
 from regard.model.multi_head_attention import MultiHeadAttention
