@@ -25,13 +25,12 @@ from regard.loaded import load
 from regard.scale.cluster import import_ray, joined
 from regard.scale.shipping import Parcel, packed, unpacked
 from regard.serve.http.app import create_app
+from regard.serve.http.dependencies import AppState
 from regard.serve.http.keys import Key, KeyRing, read_keys
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
-from regard.serve.http.server import listening, refuse_open_door
-from regard.serve.http.serving import Door
-from regard.serve.served import model_id, serve_models
-from regard.serve.service import Service
+from regard.serve.http.server import ServerSettings, check_access, listen
+from regard.serve.models import load_models, model_id
 
 TRANSLATORS, INSPECTOR = "regard", "regard-inspector"
 TRACES = "/api/v1/traces"
@@ -43,7 +42,7 @@ LOOK_S = 2.0
 @contextmanager
 def replicated(
     models: Sequence[Path],
-    door: Door,
+    settings: ServerSettings,
     *,
     address: str,
     replicas: int | None = None,
@@ -55,7 +54,7 @@ def replicated(
 
     Args:
         models: model folders, or runs'; machines of the cluster need not see them.
-        door: where the head of the cluster listens, and whom to let in.
+        settings: where the head of the cluster listens, and who has access.
         address: `local`, `auto`, or HOST:PORT of the cluster's head.
         replicas: how many translate; by default as many as there is room for.
         engine: see `regard.load`.
@@ -63,37 +62,37 @@ def replicated(
         threads: CPU cores of each replica; by default one.
 
     Raises:
-        ConfigError: Ray is not installed or nobody answers, the door would be open to all, the address is
-            taken, or a model cannot be served.
+        ConfigError: Ray is not installed or nobody answers, the server would be open to a network, the
+            address is taken, or a model cannot be served.
         BundleError: a model folder is missing or damaged.
     """
-    refuse_open_door(door.host, has_keys=door.keys is not None, is_open=door.everybody)
-    keys = None if door.keys is None else read_keys(door.keys)
+    check_access(settings)
+    keys = None if settings.keys is None else read_keys(settings.keys)
     _refuse_unservable(models, engine, device)
     with joined(address) as cluster:
         gpu, cores = device == "cuda", threads or 1
         n_replicas = cluster.room_for("replicas", replicas, threads=cores, gpu=gpu)
-        port = _free(door) if cluster.is_local else door.port
+        port = _free(settings) if cluster.is_local else settings.port
         ray, serve = import_ray(), import_ray("ray.serve")
         if serve.status().proxies:
             raise ConfigError("Ray Serve runs on this cluster already, elsewhere; `serve shutdown` ends it")
         parcels = [packed(model, None if cluster.is_local else ray) for model in models]
-        build = partial(_builder, parcels, door, keys, engine, cores)
+        build = partial(_builder, parcels, settings, keys, engine, cores)
         wants = {"num_gpus": 1} if gpu else {"num_cpus": cores}
         translators = _deployment(
             build("cpu" if device == "auto" else device), TRANSLATORS, n_replicas, wants
         )
         inspector = _deployment(build("cpu", looks=True), INSPECTOR, 1, {"num_cpus": 0})
         try:
-            _start(door.host, port, {TRACES: inspector, "/": translators})
-            yield f"http://{f'[{door.host}]' if ':' in door.host else door.host}:{port}/"
+            _start(settings.host, port, {TRACES: inspector, "/": translators})
+            yield f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}/"
         finally:
             serve.shutdown()
 
 
 def serve_by_replicas(
     models: Sequence[Path],
-    door: Door,
+    settings: ServerSettings,
     *,
     address: str,
     replicas: int | None = None,
@@ -104,7 +103,7 @@ def serve_by_replicas(
     """Serve models by replicas until a signal, and then finish what has begun; see `replicated`."""
     asked = {"address": address, "replicas": replicas, "engine": engine, "device": device, "threads": threads}
     told = threading.Event()
-    with replicated(models, door, **asked) as place:  # type: ignore[arg-type]
+    with replicated(models, settings, **asked) as place:  # type: ignore[arg-type]
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: told.set())
         print(f"regard: serving at {place}", file=sys.stderr, flush=True)
@@ -151,7 +150,7 @@ def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants:
 
 def _builder(
     parcels: Sequence[Parcel],
-    door: Door,
+    settings: ServerSettings,
     keys: list[Key] | None,
     engine: EngineName,
     threads: int,
@@ -164,11 +163,11 @@ def _builder(
     def build() -> ASGIApp:
         metrics = Metrics()
         models = [unpacked(parcel) for parcel in parcels]
-        catalogue = serve_models(models, metrics, engine=engine, device=device, threads=threads)
-        service = Service(catalogue, metrics, keys=None if keys is None else KeyRing(keys))
+        registry = load_models(models, metrics, engine=engine, device=device, threads=threads)
+        state = AppState(registry, metrics, keys=None if keys is None else KeyRing(keys))
         if looks:
-            service.inspector.expect(catalogue)
-        app = create_app(service, hosts=[door.host, *door.names], cors_origins=door.cors_origins)
+            state.inspector.preload(registry)
+        app = create_app(state, hosts=[settings.host, *settings.names], cors_origins=settings.cors_origins)
         return _Mounted(app)
 
     return build
@@ -201,8 +200,8 @@ def _refuse_unservable(models: Sequence[Path], engine: EngineName, device: str) 
         load(path, engine=engine, device=device)
 
 
-def _free(door: Door) -> int:
+def _free(settings: ServerSettings) -> int:
     """The port to listen at here; ConfigError where it is taken."""
-    with listening(door.host, door.port) as found:
+    with listen(settings.host, settings.port) as found:
         port: int = found.getsockname()[1]
         return port

@@ -1,1 +1,1 @@
-"""Models behind HTTP: one scheduler each, routes that existing clients already speak, limits that hold."""
+"""Models behind HTTP: a scheduler per model, our own API and those of other projects, with limits."""

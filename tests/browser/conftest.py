@@ -10,7 +10,7 @@ from regard.config import TaskConfig
 from regard.look.interventions.interventions import Uniform
 from regard.look.trace.probes import Probe, probe_file, write_probes
 from regard.serve.http.metrics import Metrics
-from regard.serve.served import serve_models
+from regard.serve.models import load_models
 from tests.browser.served import SOURCE
 from tests.engine import talking
 from tests.serve.running import running
@@ -78,13 +78,13 @@ def model(folder):
 
 
 @pytest.fixture(scope="session")
-def catalogue(folder):
-    found = serve_models([folder], Metrics(), threads=1)
+def registry(folder):
+    found = load_models([folder], Metrics(), threads=1)
     yield found
     found.close()
 
 
 @pytest.fixture(scope="session")
-def server(catalogue):
-    with running(catalogue) as found:
+def server(registry):
+    with running(registry) as found:
         yield found

@@ -9,7 +9,7 @@ import pytest
 import regard
 from regard.look.interventions.interventions import HeadOff
 from regard.serve.http.metrics import Metrics
-from regard.serve.served import serve_models
+from regard.serve.models import load_models
 from tests.browser.served import at
 from tests.browser.waiting import drawn, until
 from tests.serve.lone import save_lone_models
@@ -218,8 +218,8 @@ def test_more_runs_than_a_browser_has_connections(opened, folders, tmp_path):
     for run in (*runs, tmp_path / "other"):
         shutil.copytree(folders / ("writer" if run.name == "other" else "labeller"), run / "best")
         (run / "journal.jsonl").write_text(f"{json.dumps(entry)}\n{json.dumps(valid)}\n")
-    catalogue = serve_models([*runs, tmp_path / "other"], Metrics())
-    with running(catalogue) as live:
+    registry = load_models([*runs, tmp_path / "other"], Metrics())
+    with running(registry) as live:
         tab = opened(at(live, screen="training", lang="en"))
         controls = tab.locator(".controls").first.inner_text()
         assert "run-0: 9 steps" in controls
@@ -228,7 +228,7 @@ def test_more_runs_than_a_browser_has_connections(opened, folders, tmp_path):
         assert ("run-6" in legend, "other" in legend) == (True, False)  # which does something else
         drawn(tab, lambda: tab.evaluate("location.hash += '&model=run-6'"))
         until(tab, "document.querySelector('.controls').textContent.includes('run-6: 9 steps')")
-    catalogue.close()
+    registry.close()
 
 
 def test_how_a_text_goes_on_without_some_heads(opened, server, folders):

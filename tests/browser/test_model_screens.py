@@ -9,7 +9,7 @@ import pytest
 
 from regard.experiments.registry import recorded_results
 from regard.serve.http.metrics import Metrics
-from regard.serve.served import serve_models
+from regard.serve.models import load_models
 from tests.browser.served import SOURCE, at
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, until
@@ -42,8 +42,8 @@ def test_positions_are_those_of_the_model(opened, server, model):
 
 def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
     run = shutil.copytree(folder, tmp_path / "live")
-    catalogue = serve_models([run], Metrics(), threads=1)
-    with running(catalogue) as live:
+    registry = load_models([run], Metrics(), threads=1)
+    with running(registry) as live:
         tab = opened(at(live, screen="training", kind="cross", layer=0, head=2, lang="en"))
         until(tab, "document.querySelector('.controls').textContent.includes('300 steps')")
         with (run / "journal.jsonl").open("a") as file:
@@ -54,7 +54,7 @@ def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
         until(tab, "document.querySelector('.slider output').textContent === 'step 0'")
         assert tab.locator(".played svg.figure").inner_html() != last
         until(tab, "document.querySelector('.slider output').textContent === 'step 300'")
-    catalogue.close()
+    registry.close()
 
 
 def test_an_experiment_is_chosen_and_told_in_both_languages(opened, server):

@@ -20,7 +20,7 @@ def test_layers_and_heads_count_from_0_as_they_do_in_python(opened, server):
 
 def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
     tab = opened(at(server, screen="head", text=SOURCE, lang="en"), expected="404")
-    kept = server.service.inspector.traces
+    kept = server.state.inspector.traces
     for trace in kept:
         kept.drop(trace)
     drawn(tab, lambda: tab.keyboard.press("."))

@@ -13,7 +13,7 @@ from regard.serve.http.limits import Limits
 from tests.browser.served import OTHER, SOURCE, at, best, typed
 from tests.browser.tables import numbers_on
 from tests.browser.waiting import drawn, until
-from tests.serve.running import Gated, gated_catalogue, running
+from tests.serve.running import Gated, gated_registry, running
 
 pytestmark = pytest.mark.slow
 OFFLINE = "ERR_INTERNET_DISCONNECTED|Failed to fetch"
@@ -111,8 +111,8 @@ def test_whoever_comes_from_a_translation_looks_at_that_one(opened, folder, mode
     """By whatever click; here the engine echoes, and so finds another than the search that is looked at."""
     engine = Gated()
     engine.let_all()
-    catalogue = gated_catalogue(folder, model, engine)
-    with running(catalogue) as echoing:
+    registry = gated_registry(folder, model, engine)
+    with running(registry) as echoing:
         tab = opened(at(echoing, lang="en"))
         tab.fill("#text", SOURCE)
         until(tab, f"document.querySelector('#output').textContent === {json.dumps(SOURCE)}")
@@ -129,7 +129,7 @@ def test_whoever_comes_from_a_translation_looks_at_that_one(opened, folder, mode
         assert shown.all_inner_texts() == found
         drawn(tab, lambda: tab.click("#screen-map"))
         assert shown.all_inner_texts() == found  # as the reader chose
-    catalogue.close()
+    registry.close()
 
 
 def test_a_server_that_goes_away_is_waited_for(opened, server, model):
@@ -153,8 +153,8 @@ def test_a_server_that_goes_away_is_waited_for(opened, server, model):
 
 def test_a_busy_server_is_asked_again(opened, folder, model):
     engine = Gated()
-    catalogue = gated_catalogue(folder, model, engine)
-    with running(catalogue, limits=Limits(waiting=1)) as full, ThreadPoolExecutor() as others:
+    registry = gated_registry(folder, model, engine)
+    with running(registry, limits=Limits(waiting=1)) as full, ThreadPoolExecutor() as others:
         other = others.submit(full.post, "/api/v1/translate", text=SOURCE)
         assert engine.began.acquire(timeout=30)
         tab = opened(full.url, expected="503|429")
@@ -163,20 +163,20 @@ def test_a_busy_server_is_asked_again(opened, folder, model):
         engine.let_all()
         assert other.result().status_code == 200
         until(tab, f"document.querySelector('#output').textContent === {json.dumps(OTHER)}")  # it echoes
-    catalogue.close()
+    registry.close()
 
 
-def test_what_is_refused_is_said_and_the_text_stays(opened, catalogue):
-    with running(catalogue, limits=Limits(characters=50)) as small:
+def test_what_is_refused_is_said_and_the_text_stays(opened, registry):
+    with running(registry, limits=Limits(characters=50)) as small:
         tab = opened(small.url, expected="413")
         tab.fill("#text", "三" * 60)
         until(tab, "document.querySelector('.status.problem')?.textContent.includes('50 characters')")
         assert tab.input_value("#text") == "三" * 60
 
 
-def test_a_key_is_asked_for_and_kept(opened, catalogue, tmp_path):
+def test_a_key_is_asked_for_and_kept(opened, registry, tmp_path):
     secret = new_key(tmp_path / "keys", "reader")
-    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as closed:
+    with running(registry, keys=KeyRing(read_keys(tmp_path / "keys"))) as closed:
         tab = opened(closed.url, wait_for="input[name=key]", expected="401")
         tab.fill("input[name=key]", secret)
         tab.click("button[type=submit]")

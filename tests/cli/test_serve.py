@@ -24,6 +24,7 @@ def test_a_folder_that_is_not_there_is_refused(capsys, tmp_path):
 def test_an_open_door_must_be_asked_for(capsys, talker):
     status, _, err = said(capsys, talker, "--host", "0.0.0.0", "--port", 0)
     assert status == 2
+    assert "error[open_server]" in err
     assert "--keys" in err
     assert "--open" in err
 
@@ -34,13 +35,14 @@ def test_a_port_that_is_taken(capsys, talker):
         status, _, err = said(capsys, talker, "--port", port)
     assert status == 2
     assert f"127.0.0.1:{port}" in err
-    assert "another --host or --port" in err
+    assert "error[address_unavailable]" in err
 
 
 def test_two_models_of_one_name(capsys, talker):
     status, _, err = said(capsys, talker, talker, "--port", 0)
     assert status == 2
-    assert "two models would be called 'trained'" in err
+    assert "error[duplicate_model]" in err
+    assert "'trained'" in err
 
 
 def test_a_folder_that_is_no_model(capsys, tmp_path):

@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 import regard
-from regard.serve.served import Catalogue, Served
-from regard.serve.work.scheduler import Scheduler
+from regard.serve.http.metrics import Metrics
+from regard.serve.models import ModelRegistry, ServedTranslator
 from tests.engine import talking
-from tests.serve.running import Gated, gated_catalogue, running
+from tests.serve.running import Gated, gated_registry, running
 
 
 @pytest.fixture(scope="session")
@@ -40,16 +40,16 @@ def sources():
 
 
 @pytest.fixture(scope="session")
-def catalogue(run_folder):
+def registry(run_folder):
     model = regard.load(run_folder, threads=2, quantisation=EXACT)
-    found = Catalogue([Served("zh-en", run_folder, model, Scheduler(model.engines))])
+    found = ModelRegistry([ServedTranslator("zh-en", run_folder, model, Metrics())])
     yield found
     found.close()
 
 
 @pytest.fixture(scope="session")
-def server(catalogue):
-    with running(catalogue) as found:
+def server(registry):
+    with running(registry) as found:
         yield found
 
 
@@ -57,7 +57,7 @@ def server(catalogue):
 def gate(run_folder, offline):
     """An engine that waits until it is told, and models that it runs."""
     engine = Gated()
-    catalogue = gated_catalogue(run_folder, offline, engine)
-    yield engine, catalogue
+    registry = gated_registry(run_folder, offline, engine)
+    yield engine, registry
     engine.let_all()
-    catalogue.close()
+    registry.close()

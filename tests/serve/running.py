@@ -7,20 +7,20 @@ from contextlib import contextmanager
 
 import httpx
 
+from regard.engine.engines.protocol import Engines
 from regard.serve.http.app import create_app
+from regard.serve.http.dependencies import AppState
 from regard.serve.http.metrics import Metrics
-from regard.serve.http.server import Server, listening
-from regard.serve.served import Catalogue, Served, serve_models
-from regard.serve.service import Service
-from regard.serve.work.scheduler import Scheduler
+from regard.serve.http.server import Server, listen
+from regard.serve.models import ModelRegistry, ServedTranslator, load_models
 from tests.engine.echo import Echo
 
 
 class Running:
     """Where a server listens, and what is behind it."""
 
-    def __init__(self, service, server, port):
-        self.service, self.server, self.port = service, server, port
+    def __init__(self, state, server, port):
+        self.state, self.server, self.port = state, server, port
         self.url = f"http://127.0.0.1:{port}"
         self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
 
@@ -32,15 +32,15 @@ class Running:
 
 
 @contextmanager
-def running(catalogue, metrics=None, *, limits=None, keys=None, **options):
-    service = Service(catalogue, metrics or Metrics(), limits=limits, keys=keys)
+def running(registry, metrics=None, *, limits=None, keys=None, **options):
+    state = AppState(registry, metrics or Metrics(), limits=limits, keys=keys)
     started = threading.Event()
-    server = Server(create_app(service, **options), service.desk, started.set)
-    socket = listening("127.0.0.1", 0)
+    server = Server(create_app(state, **options), state.executor, started.set)
+    socket = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
     assert started.wait(30), "the server did not start"
-    found = Running(service, server, socket.getsockname()[1])
+    found = Running(state, server, socket.getsockname()[1])
     try:
         yield found
     finally:
@@ -54,12 +54,12 @@ def running(catalogue, metrics=None, *, limits=None, keys=None, **options):
 @contextmanager
 def serving(folders, **options):
     """A server of the models in some folders, loaded as options say."""
-    catalogue = serve_models(folders, Metrics(), **options)
+    registry = load_models(folders, Metrics(), **options)
     try:
-        with running(catalogue) as found:
+        with running(registry) as found:
             yield found
     finally:
-        catalogue.close()
+        registry.close()
 
 
 class Gated(Echo):
@@ -92,9 +92,7 @@ class Gated(Echo):
         assert self.go_on.acquire(timeout=30), "nobody let the engine go on"
 
 
-def gated_catalogue(folder, model, engine):
+def gated_registry(folder, model, engine):
     """A model whose engine is gated, as a server has it."""
-    from regard.engine.engines.protocol import Engines
-
-    engines = Engines([lambda: engine])
-    return Catalogue([Served("gated", folder, model.run_by(engines), Scheduler(engines))])
+    model = model.with_engines(Engines([lambda: engine]))
+    return ModelRegistry([ServedTranslator("gated", folder, model, Metrics())])

@@ -60,7 +60,7 @@ def test_an_answer_is_no_translation_into_a_language(server):
         "Model 'answers' does not translate from any language into de."
     )
     wrong = server.post("/api/v1/generate", prompt="who", model="answers").json()["error"]["message"]
-    assert wrong == "Model 'answers' is for the task 'answer', and cannot generate."
+    assert wrong == "Model 'answers' is for the task 'answer' and cannot generate."
 
 
 def test_a_field_that_is_missing_is_named(server):

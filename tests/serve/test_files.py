@@ -2,10 +2,10 @@
 
 import pytest
 
-from regard.serve.files import renamed
-from regard.serve.http.errors import Refusal
 from regard.serve.http.keys import KeyRing, new_key, read_keys
 from regard.serve.http.limits import Limits
+from regard.serve.routes.libretranslate import translated_name
+from tests.refusals import refused
 from tests.serve.running import running
 
 
@@ -47,9 +47,9 @@ def test_the_settings_say_which_files_are_taken(server):
 @pytest.mark.parametrize(
     ("name", "content", "fields", "problem"),
     [
-        ("dates.pdf", b"x", {}, "Files are .txt"),
+        ("dates.pdf", b"x", {}, ".txt, .html, .htm"),
         ("", b"x", {}, "no file"),
-        ("dates.txt", b"\xff\xfe", {}, "no text in UTF-8: byte 1"),
+        ("dates.txt", b"\xff\xfe", {}, "byte 1"),
         ("dates.txt", b"x", {"target": ""}, "target"),
         ("dates.txt", b"x", {"target": "fr"}, "translates"),
     ],
@@ -67,8 +67,8 @@ def test_a_request_without_a_file_is_refused(server):
         assert set(answer.json()) == {"error"}
 
 
-def test_limits_hold_and_files_are_let_go_of(catalogue):
-    with running(catalogue, limits=Limits(characters=50, files_bytes=60)) as small:
+def test_limits_hold_and_files_are_let_go_of(registry):
+    with running(registry, limits=Limits(characters=50, files_bytes=60)) as small:
         answer = send(small, "long.txt", ("三" * 51).encode())
         assert answer.status_code == 413
         assert "50 characters" in answer.json()["error"]
@@ -80,9 +80,9 @@ def test_limits_hold_and_files_are_let_go_of(catalogue):
         assert small.http.get(second).status_code == 200
 
 
-def test_a_key_may_be_a_field(catalogue, tmp_path):
+def test_a_key_may_be_a_field(registry, tmp_path):
     secret = new_key(tmp_path / "keys", "one")
-    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as closed:
+    with running(registry, keys=KeyRing(read_keys(tmp_path / "keys"))) as closed:
         assert send(closed, "a.txt", b"\n").status_code == 401
         assert fetched(closed, send(closed, "a.txt", b"\n", api_key=secret)).content == b"\n"
 
@@ -97,9 +97,9 @@ def test_a_key_may_be_a_field(catalogue, tmp_path):
     ],
 )
 def test_a_name_is_only_shown(name, shown):
-    assert renamed(name, "en") == shown
+    assert translated_name(name, "en") == shown
 
 
 def test_a_name_of_another_kind_is_refused():
-    with pytest.raises(Refusal, match="Files are"):
-        renamed("a.exe", "en")
+    with refused("bad_value", ".txt"):
+        translated_name("a.exe", "en")

@@ -6,11 +6,10 @@ import logging
 import pytest
 
 from regard.errors import ConfigError
-from regard.serve.http.errors import Refusal
-from regard.serve.http.keys import KeyRing, new_key, read_keys
+from regard.serve.http.keys import KeyRing, RateLimiter, new_key, read_keys
 from regard.serve.http.limits import Limits
-from regard.serve.http.rates import Rates
 from regard.serve.routes.page import page_files, page_version
+from tests.refusals import refused
 from tests.serve.running import running
 
 
@@ -22,9 +21,9 @@ def test_a_name_that_is_not_ours_is_refused(server):
         assert server.http.get("/livez", headers={"Host": host}).status_code == 200
 
 
-def test_names_and_origins_are_let_in_by_name(catalogue):
+def test_names_and_origins_are_let_in_by_name(registry):
     origin = {"Origin": "https://a.example"}
-    with running(catalogue, hosts=["mt.example"], cors_origins=["https://a.example"]) as server:
+    with running(registry, hosts=["mt.example"], cors_origins=["https://a.example"]) as server:
         assert server.http.get("/livez", headers={"Host": "mt.example"}).status_code == 200
         answer = server.http.get("/livez", headers=origin)
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
@@ -86,8 +85,8 @@ def test_docs_list_the_routes(server):
         assert path in listed
 
 
-def test_the_log_has_no_text(catalogue, caplog):
-    with caplog.at_level(logging.INFO, "regard.serve"), running(catalogue) as server:
+def test_the_log_has_no_text(registry, caplog):
+    with caplog.at_level(logging.INFO, "regard.serve"), running(registry) as server:
         server.post("/api/v1/translate", text="三月五日", model="zh-en")
         server.get("/api/v1/translate?text=三月五日")
     assert "POST /api/v1/translate 200" in caplog.text
@@ -95,8 +94,8 @@ def test_the_log_has_no_text(catalogue, caplog):
     assert "%E4" not in caplog.text
 
 
-def test_metrics_have_bounded_labels(catalogue):
-    with running(catalogue) as server:
+def test_metrics_have_bounded_labels(registry):
+    with running(registry) as server:
         for i in range(5):
             server.get(f"/nothing/{i}")
             server.post("/api/v1/translate", text="三月", model=f"none-{i}")
@@ -112,9 +111,9 @@ def test_ready_names_the_models(server):
     assert server.get("/readyz").json() == {"status": "ready", "models": ["zh-en"]}
 
 
-def test_keys_are_needed_where_there_are_keys(catalogue, tmp_path):
+def test_keys_are_needed_where_there_are_keys(registry, tmp_path):
     secret = new_key(tmp_path / "keys", "one")
-    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
+    with running(registry, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
         for path in ("/api/v1/models", "/api/v1/runs", "/v1/models"):
             nobody = server.get(path)
             assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, "Bearer")
@@ -126,26 +125,26 @@ def test_keys_are_needed_where_there_are_keys(catalogue, tmp_path):
             assert server.get(path).status_code == 200
 
 
-def test_a_key_may_ask_only_so_often(catalogue, tmp_path):
+def test_a_key_may_ask_only_so_often(registry, tmp_path):
     secret = new_key(tmp_path / "keys", "one")
     ring = KeyRing(read_keys(tmp_path / "keys"))
-    with running(catalogue, keys=ring, limits=Limits(requests_a_minute=3)) as server:
+    with running(registry, keys=ring, limits=Limits(requests_a_minute=3)) as server:
         headers = {"Authorization": f"Bearer {secret}"}
         codes = [server.http.get("/api/v1/models", headers=headers).status_code for _ in range(4)]
         assert codes == [200, 200, 200, 429]
-        refused = server.http.get("/v1/models", headers=headers)
-        assert refused.json()["error"]["type"] == "rate_limit_error"
-        assert 1 <= int(refused.headers["retry-after"]) <= 20
+        last = server.http.get("/v1/models", headers=headers)
+        assert last.json()["error"]["type"] == "rate_limit_error"
+        assert 1 <= int(last.headers["retry-after"]) <= 20
 
 
 def test_rates_recover_with_time():
     now = 0.0
-    rates = Rates(clock=lambda: now)
+    rates = RateLimiter(clock=lambda: now)
     for _ in range(2):
         rates.take("a", 2)
-    with pytest.raises(Refusal) as refused:
+    with refused("rate_limit") as caught:
         rates.take("a", 2)
-    assert refused.value.retry_after == 30
+    assert caught.value.retry_after == 30
     rates.take("b", 2)
     now = 30.0
     rates.take("a", 2)
@@ -160,9 +159,9 @@ def test_keys_are_kept_as_hashes(tmp_path):
     ring = KeyRing(read_keys(file))
     assert (ring.find(first).name, ring.find(second).name) == ("one", "two")
     assert ring.find("") is ring.find(first[:-1]) is None
-    with pytest.raises(ConfigError, match="already"):
+    with refused("bad_key_name", "'one'"):
         new_key(file, "one")
-    with pytest.raises(ConfigError, match="a name"):
+    with refused("bad_key_name", "' '"):
         new_key(file, " ")
 
 
@@ -175,5 +174,5 @@ def test_every_bad_line_of_a_key_file_is_told(tmp_path):
     with pytest.raises(ConfigError) as error:
         read_keys(file)
     assert [problem.split(" ")[1].strip(":") for problem in error.value.problems] == ["3", "4", "5", "6", "7"]
-    with pytest.raises(ConfigError, match="--new-key NAME makes it"):
+    with refused("missing_file", "--new-key NAME"):
         read_keys(tmp_path / "none")

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.engine.results import WordLink
-from regard.serve.html.marks import marked
-from regard.serve.html.paragraphs import Mark, paragraphs
-from regard.serve.html.text import escaped
+from regard.serve.html.pages import with_tags
+from regard.serve.html.paragraphs import InlineTag, escaped, paragraphs
 
 
 def linked(source: str, target: str, order: list[int]) -> list[WordLink]:
@@ -33,7 +32,7 @@ def linked(source: str, target: str, order: list[int]) -> list[WordLink]:
 def translated(page: str, target: str, order: list[int]) -> str:
     (paragraph,) = paragraphs(page)
     links = linked(paragraph.text, target, order)
-    return marked(target, links, paragraph.marks, len(paragraph.text))
+    return with_tags(target, links, paragraph.tags, len(paragraph.text))
 
 
 def test_elements_go_where_their_words_go():
@@ -59,7 +58,7 @@ def test_no_tag_parts_a_name_in_braces():
     (paragraph,) = paragraphs(page)
     whole = linked(paragraph.text, target, [1, 0, 2])
     torn = [replace(whole[0], target_end=1, strength=0.01), replace(whole[0], target_start=1), *whole[1:]]
-    found = marked(target, torn, paragraph.marks, len(paragraph.text))
+    found = with_tags(target, torn, paragraph.tags, len(paragraph.text))
     assert paragraph.with_code(found) == "<b><code>x</code> OPEN</b> NOW"
 
 
@@ -74,11 +73,11 @@ TAGS = ["<b>", "</b>", "<i>", "</i>", "<img>", "<a x='1'>", "</a>", "<!-- c -->"
 def test_every_tag_is_there_once_and_the_text_is_unharmed(data):
     source = " ".join("abcdef"[: data.draw(st.integers(1, 6))])
     places = sorted(data.draw(st.lists(st.integers(0, len(source)), max_size=8)))
-    marks = [Mark(place, data.draw(st.sampled_from(TAGS))) for place in places]
+    marks = [InlineTag(place, data.draw(st.sampled_from(TAGS))) for place in places]
     n = len(source.split())
     order = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=7))
     target = " ".join(["x<y", "&", "Z", "w", "v", "u", "t"][: len(order)])
-    found = marked(target, linked(source, target, order), marks, len(source))
+    found = with_tags(target, linked(source, target, order), marks, len(source))
     for tag in {mark.raw for mark in marks}:
         assert found.count(tag) == [mark.raw for mark in marks].count(tag)
     for tag in TAGS:
@@ -89,6 +88,6 @@ def test_every_tag_is_there_once_and_the_text_is_unharmed(data):
 def test_a_page_of_tags_and_little_else_takes_a_moment():
     for page in ("<b>" * 9000 + "x" + "</b>" * 9000, "x<i></i>" * 9000, "<b>" * 200 + "x" + "</b>" * 50):
         for each in paragraphs(page):
-            assert len(each.marks) <= 256
+            assert len(each.tags) <= 256
             words = linked(each.text, each.text, [*range(len(each.text.split()))])
-            assert marked(each.text, words, each.marks, len(each.text)).count("<") == len(each.marks)
+            assert with_tags(each.text, words, each.tags, len(each.text)).count("<") == len(each.tags)

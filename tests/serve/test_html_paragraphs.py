@@ -25,16 +25,16 @@ def test_breaks_of_lines_are_spaces_but_where_a_page_is_laid_out():
     assert texts(page) == ["If a line has no verb", "two\n lines"]
     first = next(each for each in paragraphs(page) if each.text)
     assert first.outside == ("\n\t", "\n")
-    assert [mark.place for mark in first.marks] == [17, 21]
+    assert [mark.place for mark in first.tags] == [17, 21]
 
 
 def test_code_is_a_word_that_is_not_read():
     (paragraph,) = paragraphs("use <code>pip <b>x</b></code> or <Code class='a'>y</Code> now")
-    assert (paragraph.text, paragraph.marks) == ("use {c0} or {c1} now", ())
+    assert (paragraph.text, paragraph.tags) == ("use {c0} or {c1} now", ())
     assert paragraph.with_code("{c1} USE {c0}") == "<Code class='a'>y</Code> USE <code>pip <b>x</b></code>"
     assert paragraph.with_code("USE {c1}") == "USE <Code class='a'>y</Code><code>pip <b>x</b></code>"
 
 
 def test_code_stays_a_tag_where_its_name_is_taken():
     (paragraph,) = paragraphs("{c0} and <code>x</code>")
-    assert (paragraph.text, [mark.raw for mark in paragraph.marks]) == ("{c0} and", ["<code>x</code>"])
+    assert (paragraph.text, [mark.raw for mark in paragraph.tags]) == ("{c0} and", ["<code>x</code>"])

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.serve.html.text import escaped, parts, plain
+from regard.serve.html.paragraphs import escaped, parts, plain
 
 SIGNS = st.text(st.sampled_from("<>\"'/!-ab &;\n") | st.characters(codec="utf-8"), max_size=60)
 

@@ -23,9 +23,9 @@ def test_its_client_detects_and_lists_languages(client):
     assert client.languages() == [{"code": "zh", "name": "Chinese", "targets": ["en"]}]
 
 
-def test_its_client_shows_its_key(catalogue, tmp_path, offline):
+def test_its_client_shows_its_key(registry, tmp_path, offline):
     secret = new_key(tmp_path / "keys", "one")
-    with running(catalogue, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
+    with running(registry, keys=KeyRing(read_keys(tmp_path / "keys"))) as server:
         known = LibreTranslateAPI(server.url, secret)
         assert known.translate("三月", "zh", "en") == offline.translate("三月").text
         nobody = server.post("/translate", q="三月", source="zh", target="en")

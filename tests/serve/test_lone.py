@@ -10,9 +10,9 @@ import regard
 from regard.engine.options import GenerateOptions
 from regard.look.export.document import describe, steps
 from regard.look.interventions.interventions import HeadOff, to_json
-from regard.serve.http.errors import gone
-from regard.serve.work.job import Job
-from regard.serve.work.lone_tasks import Continue
+from regard.serve.http.errors import client_gone
+from regard.serve.work.items import ContinueItem
+from regard.serve.work.jobs import Job
 from tests.serve.lone import save_lone_models
 from tests.serve.running import serving
 from tests.serve.test_native import events
@@ -89,9 +89,9 @@ ENDLESS = {"max_tokens": 100_000, "past_length": "slide", "temperature": 0}
 
 def test_a_text_that_nobody_waits_for_any_more_is_not_continued(server, writer):
     job = Job()
-    task = Continue(writer.generator, "the cat", GenerateOptions(**ENDLESS), job=job)
-    job.end(gone())
-    (found,) = task.run(None, [task])
+    item = ContinueItem(writer.generator, "the cat", GenerateOptions(**ENDLESS), job)
+    job.cancel(client_gone())
+    (found,) = item.run(None, [item])
     assert len(found.tokens) < 100
     answer = server.post("/api/v1/generate", prompt="the cat", **ENDLESS, deadline_ms=50)
     assert answer.status_code == 504

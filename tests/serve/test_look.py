@@ -8,11 +8,12 @@ import pytest
 from regard.loaded import load
 from regard.look.export import document
 from regard.look.trace.trace import Trace
+from regard.serve.cache import BlobStore
 from regard.serve.http.limits import Limits
-from regard.serve.served import Catalogue, Served
-from regard.serve.shelf import Shelf
-from regard.serve.work.scheduler import Scheduler
-from regard.tasks.loaded import LoadedModel
+from regard.serve.http.metrics import Metrics
+from regard.serve.models import ModelRegistry, ServedTranslator
+from regard.tasks.loaded.translator import LoadedTranslator
+from tests.refusals import refused
 from tests.serve.running import running
 
 DTYPES = {"u8": "u1", "f16": "<f2", "f32": "<f4"}
@@ -143,9 +144,9 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
     assert change == pytest.approx(effects["cross"][0, 1], abs=1e-3)
 
 
-def test_the_intact_model_is_asked_once_however_often_heads_are_switched(catalogue, sources, monkeypatch):
+def test_the_intact_model_is_asked_once_however_often_heads_are_switched(registry, sources, monkeypatch):
     looks, effects = [], []
-    look, head_effects = LoadedModel.look, LoadedModel.head_effects
+    look, head_effects = LoadedTranslator.look, LoadedTranslator.head_effects
 
     def spied(self, source, target=None, **options):
         looks.append((target is None, len(options["interventions"])))
@@ -155,9 +156,9 @@ def test_the_intact_model_is_asked_once_however_often_heads_are_switched(catalog
         effects.append(given)
         return head_effects(self, *given)
 
-    monkeypatch.setattr(LoadedModel, "look", spied)
-    monkeypatch.setattr(LoadedModel, "head_effects", spied_effects)
-    with running(catalogue) as server:
+    monkeypatch.setattr(LoadedTranslator, "look", spied)
+    monkeypatch.setattr(LoadedTranslator, "head_effects", spied_effects)
+    with running(registry) as server:
 
         def ask(source, *heads, **more):
             lists = [[{"op": "head-off", "kind": "cross", "layer": 0, "head": head}] for head in heads]
@@ -215,9 +216,9 @@ def test_what_is_not_there_is_refused(server, made):
     assert server.http.delete(f"/api/v1/traces/{dropped}").status_code == 404
 
 
-def test_looking_has_limits(catalogue):
+def test_looking_has_limits(registry):
     limits = Limits(trace_tokens=6, interventions=2, traces_bytes=1000, beam=4)
-    with running(catalogue, limits=limits) as small:
+    with running(registry, limits=limits) as small:
         long = small.post("/api/v1/traces", source="三月五日四月六日七月八日")
         assert (long.status_code, long.json()["error"]["param"]) == (413, "source")
         wide = small.post("/api/v1/traces", source="三月", beam=5)
@@ -233,16 +234,16 @@ def test_traces_that_nobody_looks_at_go(trace):
     now = 0.0
     block = trace.to_bytes()
     assert trace.nbytes < len(block) < trace.nbytes + 100_000
-    traces = Shelf("trace", 3 * len(block), 10.0, clock=lambda: now)
-    first, second = (traces.keep("m", block).id for _ in range(2))
+    traces = BlobStore("trace", 3 * len(block), 10.0, clock=lambda: now)
+    first, second = (traces.add("m", block).id for _ in range(2))
     now = 8.0
     traces.get(second)
     now = 15.0
     assert Trace.from_bytes(traces.get(second).content) == trace
-    with pytest.raises(Exception, match="no such trace"):
+    with refused("not_found", "trace"):
         traces.get(first)
-    kept = [traces.keep("m", block).id for _ in range(3)]
-    with pytest.raises(Exception, match="no such trace"):
+    kept = [traces.add("m", block).id for _ in range(3)]
+    with refused("not_found", "trace"):
         traces.get(second)  # there was no room for a fourth
     assert traces.get(kept[0])
     assert traces.nbytes == 3 * len(block)
@@ -250,9 +251,9 @@ def test_traces_that_nobody_looks_at_go(trace):
 
 def test_whoever_opens_the_page_finds_the_weights_read(run_folder):
     model = load(run_folder)
-    served = Served("zh-en", run_folder, model, Scheduler(model.engines))
-    catalogue = Catalogue([served])
-    with running(catalogue) as server:
+    served = ServedTranslator("zh-en", run_folder, model, Metrics())
+    registry = ModelRegistry([served])
+    with running(registry) as server:
         server.get("/api/v1/models")
         assert served._aligner is None, "who only asks for translations needs no torch"
         assert server.get("/").status_code == 200
@@ -261,4 +262,4 @@ def test_whoever_opens_the_page_finds_the_weights_read(run_folder):
                 break
             time.sleep(0.1)
         assert served._aligner is not None
-    catalogue.close()
+    registry.close()

@@ -82,16 +82,16 @@ def test_refusals_are_what_the_client_knows(client):
         client.completions.create(model="gpt", prompt="三月")
     with pytest.raises(openai.BadRequestError, match="one choice"):
         ask(client, "三月", n=2, stream=True)
-    with pytest.raises(openai.BadRequestError, match="no message of the user"):
+    with pytest.raises(openai.BadRequestError, match="role user"):
         client.chat.completions.create(model="zh-en", messages=[{"role": "system", "content": "x"}])
 
 
 def test_what_the_answer_would_lack_is_refused(client):
-    with pytest.raises(openai.APIStatusError, match="Log-probabilities are not given here"):
+    with pytest.raises(openai.APIStatusError, match="logprobs"):
         ask(client, "三月五日", logprobs=True)
-    with pytest.raises(openai.APIStatusError, match="leave logprobs out"):
+    with pytest.raises(openai.APIStatusError, match="logprobs"):
         client.completions.create(model="zh-en", prompt="三月五日", logprobs=0)
-    with pytest.raises(openai.APIStatusError, match="leave echo out") as refused:
+    with pytest.raises(openai.APIStatusError, match="echo") as refused:
         client.completions.create(model="zh-en", prompt="三月五日", echo=True)
     assert refused.value.param == "echo"
     assert ask(client, "三月五日", logprobs=False).choices[0].logprobs is None

@@ -12,10 +12,10 @@ def asks_for_haste(case):
 
 
 @pytest.mark.slow
-def test_no_request_that_the_document_allows_breaks_anything(catalogue):
+def test_no_request_that_the_document_allows_breaks_anything(registry):
     from hypothesis import given
 
-    with running(catalogue) as server:
+    with running(registry) as server:
         schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
         tried = 0
         for operation in schema.get_all_operations():

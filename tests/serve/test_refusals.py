@@ -9,8 +9,8 @@ SMALL = Limits(body_bytes=4000, characters=50, items=3, beam=4, trace_tokens=8)
 
 
 @pytest.fixture(scope="module")
-def small(catalogue):
-    with running(catalogue, limits=SMALL) as found:
+def small(registry):
+    with running(registry, limits=SMALL) as found:
         yield found
 
 
@@ -40,7 +40,7 @@ def test_texts_that_are_too_long_or_too_many(small):
 
 def test_a_search_that_is_too_wide(small):
     wide = refusal(small.post("/api/v1/translate", text="月", beam=5), 422, "bad_value")
-    assert (wide["param"], wide["message"].partition(":")[0]) == ("beam", "`beam`")
+    assert (wide["param"], wide["message"].partition(" ")[0]) == ("beam", "`beam`")
     assert (
         refusal(small.post("/api/v1/translate", text="月", n_best=5), 422, "bad_value")["param"] == "n_best"
     )
@@ -50,11 +50,9 @@ def test_a_refusal_names_the_fields_of_its_family(small):
     narrow = refusal(small.post("/api/v1/translate", text="月", n_best=3, beam=2), 422, "bad_value")
     assert narrow["message"] == "`n_best: 3` needs a `beam` of at least 3."
     error = small.post("/v1/completions", model="zh-en", prompt="月", n=5).json()["error"]
-    assert (error["param"], error["message"].partition(":")[0]) == ("n", "`n`")
+    assert (error["param"], error["message"].partition(" ")[0]) == ("n", "`n`")
     answer = small.post("/translate", q="月", source="zh", target="en", alternatives=4)
-    assert answer.json()["error"] == (
-        "`alternatives`: a search here keeps 4 hypotheses at most, and this asks for 5."
-    )
+    assert answer.json()["error"] == "`alternatives` is 5; the maximum is 4."
 
 
 @pytest.mark.parametrize(
@@ -130,8 +128,8 @@ def test_each_family_has_its_own_shape(server):
 
 
 def test_a_deadline_is_kept(gate):
-    engine, catalogue = gate
-    with running(catalogue) as server:
+    engine, registry = gate
+    with running(registry) as server:
         refusal(server.post("/api/v1/translate", text="三月", deadline_ms=50), 504, "deadline")
         engine.let_all()
         assert server.post("/api/v1/translate", text="三月").status_code == 200
@@ -140,8 +138,8 @@ def test_a_deadline_is_kept(gate):
 def test_a_queue_that_is_full(gate):
     import threading
 
-    engine, catalogue = gate
-    with running(catalogue, limits=Limits(waiting=2)) as server:
+    engine, registry = gate
+    with running(registry, limits=Limits(waiting=2)) as server:
         answers = []
         asking = [
             threading.Thread(
@@ -152,7 +150,7 @@ def test_a_queue_that_is_full(gate):
         for each in asking:
             each.start()
         assert engine.began.acquire(timeout=30)
-        while len(server.service.desk) < 2:
+        while len(server.state.executor) < 2:
             pass
         full = server.post("/api/v1/translate", text="三月")
         refusal(full, 503, "busy")
@@ -167,13 +165,13 @@ def test_a_queue_that_is_full(gate):
 
 
 def test_what_goes_wrong_here_is_told_without_the_text(gate, offline, caplog):
-    engine, catalogue = gate
+    engine, registry = gate
 
     def broken(requests, _search):
         raise RuntimeError(offline.subwords.decode(requests[0].ids))
 
     engine.decode = broken
-    with running(catalogue) as server:
+    with running(registry) as server:
         error = refusal(server.post("/api/v1/translate", text="三月"), 500, "internal")
     assert error["request_id"] in caplog.text
     assert "RuntimeError" in caplog.text

@@ -2,12 +2,12 @@
 
 import pytest
 
-from regard.serve.remembered import Remembered
+from regard.serve.cache import ResultCache
 
 
 def test_what_was_made_is_not_made_again_while_it_is_remembered():
     now, made = 0.0, []
-    kept = Remembered(most=2, seconds=10.0, clock=lambda: now)
+    kept = ResultCache(size=2, seconds=10.0, clock=lambda: now)
 
     def ask(key):
         return kept.get(key, lambda: made.append(key) or key.upper())
@@ -27,7 +27,7 @@ def test_what_was_made_is_not_made_again_while_it_is_remembered():
 
 
 def test_a_failure_is_not_remembered():
-    kept = Remembered(most=2, seconds=10.0)
+    kept = ResultCache(size=2, seconds=10.0)
     with pytest.raises(ZeroDivisionError):
         kept.get("a", lambda: 1 // 0)
     assert len(kept) == 0

@@ -11,8 +11,8 @@ import regard
 from regard.look.trace.probes import Probe, probe_file, write_probes
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
+from regard.serve.models import load_models
 from regard.serve.routes.runs import read_journal
-from regard.serve.served import serve_models
 from tests.serve.running import running
 
 
@@ -27,12 +27,12 @@ def test_a_model_without_a_run(run_folder, tmp_path):
     import shutil
 
     alone = shutil.copytree(run_folder / "best", tmp_path / "alone")
-    catalogue = serve_models([alone], Metrics())
-    with running(catalogue) as server:
+    registry = load_models([alone], Metrics())
+    with running(registry) as server:
         assert server.get("/api/v1/runs").json() == {"runs": []}
         answer = server.get("/api/v1/runs/alone/curve")
         assert (answer.status_code, answer.json()["error"]["param"]) == (404, "run")
-    catalogue.close()
+    registry.close()
 
 
 def test_probes_play_attention_through_training(server, run_folder):
@@ -80,7 +80,7 @@ def test_events_follow_a_run_that_goes_on_and_is_taken_back(run_folder, tmp_path
     run = shutil.copytree(run_folder, tmp_path / "live")
     journal = run / "journal.jsonl"
     journal.write_text('{"step": 1}\n')
-    catalogue = serve_models([run], Metrics())
+    registry = load_models([run], Metrics())
     seen, changed = [], threading.Condition()
 
     def follow(url):
@@ -95,7 +95,7 @@ def test_events_follow_a_run_that_goes_on_and_is_taken_back(run_folder, tmp_path
         with changed:
             assert changed.wait_for(lambda: line in seen, 30), f"{line} did not come"
 
-    with running(catalogue, limits=Limits(followers=1)) as server:
+    with running(registry, limits=Limits(followers=1)) as server:
         following = threading.Thread(target=follow, args=(f"{server.url}/api/v1/runs/live/events",))
         following.start()
         wait_for('data: {"step": 1}')
@@ -108,4 +108,4 @@ def test_events_follow_a_run_that_goes_on_and_is_taken_back(run_folder, tmp_path
         wait_for('data: {"step": 1.5}')
     following.join(30)
     assert not following.is_alive()  # a server that stops ends its streams
-    catalogue.close()
+    registry.close()

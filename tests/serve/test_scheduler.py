@@ -7,27 +7,32 @@ import pytest
 
 from regard.engine.engines.protocol import Engines, Request, Search
 from regard.errors import RequestError
-from regard.serve.http.errors import Refusal, gone
-from regard.serve.work.job import Job
+from regard.serve.http.errors import client_gone
+from regard.serve.work.items import DecodeItem, ScheduledEngines
+from regard.serve.work.jobs import Job
 from regard.serve.work.scheduler import Scheduler
-from regard.serve.work.tasks import Decode
-from regard.serve.work.turns import Scheduled
+from tests.refusals import refused
 from tests.serve.running import Gated
 
 SEARCH = Search(beam_size=1)
 
 
+def scheduler_of(engine, on_batch=lambda _: None):
+    engines = Engines([lambda: engine])
+    return Scheduler(engines.first.lanes, engines.lane, on_batch)
+
+
 @pytest.fixture
 def gated():
     engine = Gated()
-    scheduler = Scheduler(Engines([lambda: engine]))
+    scheduler = scheduler_of(engine)
     yield engine, scheduler
     engine.let_all()
     scheduler.close()
 
 
 def request(n):
-    return Decode(Request(ids=(7,) * n), SEARCH)
+    return DecodeItem(Request(ids=(7,) * n), SEARCH, 100)
 
 
 def test_what_came_while_a_batch_ran_makes_the_next_one(gated):
@@ -48,7 +53,7 @@ class TwoLanes(Gated):
 
 def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
     engine = TwoLanes()
-    scheduler = Scheduler(Engines([lambda: engine]))
+    scheduler = scheduler_of(engine)
     first = scheduler.submit(Job(), [request(3)])
     assert engine.began.acquire(timeout=30)
     second = scheduler.submit(Job(), [request(4)])
@@ -62,7 +67,7 @@ def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
 
 def test_what_waits_is_shared_among_the_lanes_that_are_free():
     engine = TwoLanes()
-    scheduler = Scheduler(Engines([lambda: engine]))
+    scheduler = scheduler_of(engine)
     parts = scheduler.submit(Job(), [request(3) for _ in range(6)])
     assert engine.began.acquire(timeout=30)
     assert engine.began.acquire(timeout=30), "one lane took all"
@@ -81,7 +86,7 @@ def test_a_mistake_of_ours_costs_no_lane():
             raise ZeroDivisionError
 
     engine.let_all()
-    scheduler = Scheduler(Engines([lambda: engine]), hear)
+    scheduler = scheduler_of(engine, hear)
     with pytest.raises(ZeroDivisionError):
         scheduler.submit(Job(), [request(3)]).all.result(30)
     assert len(scheduler.submit(Job(), [request(5)]).all.result(30)) == 1
@@ -95,25 +100,26 @@ def test_a_job_that_is_over_before_its_batch_never_runs(gated):
     assert engine.began.acquire(timeout=30)
     left = Job()
     parts = scheduler.submit(left, [request(4)])
-    left.end(gone())
-    with pytest.raises(Refusal, match="left"):
+    left.cancel(client_gone())
+    with refused("client_gone"):
         parts.all.result(30)
     engine.let_all()
     scheduler.submit(Job(), [request(5)]).all.result(30)
     assert [4] not in engine.batches
-    with pytest.raises(Refusal, match="left"):
+    with refused("client_gone"):
         scheduler.submit(left, [request(4)])
 
 
 def test_a_stream_that_nobody_hears_stops_at_the_next_token(gated):
     engine, scheduler = gated
     job = Job()
-    tokens = Scheduled(scheduler, job).choose(None, SEARCH).stream(Request(ids=(5, 6, 7, 8, 9)), SEARCH)
+    engines = ScheduledEngines(scheduler, job, Engines([lambda: engine]))
+    tokens = engines.choose(None, SEARCH).stream(Request(ids=(5, 6, 7, 8, 9)), SEARCH)
     engine.go_on.release(2)
     assert next(tokens) == 5
-    job.end(gone())
+    job.cancel(client_gone())
     engine.go_on.release(2)
-    with pytest.raises(Refusal, match="left"):
+    with refused("client_gone"):
         list(tokens)
     assert engine.ended.acquire(timeout=30)
     assert scheduler.submit(Job(), []).all.result() == []  # and the lane is free
@@ -130,7 +136,7 @@ class Choosy(Gated):
 
 def test_whoever_is_to_blame_the_others_get_their_results():
     engine = Choosy()
-    scheduler = Scheduler(Engines([lambda: engine]))
+    scheduler = scheduler_of(engine)
     first = scheduler.submit(Job(), [request(3)])
     assert engine.began.acquire(timeout=30)
     good, bad = scheduler.submit(Job(), [request(6)]), scheduler.submit(Job(), [request(7)])
@@ -150,13 +156,13 @@ def test_a_closed_scheduler_finishes_what_waits_and_takes_nothing_more(gated):
     assert all(len(parts.all.result(30)) == 1 for parts in waiting)
     closing.join(30)
     assert not closing.is_alive()
-    with pytest.raises(Refusal, match="shutting down"):
+    with refused("shutting_down"):
         scheduler.submit(Job(), [request(3)])
 
 
 @pytest.mark.slow
-def test_nobody_s_result_depends_on_who_else_asks(catalogue, offline, sources):
-    (served,) = catalogue
+def test_nobody_s_result_depends_on_who_else_asks(registry, offline, sources):
+    (served,) = registry
     ways = [{}, {"beam_size": 1}, {"n_best": 3}, {"prefix": "the"}, {"beam_size": 2, "token_scores": True}]
     expected = [[each.text for each in offline.translate(sources[:60], **way)] for way in ways]
 
@@ -171,8 +177,8 @@ def test_nobody_s_result_depends_on_who_else_asks(catalogue, offline, sources):
             assert found[: len(wanted)] == wanted
 
 
-def test_scores_and_streams_are_those_of_the_model_alone(catalogue, offline, sources):
-    (served,) = catalogue
+def test_scores_and_streams_are_those_of_the_model_alone(registry, offline, sources):
+    (served,) = registry
     model = served.for_job(Job())
     assert "".join(model.stream(sources[0])) == "".join(offline.stream(sources[0]))
     ours = model.score(sources[:9], ["the third"] * 9)

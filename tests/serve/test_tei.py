@@ -8,7 +8,7 @@ import regard
 from regard.engine.options import ClassifyOptions
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
-from regard.serve.served import serve_models
+from regard.serve.models import load_models
 from tests.serve.lone import save_lone_models
 from tests.serve.running import running
 
@@ -21,15 +21,15 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def catalogue(folders):
-    found = serve_models([folders / "writer", folders / "labeller"], Metrics())
+def registry(folders):
+    found = load_models([folders / "writer", folders / "labeller"], Metrics())
     yield found
     found.close()
 
 
 @pytest.fixture(scope="module")
-def server(catalogue):
-    with running(catalogue) as found:
+def server(registry):
+    with running(registry) as found:
         yield found
 
 
@@ -85,7 +85,7 @@ def test_a_text_that_is_too_long_is_refused_unless_it_may_be_cut(server, labelle
     ("body", "status", "kind", "says"),
     [
         ({"inputs": ["a", "b"]}, 422, "tokenizer", '[["one"], ["two"]]'),
-        ({"inputs": [["a", "b"]]}, 422, "tokenizer", "pairs"),
+        ({"inputs": [["a", "b"]]}, 422, "tokenizer", "Pairs"),
         ({"inputs": []}, 422, "tokenizer", "inputs"),
         ({"inputs": ""}, 422, "tokenizer", "empty"),
         ({"inputs": "a", "truncation_direction": "Left"}, 422, "tokenizer", "truncation_direction"),
@@ -102,25 +102,25 @@ def test_what_is_refused_has_the_shape_of_its_errors(server, body, status, kind,
     assert answer.headers["x-request-id"]
 
 
-def test_too_many_texts_and_no_classifier(catalogue, folders):
-    with running(catalogue, limits=Limits(items=2)) as small:
+def test_too_many_texts_and_no_classifier(registry, folders):
+    with running(registry, limits=Limits(items=2)) as small:
         answer = small.post("/predict", inputs=[["a"]] * 3)
         assert (answer.status_code, answer.json()["error_type"]) == (413, "validation")
-    writers = serve_models([folders / "writer"], Metrics())
+    writers = load_models([folders / "writer"], Metrics())
     with running(writers) as alone:
         assert alone.post("/predict", inputs="a").status_code == 424
     writers.close()
 
 
-def test_health_as_the_open_inference_protocol_asks_for_it(server, catalogue):
+def test_health_as_the_open_inference_protocol_asks_for_it(server, registry):
     assert server.get("/v2/health/live").json() == {"live": True}
     assert server.get("/v2/health/ready").json() == {"ready": True}
     assert server.get("/v2/models/labeller/ready").json() == {"name": "labeller", "ready": True}
     absent = server.get("/v2/models/nobody/ready")
     assert absent.status_code == 404
     assert "nobody" in absent.json()["error"]
-    with running(catalogue) as closing:
-        closing.service.desk.draining = True
+    with running(registry) as closing:
+        closing.state.executor.draining = True
         assert closing.get("/v2/health/live").status_code == 200
         for path in ("/v2/health/ready", "/v2/models/labeller/ready"):
             answer = closing.get(path)

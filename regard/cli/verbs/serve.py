@@ -1,4 +1,4 @@
-"""`regard serve`: models behind HTTP, for people, programs and other people's clients."""
+"""`regard serve`: models over HTTP."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from regard.errors import ConfigError
 def serve(
     models: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="MODEL", help="Model folders, or runs'; by default the bundled one."),
+        typer.Argument(metavar="MODEL", help="Model folders or runs; by default the bundled model."),
     ] = None,
     *,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     keys: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only who shows one of these keys may ask.")
+        Path | None, typer.Option(metavar="FILE", help="Accept only requests with one of these keys.")
     ] = None,
     new_key: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Add a key to the file of --keys, print it, and end.")
+        str | None, typer.Option(metavar="NAME", help="Add a key to the file of --keys, print it, and exit.")
     ] = None,
-    everybody: Annotated[
-        bool, typer.Option("--open", help="Let everybody in who can reach the address, without keys.")
+    without_keys: Annotated[
+        bool, typer.Option("--open", help="Serve without keys at an address that others can reach.")
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name of this server, as behind a proxy; may be repeated."),
+        typer.Option(metavar="NAME", help="A host name of this server, as behind a proxy; may be repeated."),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="An origin whose pages may read answers; may be repeated."),
+        typer.Option(metavar="ORIGIN", help="An origin whose pages may read responses; may be repeated."),
     ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
@@ -43,45 +43,47 @@ def serve(
     ray: RayOption = None,
     replicas: Annotated[
         int | None,
-        typer.Option(min=1, help="With --ray: servers, of --threads cores each; by default, all cores."),
+        typer.Option(min=1, help="With --ray: servers, with --threads cores each; default: all cores."),
     ] = None,
 ) -> None:
     """Serve models over HTTP, with a page to try them.
 
-    It has an API of its own, and the routes of LibreTranslate, OpenAI and, for
-    labels, text-embeddings-inference. On SIGTERM it finishes first.
+    It has its own API, and the routes of LibreTranslate, OpenAI and, for labels,
+    text-embeddings-inference. On SIGTERM it finishes open requests first.
     """
     if new_key is not None:
         _make_key(keys, new_key)
         return
     models = models or BUNDLED
     if replicas and ray is None:
-        raise ConfigError("--replicas are for a Ray cluster: add --ray local, or its address")
+        raise ConfigError("--replicas needs --ray local, or an address", code="missing_option")
     try:
-        from regard.serve.http.serving import Door
-        from regard.serve.http.serving import serve as run
+        from regard.serve.http.server import ServerSettings
+        from regard.serve.http.server import serve as run
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{error.name} is needed to serve: pip install 'regard[serve]'") from None
-    door = Door(
+        raise ConfigError(
+            f"{error.name} is needed to serve: pip install 'regard[serve]'", code="missing_package"
+        ) from None
+    settings = ServerSettings(
         host=host,
         port=port,
         keys=keys,
-        everybody=everybody,
+        without_keys=without_keys,
         names=allow_host or (),
         cors_origins=cors_origin or (),
     )
     if ray is not None:
         from regard.scale.replicas import serve_by_replicas
 
-        asked = {"engine": engine, "device": device, "threads": threads}
-        serve_by_replicas(models, door, address=ray, replicas=replicas, **asked)  # type: ignore[arg-type]
+        options = {"engine": engine, "device": device, "threads": threads}
+        serve_by_replicas(models, settings, address=ray, replicas=replicas, **options)  # type: ignore[arg-type]
         return
-    run(models, door, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
+    run(models, settings, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
 def _make_key(file: Path | None, name: str) -> None:
     from regard.serve.http.keys import new_key
 
     if file is None:
-        raise ConfigError("--new-key adds to a file: name it by --keys FILE")
+        raise ConfigError("--new-key needs --keys FILE", code="missing_option")
     typer.echo(new_key(file, name))

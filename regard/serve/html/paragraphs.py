@@ -1,11 +1,11 @@
-"""The paragraphs of a page: what reads as one text, with the tags inside of it, and all else between them."""
+"""Splits a page of HTML into paragraphs: texts with inline tags, and everything between them, which stays."""
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
-
-from regard.serve.html.text import Part, parts, plain
 
 _INLINE = frozenset(
     """
@@ -13,110 +13,193 @@ _INLINE = frozenset(
     sub sup time tt u var wbr
     """.split()  # noqa: SIM905
 )
-"""Tags that a sentence may go on through; any other ends it."""
-MOST_TAGS = 256
-"""Of one paragraph; where there are more, what stands between two of them is a text of its own."""
+"""Tags that may occur inside a sentence; any other ends it."""
+_VERBATIM = ("script", "style", "code", "textarea")
+"""Elements whose content is not text in the page's language."""
+MAX_TAGS = 256
+"""Maximum number of tags in a paragraph; if there are more, every text between two tags stands alone."""
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 """What a browser shows as one space."""
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_QUOTE_OR_END = re.compile(r"[\"'>]")
 _CODE = re.compile(r"<code[\s>].*</code\s*>\Z", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 
 
-class Mark(NamedTuple):
-    """What stands inside of a paragraph and is not its text: a tag, a comment, or code with its tags."""
+class InlineTag(NamedTuple):
+    """A tag, a comment, or a code element inside a paragraph."""
 
     place: int
-    """Before which character of the text."""
+    """Its position in the text, in characters."""
     raw: str
 
     @property
     def opens(self) -> str | None:
-        """What it is the beginning of."""
+        """The element that it opens, if any."""
         name = _NAME.match(self.raw)
         alone = self.raw.endswith("/>") or "</" in self.raw or (name and name[2].lower() in ("img", "wbr"))
         return name[2].lower() if name and not name[1] and not alone else None
 
     @property
     def closes(self) -> str | None:
-        """What it is the end of."""
+        """The element that it closes, if any."""
         name = _NAME.match(self.raw)
         return name[2].lower() if name and name[1] else None
 
 
 class Paragraph(NamedTuple):
-    """A text of one piece, or what stays as it is."""
+    """A text with its inline tags, or HTML that stays as it is."""
 
     raw: str
     text: str = ""
-    """As one reads it, with a space for every break of a line; empty where nothing is to be translated."""
-    marks: tuple[Mark, ...] = ()
+    """The unescaped text, with a space for every line break; empty if there is nothing to translate."""
+    tags: tuple[InlineTag, ...] = ()
     code: tuple[str, ...] = ()
-    """What `{c0}` in the text stands for, and `{c1}`, and so on: a word that is not read."""
+    """The elements that the placeholders `{c0}`, `{c1}`, … of the text stand for."""
 
     @property
     def outside(self) -> tuple[str, str]:
-        """The spaces around it."""
+        """The spaces before and after it."""
         bare = self.raw.strip(" \t\r\n\f")
         start = self.raw.index(bare)
         return self.raw[:start], self.raw[start + len(bare) :]
 
-    def with_code(self, html: str) -> str:
-        """A translation with its code; what got lost stands at the end."""
+    def with_code(self, translation: str) -> str:
+        """A translation with its code elements; lost ones are appended."""
         for i, raw in enumerate(self.code):
             name = code_name(i)
-            html = html.replace(name, raw, 1) if name in html else html + raw
-        return html
+            translation = translation.replace(name, raw, 1) if name in translation else translation + raw
+        return translation
 
 
 def code_name(i: int) -> str:
-    """What a text has for its code; translations keep it as it is (`engine/verbatim.py`)."""
+    """The placeholder of a code element; translations copy it (`engine/document/verbatim.py`)."""
     return f"{{c{i}}}"
 
 
 def paragraphs(page: str) -> list[Paragraph]:
-    """A page in paragraphs; what they hold, joined, is the page."""
+    """The paragraphs of a page; their HTML, concatenated, is the page."""
     found: list[Paragraph] = []
-    going: list[Part] = []
-    inside = 0  # of <pre>, in which breaks of lines count
+    current: list[HtmlPart] = []
+    in_pre = 0  # depth of <pre>, in which line breaks matter
     for part in parts(page):
-        if part.is_text or (not part.is_tag and going) or _is_inline(part):
-            going.append(part)
+        if part.is_text or (not part.is_tag and current) or _is_inline(part):
+            current.append(part)
             continue
-        found += _paragraph(going, as_laid_out=inside > 0)
-        going = []
+        found += _paragraph(current, keep_lines=in_pre > 0)
+        current = []
         found.append(Paragraph(part.raw))
         name = _NAME.match(part.raw)
         if name and name[2].lower() == "pre":
-            inside += -1 if name[1] else 1
-    return [*found, *_paragraph(going, as_laid_out=inside > 0)]
+            in_pre += -1 if name[1] else 1
+    return [*found, *_paragraph(current, keep_lines=in_pre > 0)]
 
 
-def _is_inline(part: Part) -> bool:
+def _is_inline(part: HtmlPart) -> bool:
     name = _NAME.match(part.raw)
     return part.raw.startswith("<!--") or (name is not None and name[2].lower() in _INLINE)
 
 
-def _paragraph(going: list[Part], *, as_laid_out: bool) -> list[Paragraph]:
-    """Parts that belong together; as they stand, where there is nothing to translate."""
-    raw = "".join(part.raw for part in going)
-    crowded = sum(part.is_tag for part in going) > MOST_TAGS
-    if as_laid_out or crowded or not any(part.is_text for part in going):
+def _paragraph(current: list[HtmlPart], *, keep_lines: bool) -> list[Paragraph]:
+    """Consecutive parts as one paragraph; as they are, if there is nothing to translate."""
+    raw = "".join(part.raw for part in current)
+    crowded = sum(part.is_tag for part in current) > MAX_TAGS
+    if keep_lines or crowded or not any(part.is_text for part in current):
         return [
-            Paragraph(part.raw, plain(part.raw).strip(" \t\r\n\f") if part.is_text else "") for part in going
+            Paragraph(part.raw, plain(part.raw).strip(" \t\r\n\f") if part.is_text else "")
+            for part in current
         ]
     text = ""
-    marks: list[Mark] = []
+    tags: list[InlineTag] = []
     code: list[str] = []
-    for part in going:
+    for part in current:
         if _CODE.match(part.raw) and code_name(0)[:2] not in raw:
             text += code_name(len(code))
             code.append(part.raw)
             continue
         if part.is_tag:
-            marks.append(Mark(len(text), part.raw))
+            tags.append(InlineTag(len(text), part.raw))
             continue
         read = _SPACES.sub(" ", plain(part.raw))
         text += read.lstrip(" ") if not text or text.endswith(" ") else read
     text = text.rstrip(" ")
-    placed = (mark._replace(place=min(mark.place, len(text))) for mark in marks)
+    placed = (tag._replace(place=min(tag.place, len(text))) for tag in tags)
     return [Paragraph(raw, text, tuple(placed), tuple(code))]
+
+
+# --- tags and text ------------------------------------------------------------------------------------------
+
+
+class HtmlPart(NamedTuple):
+    """A tag, a comment, a verbatim element, or the text between two of these."""
+
+    raw: str
+    is_tag: bool
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has text to translate."""
+        return not self.is_tag and bool(self.raw.strip())
+
+
+def parts(page: str) -> list[HtmlPart]:
+    """The parts of a page; concatenated, they are the page."""
+    found: list[HtmlPart] = []
+    verbatim, inside = "", None
+    for raw, is_tag in _split(page):
+        name = _NAME.match(raw) if is_tag else None
+        if inside is None and name and name[2].lower() in _VERBATIM and not name[1]:
+            inside = name[2].lower()
+        if inside is None:
+            found.append(HtmlPart(raw, is_tag))
+            continue
+        verbatim += raw
+        if name and name[1] and name[2].lower() == inside:
+            found.append(HtmlPart(verbatim, is_tag=True))
+            verbatim, inside = "", None
+    return [*found, HtmlPart(verbatim, is_tag=True)] if verbatim else found
+
+
+def plain(raw: str) -> str:
+    """The unescaped text of a part."""
+    return html.unescape(raw)
+
+
+def escaped(text: str) -> str:
+    """A text escaped for HTML."""
+    return html.escape(text, quote=False)
+
+
+def _split(page: str) -> Iterator[tuple[str, bool]]:
+    """Tags and the text between them; linear in the size of the page, whatever is left open."""
+    place = 0
+    while opening := _TAG_START.search(page, place):
+        end = _end(page, opening.start())
+        if end is None:
+            break
+        if opening.start() > place:
+            yield page[place : opening.start()], False
+        yield page[opening.start() : end], True
+        place = end
+    if place < len(page):
+        yield page[place:], False
+
+
+def _end(page: str, start: int) -> int | None:
+    """The end of a tag or comment that begins here; None if there is none."""
+    if page.startswith("<!--", start):
+        return _after(page, "-->", start + 4)
+    place = start + 1
+    while (mark := _QUOTE_OR_END.search(page, place)) is not None:
+        if mark[0] == ">":
+            return mark.end()
+        closing = page.find(mark[0], mark.end())
+        if closing < 0:
+            return None
+        place = closing + 1
+    return None
+
+
+def _after(page: str, what: str, place: int) -> int | None:
+    found = page.find(what, place)
+    return None if found < 0 else found + len(what)

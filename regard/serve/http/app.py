@@ -1,4 +1,4 @@
-"""The application: routes, errors, and the gate before them."""
+"""The application: routes, error handlers and middleware."""
 
 from __future__ import annotations
 
@@ -13,54 +13,29 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from regard.errors import RegardError
-from regard.serve.http.error_shapes import refused
-from regard.serve.http.errors import Refusal, refusal_of, validation_refusal
-from regard.serve.http.middleware import Gate, request_id
-from regard.serve.routes import (
-    experiments,
-    files,
-    libretranslate,
-    lone,
-    look,
-    native,
-    openai,
-    operations,
-    page,
-    runs,
-    tei,
-)
-from regard.serve.service import Service
+from regard.serve.http.dependencies import AppState
+from regard.serve.http.errors import ApiError, api_error, error_response, validation_error
+from regard.serve.http.middleware import RequestMiddleware, request_id
+from regard.serve.routes import libretranslate, look, native, openai, operations, page, runs, tei
 from regard.version import __version__
 
 LOCAL = frozenset({"localhost"})
-"""Names of this machine for itself. Addresses are always fine: only a name can be made to point elsewhere."""
+"""Names that are always allowed. So are IP addresses: only a name can be made to point elsewhere."""
 
 
-def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Sequence[str] = ()) -> ASGIApp:
-    """The whole server as one application.
+def create_app(state: AppState, *, hosts: Sequence[str] = (), cors_origins: Sequence[str] = ()) -> ASGIApp:
+    """The whole server as one ASGI application.
 
     Args:
-        service: what it serves.
-        hosts: names, beside localhost, under which it may be asked for.
-        cors_origins: origins whose pages may read its answers.
+        state: the models, limits and keys.
+        hosts: names of the server, in addition to localhost.
+        cors_origins: origins whose pages may read responses.
     """
     app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None)
-    app.state.service = service
-    for family in (
-        native,
-        lone,
-        look,
-        runs,
-        experiments,
-        libretranslate,
-        files,
-        openai,
-        tei,
-        operations,
-        page,
-    ):
-        app.include_router(family.router)
-    app.add_exception_handler(Exception, _own_error)
+    app.state.regard = state
+    for module in (native, look, runs, libretranslate, openai, tei, operations, page):
+        app.include_router(module.router)
+    app.add_exception_handler(Exception, _internal_error)
     app.add_exception_handler(RegardError, _regard_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
@@ -72,10 +47,10 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["X-Dtype", "X-Request-Id", "X-Scale", "X-Shape", "Retry-After"],
         )
-    return Gate(
+    return RequestMiddleware(
         app,
-        limits=service.limits,
-        metrics=service.metrics,
+        limits=state.limits,
+        metrics=state.metrics,
         hosts=LOCAL | {name.lower() for name in hosts},
         shared=bool(cors_origins),
     )
@@ -83,43 +58,39 @@ def create_app(service: Service, *, hosts: Sequence[str] = (), cors_origins: Seq
 
 async def _regard_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RegardError)
-    return refused(refusal_of(error), request.url.path, request_id(request))
+    return error_response(api_error(error), request.url.path, request_id(request))
 
 
-async def _own_error(request: Request, _error: Exception) -> Response:
-    """A mistake of ours, which the gate writes down."""
-    message = f"Something went wrong here, and was written down as {request_id(request)}."
-    return refused(Refusal(500, "internal", message), request.url.path, request_id(request))
+async def _internal_error(request: Request, _error: Exception) -> Response:
+    """A bug; the middleware logs it."""
+    message = f"Internal error; see the server log, request ID {request_id(request)}."
+    return error_response(ApiError(500, "internal", message), request.url.path, request_id(request))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    refusal = validation_refusal(error.errors())
-    if _is_of_another_kind(request, error):
-        message = "The body is not said to be JSON: send the header `Content-Type: application/json`."
-        refusal = Refusal(415, "not_json", message)
-    return refused(refusal, request.url.path, request_id(request))
+    response = validation_error(error.errors())
+    if isinstance(error.body, bytes) and not _is_json(request):  # so it was not parsed
+        response = ApiError(415, "not_json", "Send the header `Content-Type: application/json`.")
+    return error_response(response, request.url.path, request_id(request))
 
 
-def _is_of_another_kind(request: Request, error: RequestValidationError) -> bool:
-    """Whether a body was not read as JSON, because its header names something else, or nothing."""
-    return isinstance(error.body, bytes) and not _says_json(request)
-
-
-def _says_json(request: Request) -> bool:
+def _is_json(request: Request) -> bool:
+    """Whether the headers say that the body is JSON."""
     return "json" in request.headers.get("content-type", "").lower()
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known: dict[int, Any] = {
-        404: ("not_found", "There is nothing at this path; /docs lists what there is."),
-        405: ("wrong_method", "This path takes other methods; /docs lists them."),
+        404: ("not_found", "There is nothing at this path; /docs lists all routes."),
+        405: ("wrong_method", "This path has other methods; /docs lists them."),
     }
-    if _says_json(request):  # and yet it could not be read
-        known[400] = ("bad_json", "The body is no JSON in UTF-8.")
+    if _is_json(request):  # but it cannot be decoded
+        known[400] = ("bad_json", "The body is not JSON in UTF-8.")
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
-    refusal = Refusal(error.status_code, code, message)
-    answer = refused(refusal, request.url.path, request_id(request))
-    answer.headers.update(error.headers or {})
-    return answer
+    response = error_response(
+        ApiError(error.status_code, code, message), request.url.path, request_id(request)
+    )
+    response.headers.update(error.headers or {})
+    return response

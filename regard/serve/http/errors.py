@@ -1,4 +1,4 @@
-"""What the server answers instead of a result: a status, a code for programs and a sentence for people."""
+"""Errors over HTTP: a status, a code for programs and a sentence for people, in each API's format."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from regard.errors import BundleError, RegardError, RequestError, TooLongError
+from starlette.responses import JSONResponse
+
+from regard.errors import BundleError, RegardError, RequestError, TooLongError, with_options
 
 log = logging.getLogger("regard.serve")
 
 
-class Refusal(RequestError):  # noqa: N818 - an answer, which is raised
-    """A request that gets no result."""
+class ApiError(RequestError):
+    """A request that gets an error response."""
 
     def __init__(
         self,
@@ -25,9 +27,9 @@ class Refusal(RequestError):  # noqa: N818 - an answer, which is raised
     ) -> None:
         self.status, self.code, self.message = status, code, message
         self.param = param
-        """The field that is wrong, where one is."""
+        """The invalid field, if there is one."""
         self.retry_after = retry_after
-        """Seconds after which it may go better, where waiting helps."""
+        """Seconds after which a retry may succeed, if waiting helps."""
         super().__init__(status, code, message)
 
     def __str__(self) -> str:
@@ -35,68 +37,182 @@ class Refusal(RequestError):  # noqa: N818 - an answer, which is raised
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the answer's headers say of it."""
-        found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
-        return found | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+        """The headers of the response."""
+        retry = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return retry | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
 
 
-def refusal_of(error: RegardError) -> Refusal:
-    """What is answered where the library refuses something."""
-    if isinstance(error, Refusal):
+def api_error(error: RegardError) -> ApiError:
+    """An error of the library as a response."""
+    if isinstance(error, ApiError):
         return error
     message = f"{str(error).rstrip('.')}."
     if isinstance(error, BundleError):
         log.error("a model cannot be read: %s", error)
-        told = "The model's files cannot be read any more. Whoever runs this server finds why in its log."
-        return Refusal(500, "model_unreadable", told)
+        return ApiError(500, "model_unreadable", "The model's files cannot be read; see the server log.")
     return too_large(message) if isinstance(error, TooLongError) else bad_value(message)
 
 
-def bad_value(message: str, param: str | None = None) -> Refusal:
-    """A field holds what it cannot hold."""
-    return Refusal(422, "bad_value", message, param=param)
+def bad_value(message: str, param: str | None = None) -> ApiError:
+    """A field has an invalid value."""
+    return ApiError(422, "bad_value", message, param=param)
 
 
-def unclear_language(message: str, param: str) -> Refusal:
-    """A text does not tell which language it is in; the field that would say it."""
-    return Refusal(422, "unclear_language", message, param=param)
+def unclear_language(message: str, param: str) -> ApiError:
+    """The language of a text cannot be detected; `param` is the field that would name it."""
+    return ApiError(422, "unclear_language", message, param=param)
 
 
-def validation_refusal(problems: Sequence[Any]) -> Refusal:
-    """What pydantic found wrong with a request, the first of it in a sentence."""
+def validation_error(problems: Sequence[Any]) -> ApiError:
+    """The first problem that pydantic reports, as a sentence."""
     first = problems[0]
     if first["type"] == "json_invalid":
-        return Refusal(400, "bad_json", "The body is no JSON.")
-    # Behind the field pydantic names its own types, which say nothing to a client.
+        return ApiError(400, "bad_json", "The body is not valid JSON.")
+    # After the field, pydantic names its own types, which mean nothing to a client.
     place = next((str(part) for part in first["loc"] if part not in ("body", "query", "path")), None)
     return bad_value(f"{place or 'the body'}: {first['msg']}.", place)
 
 
-def not_found(what: str, param: str | None = None) -> Refusal:
+def not_found(message: str, param: str | None = None) -> ApiError:
     """There is no such thing."""
-    return Refusal(404, "not_found", what, param=param)
+    return ApiError(404, "not_found", message, param=param)
 
 
-def too_large(message: str, param: str | None = None) -> Refusal:
-    """More than is taken at once."""
-    return Refusal(413, "too_large", message, param=param)
+def too_large(message: str, param: str | None = None) -> ApiError:
+    """A limit of size is exceeded."""
+    return ApiError(413, "too_large", message, param=param)
 
 
-def busy(message: str) -> Refusal:
-    """As many are waiting as may wait."""
-    return Refusal(503, "busy", message, retry_after=1)
+def busy(message: str) -> ApiError:
+    """The limit of concurrent requests is reached."""
+    return ApiError(503, "busy", message, retry_after=1)
 
 
-def draining() -> Refusal:
-    """The server is on its way out."""
-    return Refusal(503, "shutting_down", "The server is shutting down and takes no more work.", retry_after=5)
+def shutting_down() -> ApiError:
+    """The server shuts down."""
+    message = "The server is shutting down and accepts no new requests."
+    return ApiError(503, "shutting_down", message, retry_after=5)
 
 
-def too_late(seconds: float) -> Refusal:
-    """The deadline has passed."""
-    return Refusal(504, "deadline", f"There was no result within {seconds:g} s. Ask for less, or later.")
+def deadline_passed(seconds: float) -> ApiError:
+    """The request took too long."""
+    return ApiError(504, "deadline", f"There was no result within {seconds:g} s. Send less, or retry later.")
 
 
-def gone() -> Refusal:
-    """The client has left; nobody reads this."""
-    return Refusal(499, "client_gone", "The client left before the answer.")
+def client_gone() -> ApiError:
+    """The client disconnected; nobody reads this."""
+    return ApiError(499, "client_gone", "The client disconnected before the response.")
+
+
+# --- formats ----------------------------------------------------------------------------------------------
+
+LIBRETRANSLATE = (
+    "/translate",
+    "/translate_file",
+    "/detect",
+    "/languages",
+    "/health",
+    "/frontend/settings",
+    "/suggest",
+)
+DOWNLOADS = "/download_file/"
+OPENAI = "/v1/"
+TEI = "/predict"
+OPEN_INFERENCE = "/v2/"
+
+FIELDS = {"beam_size": "beam", "token_scores": "scores"}
+"""Options whose fields have another name in our API."""
+LIBRETRANSLATE_FIELDS = {"n_best": "alternatives"}
+TEI_FIELDS = {"too_long": "truncate"}
+OPENAI_FIELDS = {"n_best": "n"}
+NOT_IN_OPENAI = {"past_length": "/api/v1/generate", "source": "/api/v1/translate"}
+"""Options that OpenAI's routes lack, and the routes that have them."""
+
+
+def error_response(error: ApiError, path: str, request_id: str) -> JSONResponse:
+    """The response to a failed request, in the format of the API that the path belongs to."""
+    # A quoted text may contain half a surrogate pair, which UTF-8 cannot encode.
+    error.message = message_for(error, path).encode("utf-8", "replace").decode()
+    error.param = _field(error.param, path)
+    status, body = error.status, _native(error, request_id)
+    if _is_libretranslate(path):
+        status, body = _plain_status(error), {"error": error.message}
+    elif path.startswith(OPENAI):
+        # OpenAI's clients retry after a conflict.
+        status = 400 if error.status == 409 else _plain_status(error)
+        body = _openai(error)
+    elif path == TEI:
+        status, body = _tei(error)
+    elif path.startswith(OPEN_INFERENCE):
+        body = {"error": error.message}
+    return JSONResponse(body, status, error.headers)
+
+
+def message_for(error: RegardError, path: str) -> str:
+    """An error's message, with options named as the fields of that route's requests."""
+
+    def named(option: str, value: str) -> str:
+        field = _field(option, path) or option
+        if path == TEI and option in TEI_FIELDS:
+            value = "true"
+        name = f"`{field}: {value}`" if value else f"`{field}`"
+        missing = _missing_options(path)
+        return f"{name} of {missing[option]}" if option in missing else name
+
+    return with_options(str(error), named)
+
+
+def stream_error(error: RegardError, path: str) -> dict[str, Any]:
+    """The data of the event that ends a stream with an error."""
+    error = api_error(error)
+    return {"code": error.code, "message": message_for(error, path)}
+
+
+def _is_libretranslate(path: str) -> bool:
+    return path in LIBRETRANSLATE or path.startswith(DOWNLOADS)
+
+
+def _missing_options(path: str) -> dict[str, str]:
+    return NOT_IN_OPENAI if path.startswith(OPENAI) else {}
+
+
+def _field(option: str | None, path: str) -> str | None:
+    """The field of a request for an option; None if there is none."""
+    if option is None or option in _missing_options(path):
+        return None
+    if path == TEI:
+        return TEI_FIELDS.get(option, option)
+    if path.startswith(OPENAI):
+        return OPENAI_FIELDS.get(option, option)
+    return (LIBRETRANSLATE_FIELDS if _is_libretranslate(path) else FIELDS).get(option, option)
+
+
+def _plain_status(error: ApiError) -> int:
+    """LibreTranslate and OpenAI use 400 for an invalid value."""
+    return 400 if error.status == 422 else error.status
+
+
+def _native(error: ApiError, request_id: str) -> dict[str, Any]:
+    return {
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "param": error.param,
+            "request_id": request_id,
+        }
+    }
+
+
+def _openai(error: ApiError) -> dict[str, Any]:
+    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        error.status, "server_error" if error.status >= 500 else "invalid_request_error"
+    )
+    return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
+
+
+def _tei(error: ApiError) -> tuple[int, dict[str, Any]]:
+    """text-embeddings-inference has its own statuses, with one type of error each."""
+    status = {"wrong_task": 424, "busy": 429, "bad_json": 422}.get(error.code, error.status)
+    kinds = {413: "validation", 422: "tokenizer", 424: "backend", 429: "overloaded"}
+    kind = kinds.get(status, "unhealthy" if status >= 500 else "validation")
+    return status, {"error": error.message, "error_type": kind}

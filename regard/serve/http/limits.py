@@ -1,4 +1,4 @@
-"""What the server takes on, at most. The docstrings are the reference."""
+"""The limits of the server. The docstrings are the reference."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Everything that has a bound."""
+    """Everything that has a maximum."""
 
     body_bytes: int = 2 << 20
-    """A request's body."""
+    """Size of a request's body."""
     characters: int = 100_000
-    """All texts of a request together."""
+    """Characters of all texts of a request together."""
     items: int = 256
-    """Texts of a request."""
+    """Texts per request."""
     waiting: int = 256
-    """Requests that are being worked on or wait for it."""
+    """Requests that are processed or queued at a time."""
     deadline_s: float = 60.0
-    """How long a request may take; it can ask for less by `deadline_ms`."""
+    """Seconds that a request may take; `deadline_ms` can shorten it."""
     beam: int = 16
-    """Hypotheses kept at each step, and translations of one text."""
+    """Beam size, and translations per text."""
     requests_a_minute: int = 600
-    """Of one key, unless its line in the file says otherwise."""
+    """Requests per minute and key, unless the key has its own limit."""
     looks_waiting: int = 16
-    """Requests of the inspector that wait."""
+    """Requests to look inside a model that are queued at a time."""
     trace_tokens: int = 512
-    """Tokens of either side of a trace."""
+    """Tokens on each side of a trace."""
     traces_bytes: int = 256 << 20
-    """All traces that are kept; the one that was not looked at for longest goes first."""
+    """Size of all stored traces; those not read for longest are dropped first."""
     trace_seconds: float = 900.0
-    """How long a trace is kept after it was last looked at."""
+    """Seconds that a trace is kept after it was last read."""
     remembered: int = 256
-    """Outputs of intact models that are remembered, for as long as a trace is kept."""
+    """Cached outputs of unchanged models; each is kept as long as a trace."""
     files_bytes: int = 64 << 20
-    """All translated files that are kept."""
+    """Size of all stored translated files."""
     file_seconds: float = 900.0
-    """How long a translated file can be fetched."""
+    """Seconds that a translated file is kept."""
     interventions: int = 512
-    """Interventions of a request, in all its lists."""
+    """Interventions per request, over all its lists."""
     followers: int = 64
-    """Clients that follow runs."""
+    """Clients that follow runs at a time."""
     drain_s: float = 30.0
-    """How long work that was taken on may take after the signal to stop."""
+    """Seconds for requests to finish after the signal to stop."""

@@ -1,4 +1,4 @@
-"""What Prometheus reads. Labels come from bounded sets (routes, statuses, models), never from clients."""
+"""Prometheus metrics. Labels come from bounded sets (routes, statuses, models), never from clients."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from regard.serve.work.scheduler import Ran
+from regard.serve.work.scheduler import BatchStats
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096)
 
 
 class Metrics:
-    """The numbers of one server."""
+    """The metrics of one server."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -35,28 +35,28 @@ class Metrics:
         self.watch("regard_memory_bytes", "Memory in use by this process.", resident_bytes)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """One request has its answer."""
+        """Count a response."""
         self._requests.labels(route, str(status)).inc()
         self._request.labels(route).observe(seconds)
 
     def cancelled(self, reason: str) -> None:
-        """One request was given up."""
+        """Count a cancelled request."""
         self._cancelled.labels(reason).inc()
 
-    def ran(self, model: str) -> Callable[[Ran], None]:
-        """What hears of the batches of a model."""
+    def batch_observer(self, model: str) -> Callable[[BatchStats], None]:
+        """A function that records the batches of a model."""
         queue, tokens, padding = (each.labels(model) for each in (self._queue, self._tokens, self._padding))
 
-        def hear(batch: Ran) -> None:
+        def observe(batch: BatchStats) -> None:
             for seconds in batch.waited:
                 queue.observe(seconds)
             tokens.observe(batch.tokens)
             padding.observe(1 - batch.tokens / batch.cells)
 
-        return hear
+        return observe
 
     def watch(self, name: str, about: str, value: Callable[[], float], model: str | None = None) -> None:
-        """Report a number that changes by itself; of one model, or of the server."""
+        """Add a gauge that calls a function; of one model, or of the server."""
         if name not in self._gauges:
             labels = [] if model is None else ["model"]
             self._gauges[name] = Gauge(name, about, labels, registry=self._registry)
@@ -64,7 +64,7 @@ class Metrics:
         (gauge if model is None else gauge.labels(model)).set_function(value)
 
     def page(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
     def _counter(self, name: str, about: str, labels: list[str]) -> Counter:
@@ -75,7 +75,7 @@ class Metrics:
 
 
 def resident_bytes() -> float:
-    """Memory that this process holds; where Linux does not tell, the most that it ever held."""
+    """Memory of this process; on systems without /proc, its peak."""
     status = Path("/proc/self/statm")
     if status.exists():
         return float(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

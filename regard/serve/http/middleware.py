@@ -1,6 +1,6 @@
-"""What every request passes: a number of its own, its Host header, its size, headers, log, metrics.
+"""Middleware for every request: its ID, Host check, size limit, response headers, log and metrics.
 
-Plain ASGI, because each wrapper of a framework costs more than all of this together.
+Plain ASGI, because one wrapper of a framework costs more than all of this together.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.serve.http.error_shapes import refused
-from regard.serve.http.errors import Refusal, too_large
+from regard.serve.http.errors import ApiError, client_gone, error_response, too_large
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 
@@ -38,36 +37,36 @@ HEADERS = {
 }
 
 
-class Gate:
-    """Stands before the application."""
+class RequestMiddleware:
+    """Wraps the application."""
 
     def __init__(
         self, app: ASGIApp, *, limits: Limits, metrics: Metrics, hosts: frozenset[str], shared: bool = False
     ) -> None:
-        """Let requests through to an application.
+        """Wrap an application.
 
         Args:
-            app: what answers.
-            limits: how large a body may be.
-            metrics: hears of every answer.
-            hosts: names under which the server may be asked for; addresses always may.
-            shared: whether other origins may read answers, where CORS lets them.
+            app: the application.
+            limits: the maximum size of a body, and the time for it to arrive.
+            metrics: counts responses.
+            hosts: allowed names in the Host header; IP addresses are always allowed.
+            shared: whether other origins may read responses, where CORS allows it.
         """
         self._app, self._limits, self._metrics, self._hosts = app, limits, metrics, hosts
         self._headers = HEADERS | ({"Cross-Origin-Resource-Policy": "cross-origin"} if shared else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
-        # Who asks for the head of an answer gets that of GET: the server below leaves out the body.
-        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-        # Who stands before us, as Ray Serve may, has given it a number already.
+        # HEAD is handled as GET; uvicorn omits the body.
+        routed = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        # A proxy in front, such as Ray Serve, may have set the ID already.
         request_id: str = scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8))
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -80,57 +79,58 @@ class Gate:
         try:
             self._check_host(Headers(scope=scope).get("host", ""))
             body = await self._body(scope, receive)
-            await self._app(asked, _once(body, receive), answer)
-        except Refusal as refusal:
-            await refused(refusal, scope["path"], request_id)(scope, receive, answer)
+            await self._app(routed, _replay(body, receive), send_with_headers)
+        except ApiError as error:
+            response = error_response(error, scope["path"], request_id)
+            await response(scope, receive, send_with_headers)
         except Exception as error:
             places = "".join(traceback.format_tb(error.__traceback__))
-            # What an exception says may quote the request, so only its kind is told.
+            # The message may quote the request, so only the type is logged.
             log.error("request %s failed with %s\n%s", request_id, type(error).__name__, places)
         finally:
             seconds = time.perf_counter() - started
-            route = _route(asked)
+            route = _route(routed)
             self._metrics.answered(route, status, seconds)
             log.info("%s %s %s %d %.0f ms", request_id, scope["method"], route, status, 1000 * seconds)
 
     def _check_host(self, host: str) -> None:
-        """Refuse a name that is not ours: somebody's page may have it point here."""
+        """Reject unknown names, against DNS rebinding."""
         name = re.sub(r":\d+$", "", host).strip("[]").lower()
         if name in self._hosts or _is_address(name):
             return
         message = "The Host header names another server. `regard serve --allow-host NAME` allows a name."
-        raise Refusal(421, "bad_host", message)
+        raise ApiError(421, "bad_host", message)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body.
 
         Raises:
-            Refusal: it is too large, or too slow to come.
+            ApiError: it is too large, or too slow.
         """
         most = self._limits.body_bytes
-        refusal = too_large(f"A request may have {most:,} bytes, and this one has more.")
+        error = too_large(f"The body of the request exceeds {most:,} bytes.")
         length = Headers(scope=scope).get("content-length", "0")
         if length.isdecimal() and int(length) > most:
-            raise refusal
+            raise error
         parts, size = [], 0
         try:
             async with asyncio.timeout(self._limits.deadline_s):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refusal(499, "client_gone", "The client left before its request was whole.")
+                        raise client_gone()
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise refusal
+                        raise error
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refusal(408, "slow_request", "The request did not come whole in time.") from None
+            raise ApiError(408, "slow_request", "The request did not arrive in time.") from None
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
-    """The body in one piece, and then whatever else comes."""
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Receive the body in one piece, and then further messages."""
     given = False
 
     async def again() -> Message:
@@ -144,7 +144,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
 
 
 def _route(scope: Scope) -> str:
-    """The route as it is written in the code, so that there are only so many."""
+    """The route's pattern, so that the number of labels is bounded."""
     route = scope.get("route")
     return getattr(route, "path", None) or "other"
 
@@ -158,6 +158,6 @@ def _is_address(name: str) -> bool:
 
 
 def request_id(request: Request) -> str:
-    """The number of a request, which its answer and the log have too."""
+    """The ID of a request, as in its response and in the log."""
     found: str = request.state.request_id
     return found

@@ -1,4 +1,4 @@
-"""What the native routes are asked and answer, as the OpenAPI document shows it."""
+"""Requests and responses of our own API, as in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,34 +16,36 @@ Id = Annotated[int, Field(ge=0, lt=2**31)]
 Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
 
 
-class Asked(BaseModel):
-    """What every request may say."""
+class RequestBody(BaseModel):
+    """Fields that every request may have."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: Name | None = Field(None, description="A model's id; by default the first that fits.")
-    deadline_ms: Milliseconds | None = Field(None, description="After so long the answer is not wanted.")
+    deadline_ms: Milliseconds | None = Field(None, description="Maximum time for the response.")
 
 
-class TranslateAsked(Asked):
-    """Texts to translate, and how."""
+class TranslateRequest(RequestBody):
+    """Texts to translate, and options."""
 
     text: Text | Row | Annotated[list[Text | Row], Field(min_length=1)] = Field(
-        description="A text or a list; of a model that was trained on named fields, an object may hold them."
+        description="A text, or a list; for a model trained on named fields, an object with them."
     )
-    source: Code | None = Field(None, description="The language of the texts; `auto` finds it out for each.")
+    source: Code | None = Field(None, description="Language of the texts; `auto` detects it for each text.")
     target: Code | None = None
     beam: int | None = Field(None, ge=1, description="Hypotheses kept at each step; 1 is greedy search.")
-    n_best: int = Field(1, ge=1, description="Translations of each text.")
+    n_best: int = Field(1, ge=1, description="Translations per text.")
     length_penalty: float | None = Field(None, ge=0, le=10)
-    prefix: str | None = Field(None, max_length=2000, description="How each translation must begin.")
-    glossary: dict[str, str] | None = Field(None, description="Phrases, and what they must become.")
-    keep: list[str] = Field([], max_length=256, description="What must not be translated.")
+    prefix: str | None = Field(None, max_length=2000, description="How every translation must begin.")
+    glossary: dict[str, str] | None = Field(
+        None, description="Source phrases and their required translations."
+    )
+    keep: list[str] = Field([], max_length=256, description="Texts to copy untranslated.")
     whole_lines: bool = False
-    scores: bool = Field(False, description="Whether each token's log-probability is wanted.")
-    tokens: bool = Field(False, description="Whether the output in subwords is wanted.")
-    alignment: bool = Field(False, description="Whether links between words are wanted.")
-    sample: bool = Field(False, description="Draw tokens instead of searching for the likeliest.")
+    scores: bool = Field(False, description="Return the log-probability of each token.")
+    tokens: bool = Field(False, description="Return the output in subwords.")
+    alignment: bool = Field(False, description="Return word alignments.")
+    sample: bool = Field(False, description="Sample tokens instead of searching for the most likely.")
     temperature: float = Field(1.0, gt=0, le=100)
     top_k: int = Field(0, ge=0, le=1_000_000)
     top_p: float = Field(1.0, gt=0, le=1)
@@ -51,24 +53,24 @@ class TranslateAsked(Asked):
     seed: int = Field(1, ge=0, lt=2**63)
     stream: bool = Field(
         False,
-        description="Answer by server-sent events as tokens are found: greedy, or drawn. "
-        "With a beam, `revise` tells the whole text where the search finds another.",
+        description="Respond with server-sent events as tokens are decoded, greedily or sampled. "
+        "With a beam, `revise` has the whole text if the search finds another one.",
     )
 
     def texts(self) -> list[str]:
-        """The texts as a list; objects as JSON."""
+        """The texts as a list, objects as JSON."""
         given = self.text if isinstance(self.text, list) else [self.text]
         return [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in given]
 
     @property
     def has_rows(self) -> bool:
-        """Whether an object is among them."""
+        """Whether a text is an object."""
         given = self.text if isinstance(self.text, list) else [self.text]
         return any(isinstance(each, dict) for each in given)
 
     def options(self) -> dict[str, Any]:
-        """What the model is asked, in its own words."""
-        alike = (
+        """The options under their names in Python."""
+        same_name = (
             "n_best",
             "length_penalty",
             "prefix",
@@ -78,20 +80,20 @@ class TranslateAsked(Asked):
             "alignment",
             "sample",
         )
-        drawing = ("temperature", "top_k", "top_p", "min_p", "seed")
-        given = {name: getattr(self, name) for name in (*alike, *drawing)}
+        sampling = ("temperature", "top_k", "top_p", "min_p", "seed")
+        given = {name: getattr(self, name) for name in (*same_name, *sampling)}
         return given | {"beam_size": self.beam, "token_scores": self.scores}
 
 
-class Hypothesis(BaseModel):
+class HypothesisItem(BaseModel):
     """One translation."""
 
     text: str
     score: float
 
 
-class Link(BaseModel):
-    """A word of the translation, and the word that it comes from; places count characters of the texts."""
+class LinkItem(BaseModel):
+    """A word of the translation and its source word; positions count characters."""
 
     source: str
     target: str
@@ -103,14 +105,14 @@ class Link(BaseModel):
 
 
 class TranslatedItem(BaseModel):
-    """What became of one text."""
+    """The translation of one text."""
 
     text: str
     score: float
     source_lang: str | None
     target_lang: str | None
     confidence: float | None = None
-    hypotheses: list[Hypothesis]
+    hypotheses: list[HypothesisItem]
     engine: str
     split: int
     unfinished: bool
@@ -118,18 +120,18 @@ class TranslatedItem(BaseModel):
     missing: list[str]
     tokens: list[str] | None = None
     token_scores: list[float] | None = None
-    alignment: list[Link] | None = None
+    alignment: list[LinkItem] | None = None
     aligned_by: str | None = None
 
 
 class Usage(BaseModel):
-    """What it took."""
+    """The size of a request and its response."""
 
     characters: int
     output_tokens: int
 
 
-class TranslateAnswer(BaseModel):
+class TranslateResponse(BaseModel):
     """Translations, in the order of the texts."""
 
     id: str
@@ -138,12 +140,12 @@ class TranslateAnswer(BaseModel):
     usage: Usage
 
 
-class ScoreAsked(Asked):
-    """Pairs whose targets are scored."""
+class ScoreRequest(RequestBody):
+    """Pairs of sources and targets to score."""
 
     source: Texts
     target: Texts
-    to: Code | None = Field(None, description="The language of the targets, where a model knows several.")
+    to: Code | None = Field(None, description="Language of the targets, for a model that knows several.")
 
     def pairs(self) -> tuple[list[str], list[str]]:
         """Both sides as lists."""
@@ -151,110 +153,110 @@ class ScoreAsked(Asked):
         return sides[0], sides[1]
 
 
-class TokenizeAsked(Asked):
-    """Texts to cut into subwords."""
+class TokenizeRequest(RequestBody):
+    """Texts to split into subwords."""
 
     text: Texts
 
 
-class DetokenizeAsked(Asked):
-    """Token ids to put together."""
+class DetokenizeRequest(RequestBody):
+    """Token ids to join to a text."""
 
     ids: Annotated[list[Id], Field(max_length=100_000)]
 
 
-class DetectAsked(BaseModel):
-    """Texts whose language is wanted."""
+class DetectRequest(BaseModel):
+    """Texts whose language to detect."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: Texts
 
 
-class GenerateAsked(Asked):
-    """A text to go on from."""
+class GenerateRequest(RequestBody):
+    """Texts to continue."""
 
     prompt: Texts
     max_tokens: int | None = Field(
         None,
         ge=1,
         le=100_000,
-        description="By default as many as it was trained on, or 256 with slide.",
+        description="By default up to the trained length, or 256 with slide.",
     )
-    temperature: float = Field(1.0, ge=0, le=100, description="0 takes the likeliest token each time.")
+    temperature: float = Field(1.0, ge=0, le=100, description="0 always takes the most likely token.")
     top_k: int = Field(0, ge=0, le=1_000_000)
     top_p: float = Field(1.0, gt=0, le=1)
     min_p: float = Field(0.0, ge=0, le=1)
     seed: int = Field(1, ge=0, lt=2**63)
     stop: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
-        [], max_length=16, description="The text ends before any of these."
+        [], max_length=16, description="The text ends before any of these strings."
     )
     past_length: Literal["error", "slide"] = Field(
-        "error", description="Past the trained length: an error, or a window that slides along."
+        "error", description="Past the trained length: an error, or a sliding window."
     )
-    stream: bool = Field(False, description="Answer by server-sent events as tokens are found.")
+    stream: bool = Field(False, description="Respond with server-sent events as tokens are generated.")
 
     def options(self) -> dict[str, Any]:
-        """What the model is asked, in its own words."""
+        """The options under their names in Python."""
         names = ("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "past_length")
         return {name: getattr(self, name) for name in names}
 
 
-class NextAsked(Asked):
-    """A text whose next token is wanted."""
+class NextTokenRequest(RequestBody):
+    """A text whose next token to predict."""
 
     prompt: str
 
 
-class ClassifyAsked(Asked):
+class ClassifyRequest(RequestBody):
     """Texts to label."""
 
     text: Texts
     too_long: Literal["error", "cut"] = Field(
-        "error", description="A text that is too long is an error, or its beginning is read."
+        "error", description="For a text that is too long: an error, or cut its end off."
     )
     threshold: float = Field(
         0.5,
         gt=0,
         lt=1,
-        description="Where a text may have several labels, it gets those that are so probable.",
+        description="With several labels per text: minimum probability of a label.",
     )
 
 
-class LookAsked(Asked):
-    """A text to look into the model with."""
+class TraceRequest(RequestBody):
+    """A text to trace."""
 
     source: Text
     target: Text | list[Id] | None = Field(
         None,
-        description="What it is to have written, or its token ids; by default what it would write. "
-        "Of a classifier, a label.",
+        description="The output to assume, or its token ids; by default what the model would write. "
+        "For a classifier, a label.",
     )
     prefix: list[Id] | None = Field(
         None,
         max_length=4096,
-        description="Token ids that what it writes must begin with, instead of a target.",
+        description="Token ids that the output must begin with; not with a target.",
     )
-    to: Code | None = Field(None, description="The language to translate into.")
-    interventions: list[dict[str, Any]] = Field([], description="What to change inside of the model.")
+    to: Code | None = Field(None, description="Target language.")
+    interventions: list[dict[str, Any]] = Field([], description="Changes inside the model.")
     beam: int | None = Field(None, ge=1)
-    length_penalty: float | None = Field(None, ge=0, le=10, description="Of the search, where there is one.")
+    length_penalty: float | None = Field(None, ge=0, le=10, description="Of the search, if there is one.")
 
 
-class AblateAsked(Asked):
+class AblateRequest(RequestBody):
     """A text, and lists of interventions to try on it."""
 
     source: Text
     target: Text | list[Id] | None = Field(
-        None, description="What each is scored on; by default the intact model's output."
+        None, description="The output to score; by default that of the unchanged model."
     )
-    to: Code | None = Field(None, description="The language to translate into.")
+    to: Code | None = Field(None, description="Target language.")
     interventions: list[list[dict[str, Any]]] = []
-    effects: bool = Field(False, description="Whether the effect of every single head is wanted.")
+    effects: bool = Field(False, description="Return the effect of every single head.")
 
 
-class Error(BaseModel):
-    """Why there is no result."""
+class ErrorDetails(BaseModel):
+    """Why a request failed."""
 
     code: str
     message: str
@@ -262,23 +264,23 @@ class Error(BaseModel):
     request_id: str
 
 
-class ErrorAnswer(BaseModel):
-    """The one shape of errors."""
+class ErrorResponse(BaseModel):
+    """An error."""
 
-    error: Error
+    error: ErrorDetails
 
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer, "description": what}
+    status: {"model": ErrorResponse, "description": what}
     for status, what in {
-        400: "The body is no JSON.",
+        400: "The body is not valid JSON.",
         401: "A key is needed.",
-        403: "The key is not known.",
+        403: "The key is unknown.",
         404: "There is no such thing.",
         409: "The model is for another task.",
-        413: "Too much for one request.",
-        422: "A value cannot be used.",
-        429: "Too often; see Retry-After.",
+        413: "A limit of size is exceeded.",
+        422: "A value is invalid.",
+        429: "Too many requests; see Retry-After.",
         503: "Busy, or shutting down; see Retry-After.",
         504: "The deadline has passed.",
     }.items()

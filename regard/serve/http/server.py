@@ -1,4 +1,4 @@
-"""A server that runs until it is told to stop, and then finishes what it has begun."""
+"""The server process: binds an address, loads models, serves, and finishes open requests on a signal."""
 
 from __future__ import annotations
 
@@ -7,29 +7,136 @@ import ipaddress
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from regard.engine.loading import EngineName
 from regard.errors import ConfigError
-from regard.serve.http.connection import Connection
-from regard.serve.work.desk import Desk
+from regard.host import share_freed_memory
+from regard.serve.http.app import create_app
+from regard.serve.http.dependencies import AppState
+from regard.serve.http.keys import KeyRing, read_keys
+from regard.serve.http.metrics import Metrics
+from regard.serve.models import load_models
+from regard.serve.work.executor import RequestExecutor
 
 CLOSING_S = 5
-"""Seconds that connections have to end after all work is done."""
-
+"""Seconds for connections to close after all requests are finished."""
 IDLE_S = 75
-"""Seconds that a connection on which nobody asks stays open: longer than proxies keep theirs, which is 60."""
+"""Seconds that an idle connection stays open: longer than the 60 of usual proxies."""
+HEAD_S = 60.0
+"""Seconds for the head of a request to arrive, as for its body."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerSettings:
+    """Where to listen, and who has access."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keys: Path | None = None
+    without_keys: bool = False
+    """Whether an address that other machines can reach may be served without keys."""
+    names: Sequence[str] = ()
+    """Names of this server, in addition to its address."""
+    cors_origins: Sequence[str] = ()
+
+
+def serve(
+    models: Sequence[Path],
+    settings: ServerSettings,
+    *,
+    engine: EngineName = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    log_requests: bool = False,
+) -> None:
+    """Serve models until a signal, and then finish open requests.
+
+    Raises:
+        ConfigError: the server would be open to a network, the address is taken, or a model cannot be served.
+        BundleError: a model folder is missing or damaged.
+    """
+    share_freed_memory()
+    check_access(settings)
+    keys = None if settings.keys is None else KeyRing(read_keys(settings.keys))
+    with listen(settings.host, settings.port) as listener:
+        metrics = Metrics()
+        registry = load_models(models, metrics, engine=engine, device=device, threads=threads)
+        state = AppState(registry, metrics, keys=keys)
+        hosts = [settings.host, *settings.names]
+        app = create_app(state, hosts=hosts, cors_origins=settings.cors_origins)
+        log_to_stderr(requests=log_requests)
+        host, port = listener.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+        def announce() -> None:
+            for served in registry:
+                print(f"regard: {served.id}: {served.summary}", file=sys.stderr)
+            print(f"regard: serving at {address}", file=sys.stderr, flush=True)
+
+        Server(app, state.executor, announce).run([listener])
+        state.inspector.close()
+        registry.close()
+
+
+class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """uvicorn's connection, with a timeout for the head of a request.
+
+    uvicorn waits forever for the rest of a head, so idle connections could exhaust a process.
+    """
+
+    _timeout: asyncio.TimerHandle | None = None
+    cycle: Any
+    """The current request, or the last one."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Wait for a request."""
+        super().connection_made(transport)
+        self._update_timeout()
+
+    def data_received(self, data: bytes) -> None:
+        """Receive a request, or a part of it."""
+        super().data_received(data)
+        self._update_timeout()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_timeout()
+        super().connection_lost(exc)
+
+    def _update_timeout(self) -> None:
+        """Have a timeout exactly while a head is incomplete; after a response, uvicorn has its own."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_timeout()
+        elif self._timeout is None:
+            self._timeout = asyncio.get_running_loop().call_later(HEAD_S, self._time_out)
+
+    def _time_out(self) -> None:
+        self._timeout = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+    def _stop_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with a way out: not ready, then drained, then stopped; at once at the second signal."""
+    """uvicorn with a graceful stop: not ready, drained, stopped; the second signal stops at once."""
 
-    def __init__(self, app: ASGIApp, desk: Desk, started: Callable[[], None] = lambda: None) -> None:
-        """Prepare to serve an application that takes on work at a desk; `started` is told when it runs."""
+    def __init__(
+        self, app: ASGIApp, executor: RequestExecutor, on_start: Callable[[], None] = lambda: None
+    ) -> None:
+        """Prepare to serve an application whose work runs in `executor`."""
         super().__init__(
             uvicorn.Config(
                 app,
@@ -42,65 +149,66 @@ class Server(uvicorn.Server):
                 lifespan="off",
             )
         )
-        self._desk, self._started = desk, started
+        self._executor, self._on_start = executor, on_start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drained: asyncio.Future[Any] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
-        self._started()
+        self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Hear a signal."""
-        if self._loop is None or self._desk.draining:
+        """Handle a signal."""
+        if self._loop is None or self._executor.draining:
             super().handle_exit(sig, frame)
             return
-        self._desk.draining = True
+        self._executor.draining = True
         self.stop()
 
     def stop(self) -> None:
-        """Finish what has begun, and stop. May be called from any thread."""
+        """Finish open requests, and stop. May be called from any thread."""
         assert self._loop is not None, "a server stops after it has started"
         self._loop.call_soon_threadsafe(self._drain)
 
     def _drain(self) -> None:
-        self._drained = asyncio.ensure_future(self._desk.drain())
+        self._drained = asyncio.ensure_future(self._executor.drain())
         self._drained.add_done_callback(lambda _: setattr(self, "should_exit", True))
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket bound to an address; port 0 is any that is free.
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; port 0 is any free one.
 
     Raises:
-        ConfigError: it is taken, or not this machine's.
+        ConfigError: the address is taken, or not of this machine.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigError(
-            f"cannot listen at {host}:{port}: {error.strerror}; choose another --host or --port"
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another --host or --port",
+            code="address_unavailable",
         ) from error
 
 
-def refuse_open_door(host: str, *, has_keys: bool, is_open: bool) -> None:
-    """Refuse to let a whole network in by mistake.
+def check_access(settings: ServerSettings) -> None:
+    """Check that a server is not open to a network by mistake.
 
     Raises:
-        ConfigError: the address is not of this machine alone, and anybody might ask.
+        ConfigError: other machines can reach the address, and there are no keys.
     """
-    if has_keys or is_open or is_loopback(host):
-        return
-    raise ConfigError(
-        f"at {host} others than this machine can ask: give --keys FILE (--new-key NAME makes a key), "
-        "or --open to let everybody in"
-    )
+    if settings.keys is None and not settings.without_keys and not is_loopback(settings.host):
+        raise ConfigError(
+            f"other machines can reach {settings.host}: use --keys FILE (--new-key NAME creates a key), "
+            "or --open to serve without keys",
+            code="open_server",
+        )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone."""
+    """Whether an address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -108,7 +216,7 @@ def is_loopback(host: str) -> bool:
 
 
 def log_to_stderr(*, requests: bool) -> None:
-    """Have failures written to stderr, and every request too where that is wanted."""
+    """Log errors to stderr, and every request if wanted."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("regard.serve")

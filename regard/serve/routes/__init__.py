@@ -1,1 +1,1 @@
-"""The routes, by family."""
+"""The routes, one module per API."""

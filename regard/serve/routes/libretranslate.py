@@ -1,32 +1,51 @@
-"""LibreTranslate's routes, so that its clients work: the same paths, fields and shapes."""
+"""LibreTranslate's routes, for its clients: the same paths, fields and formats.
+
+A file is sent, and its translation can be downloaded for a while.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from regard.serve.files import FORMATS
 from regard.serve.html.pages import translate_pages
-from regard.serve.http.errors import Refusal, not_found, validation_refusal
-from regard.serve.service import Service, bearer, service_of
-from regard.serve.translating import AUTO, Asked, Translated, check_options, check_texts, translate
-from regard.serve.work.job import Job
+from regard.serve.http.dependencies import AppState, bearer, state_of
+from regard.serve.http.errors import ApiError, bad_value, not_found, validation_error
+from regard.serve.models import ModelRegistry
+from regard.serve.translation import (
+    AUTO,
+    TextsToTranslate,
+    Translated,
+    check_options,
+    check_texts,
+    translate,
+)
+from regard.serve.work.jobs import Job
 from regard.text.detection import detect
 from regard.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
 URLENCODED = "application/x-www-form-urlencoded"
-MOST_FIELDS = 1000
-"""Of a form."""
+MAX_FIELDS = 1000
+"""Maximum number of fields of a form."""
+FORMATS: dict[str, Callable[[ModelRegistry, Job, TextsToTranslate], list[Translated]]] = {
+    ".txt": translate,
+    ".html": translate_pages,
+    ".htm": translate_pages,
+}
+"""How files are translated, by suffix."""
 
 
 class TranslateForm(BaseModel):
-    """What `/translate` is asked, as JSON or as a form."""
+    """The body of `/translate`, as JSON or as a form."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -39,14 +58,14 @@ class TranslateForm(BaseModel):
 
 
 class DetectForm(BaseModel):
-    """What `/detect` is asked."""
+    """The body of `/detect`."""
 
     q: str | list[str]
     api_key: str | None = None
 
 
 def _body(form: type[BaseModel]) -> dict[str, Any]:
-    """How the OpenAPI document shows a body that may be JSON or a form."""
+    """A body that may be JSON or a form, for the OpenAPI document."""
     schema = form.model_json_schema()
     kinds = ("application/json", URLENCODED)
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
@@ -55,66 +74,65 @@ def _body(form: type[BaseModel]) -> dict[str, Any]:
 @router.post("/translate", openapi_extra=_body(TranslateForm))
 async def translate_texts(request: Request) -> Response:
     """Translate a text or a list of texts."""
-    service = service_of(request)
-    form = await _read(request, TranslateForm, service)
+    state = state_of(request)
+    form = await _read(request, TranslateForm, state)
     texts = [form.q] if isinstance(form.q, str) else form.q
-    check_texts(texts, service.limits, "q")
+    check_texts(texts, state.limits, "q")
     options = {"n_best": 1 + form.alternatives}
-    check_options(options, service.limits)
+    check_options(options, state.limits)
 
     def work(job: Job) -> list[Translated]:
-        asked = Asked(texts=texts, source=form.source, target=form.target, options=options)
-        do = translate_pages if form.format == "html" else translate
-        return do(service.catalogue, job, asked)
+        wanted = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
+        return (translate_pages if form.format == "html" else translate)(state.models, job, wanted)
 
-    found = await service.desk.do(request, work)
-    answer: dict[str, Any] = {"translatedText": [each.result.text for each in found]}
+    results = await state.executor.run(request, work)
+    response: dict[str, Any] = {"translatedText": [each.result.text for each in results]}
     if form.source == AUTO:
-        answer["detectedLanguage"] = [_detected(each) for each in found]
+        response["detectedLanguage"] = [_detected(each) for each in results]
     if form.alternatives:
-        answer["alternatives"] = [[one.text for one in each.result.alternatives] for each in found]
+        response["alternatives"] = [[one.text for one in each.result.alternatives] for each in results]
     if isinstance(form.q, str):
-        answer = {name: of_each[0] for name, of_each in answer.items()}
-    return JSONResponse(answer)
+        response = {name: by_text[0] for name, by_text in response.items()}
+    return JSONResponse(response)
 
 
 @router.post("/detect", openapi_extra=_body(DetectForm))
 async def detect_language(request: Request) -> Response:
-    """The language of a text: a list of one, or of none where the text does not tell."""
-    service = service_of(request)
-    form = await _read(request, DetectForm, service)
+    """The language of a text: a list of one, or an empty list if it is unclear."""
+    state = state_of(request)
+    form = await _read(request, DetectForm, state)
     text = form.q if isinstance(form.q, str) else "\n".join(form.q)
-    check_texts([text], service.limits, "q")
-    found = detect(text, service.catalogue.languages)
+    check_texts([text], state.limits, "q")
+    found = detect(text, state.models.languages)
     return JSONResponse([{"confidence": 100 * found.confidence, "language": found.language}] if found else [])
 
 
 @router.get("/languages")
 async def languages(request: Request) -> Any:
-    """The languages that are read, and what each can be translated into."""
-    catalogue = service_of(request).catalogue
+    """The source languages and their target languages."""
+    models = state_of(request).models
     return [
-        {"code": code, "name": language_name(code), "targets": catalogue.targets(code)}
-        for code in catalogue.languages
+        {"code": code, "name": language_name(code), "targets": models.targets(code)}
+        for code in models.languages
     ]
 
 
 @router.get("/health")
 async def health() -> Any:
-    """That somebody is here; `/readyz` tells more."""
+    """Whether the process responds; see also `/readyz`."""
     return {"status": "ok"}
 
 
 @router.get("/frontend/settings")
 async def settings(request: Request) -> Any:
-    """What a page needs to know to begin."""
-    service = service_of(request)
-    limits, known = service.limits, service.catalogue.languages
+    """The settings of LibreTranslate's page."""
+    state = state_of(request)
+    limits, known = state.limits, state.models.languages
     first = known[0] if known else None
-    target = next(iter(service.catalogue.targets(first)), None) if first else None
+    target = next(iter(state.models.targets(first)), None) if first else None
     return {
-        "apiKeys": service.keys is not None,
-        "keyRequired": service.keys is not None,
+        "apiKeys": state.keys is not None,
+        "keyRequired": state.keys is not None,
         "charLimit": limits.characters,
         "batchLimit": limits.items,
         "frontendTimeout": int(limits.deadline_s * 1000),
@@ -129,26 +147,26 @@ async def settings(request: Request) -> Any:
 
 
 @router.post("/suggest", include_in_schema=False)
-async def not_here() -> Any:
-    """What this server does not do."""
-    raise not_found("This server takes no suggestions: send texts to /translate.")
+async def suggest() -> Any:
+    """Not supported."""
+    raise not_found("This server accepts no suggestions: send texts to /translate.")
 
 
-def _detected(found: Translated) -> dict[str, Any]:
-    guess = found.way.detected
+def _detected(translated: Translated) -> dict[str, Any]:
+    guess = translated.choice.detected
     return {
         "confidence": round(100 * guess.confidence) if guess else 0,
-        "language": found.way.source,
+        "language": translated.choice.source,
     }
 
 
 async def _urlencoded(request: Request) -> dict[str, list[Any]]:
-    """A form, its letters escaped or, as `curl -d` sends them, in UTF-8 as they are."""
+    """A form, percent-encoded or, as `curl -d` sends it, in plain UTF-8."""
     try:
-        return parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        problem = f"The form is not in UTF-8, or has more than {MOST_FIELDS:,} fields."
-        raise Refusal(400, "bad_form", problem) from None
+        problem = f"The form is not in UTF-8, or has more than {MAX_FIELDS:,} fields."
+        raise ApiError(400, "bad_form", problem) from None
 
 
 async def _multipart(request: Request) -> dict[str, list[Any]]:
@@ -156,11 +174,11 @@ async def _multipart(request: Request) -> dict[str, list[Any]]:
     return {name: sent.getlist(name) for name in sent}
 
 
-async def _read(request: Request, form: type[Any], service: Service) -> Any:
-    """The body as a form, and whoever asks admitted.
+async def _read(request: Request, form: type[Any], state: AppState) -> Any:
+    """The body as a form; its key is checked.
 
     Raises:
-        Refusal: it cannot be read, a value is wrong, or the key is.
+        ApiError: it cannot be read, a value is invalid, or the key is.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     values: Any
@@ -171,9 +189,103 @@ async def _read(request: Request, form: type[Any], service: Service) -> Any:
         try:
             values = json.loads(await request.body())
         except ValueError:
-            raise Refusal(400, "bad_json", "The body is neither JSON nor a form.") from None
-    service.admit(bearer(request) or (values.get("api_key") if isinstance(values, dict) else None))
+            raise ApiError(400, "bad_json", "The body is neither JSON nor a form.") from None
+    state.authorize(bearer(request) or (values.get("api_key") if isinstance(values, dict) else None))
     try:
         return form.model_validate(values)
     except ValidationError as error:
-        raise validation_refusal(error.errors()) from None
+        raise validation_error(error.errors()) from None
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+class FileForm(BaseModel):
+    """The fields of `/translate_file`, without the file."""
+
+    source: str = Field(min_length=1, max_length=32)
+    target: str = Field(min_length=1, max_length=32)
+
+
+_BODY: dict[str, Any] = {
+    "type": "object",
+    "required": ["file", "source", "target"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "source": {"type": "string"},
+        "target": {"type": "string"},
+        "api_key": {"type": "string"},
+    },
+}
+
+
+@router.post(
+    "/translate_file",
+    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _BODY}}}},
+)
+async def translate_file(request: Request) -> Response:
+    """Translate a text or HTML file; the response has the URL of the translation."""
+    state = state_of(request)
+    async with request.form(max_files=1, max_fields=8) as sent:
+        key, file = sent.get("api_key"), sent.get("file")
+        state.authorize(bearer(request) or (key if isinstance(key, str) else None))
+        try:
+            form = FileForm.model_validate({name: sent.get(name) for name in FileForm.model_fields})
+        except ValidationError as error:
+            raise validation_error(error.errors()) from None
+        if not isinstance(file, UploadFile):
+            raise bad_value("There is no file: send one as multipart/form-data.", "file")
+        name, text = file.filename or "", text_of(await file.read())
+    translate_format = FORMATS[suffix_of(name)]
+    check_texts([text], state.limits, "file")
+    wanted = TextsToTranslate(texts=[text], source=form.source, target=form.target)
+
+    def work(job: Job) -> str:
+        (translated,) = translate_format(state.models, job, wanted)
+        return translated.result.text
+
+    content = (await state.executor.run(request, work)).encode()
+    stored = state.files.add(translated_name(name, form.target), content)
+    return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", number=stored.id))})
+
+
+@router.get("/download_file/{number}", response_class=Response)
+async def download_file(request: Request, number: str) -> Response:
+    """A translated file, as long as it is stored. Its id is secret, so it needs no key."""
+    stored = state_of(request).files.get(number)
+    media_type = "text/plain" if stored.name.endswith(".txt") else "text/html"
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(stored.name)}"}
+    return Response(stored.content, headers=headers, media_type=f"{media_type}; charset=utf-8")
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a file name, in lower case.
+
+    Raises:
+        ApiError: the format is not supported.
+    """
+    suffix = next((each for each in FORMATS if name.lower().endswith(each)), None)
+    if suffix is None:
+        raise bad_value(f"The file name must end in one of {', '.join(FORMATS)}.", "file")
+    return suffix
+
+
+def text_of(content: bytes) -> str:
+    """The text of a file.
+
+    Raises:
+        ApiError: it is not UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"The file is not UTF-8 text: byte {error.start + 1} is invalid."
+        raise ApiError(400, "bad_file", message, param="file") from None
+
+
+def translated_name(name: str, target: str) -> str:
+    """The name of a translated file: the name without folders, and the language."""
+    suffix = suffix_of(name)
+    stem = re.split(r"[/\\]", name)[-1][: -len(suffix)]
+    safe = re.sub(r"[^\w.-]+", "_", stem).strip("._")[:80] or "file"
+    return f"{safe}_{re.sub('[^A-Za-z-]', '', target)}{suffix}"

@@ -1,4 +1,4 @@
-"""Looking inside: traces and what they show, what-ifs, positions."""
+"""Looking inside models: traces, ablations, positions, neighbours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from regard.look.influence.methods import Method
 from regard.look.interventions.interventions import from_json
 from regard.look.trace.blocks import Kind
 from regard.look.trace.trace import Trace
-from regard.serve.ablating import ablated, remember
-from regard.serve.http.binary import BYTES, HeadOrAll, Place, in_bytes
+from regard.serve.http.dependencies import require_key, state_of
 from regard.serve.http.errors import bad_value, not_found
-from regard.serve.http.schemas import ERRORS, AblateAsked, LookAsked
-from regard.serve.looking import Looked, check_length, traced
-from regard.serve.served import Served
-from regard.serve.service import admitted, service_of
-from regard.serve.work.job import Job
+from regard.serve.http.responses import MATRIX, HeadOrAll, Index, matrix_response
+from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
+from regard.serve.inspector import TracedText
+from regard.serve.models import ServedModel
+from regard.serve.work.jobs import Job
 from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
@@ -31,68 +30,68 @@ FILE: dict[int | str, dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["look"])
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(require_key)], responses=ERRORS, tags=["look"])
 
 
 @router.post("/traces")
-async def make_trace(request: Request, body: LookAsked) -> Response:
-    """Trace what a model does with a text, and keep it for a while."""
-    service = service_of(request)
-    served = service.catalogue.any(body.model)
+async def make_trace(request: Request, body: TraceRequest) -> Response:
+    """Trace what a model does with a text; the trace is stored for a while."""
+    state = state_of(request)
+    served = state.models.any(body.model)
     prefix = tuple(body.prefix or ())
-    looked = Looked(body.source, _whole(body.target), body.to, body.beam, prefix, body.length_penalty)
+    text = TracedText(body.source, _hashable(body.target), body.to, body.beam, prefix, body.length_penalty)
     changes = from_json(body.interventions)
 
     def work(job: Job) -> dict[str, Any]:
-        trace = traced(service, served, job, looked, changes)
+        trace = state.inspector.trace(served, job, text, changes)
         if not changes:
-            remember(service, served, looked, trace)
-        kept = service.inspector.traces.keep(served.id, trace.to_bytes())
-        head = {"trace_id": kept.id, "model": kept.name, "expires": kept.expires}
+            state.inspector.cache_output(served, text, trace)
+        stored = state.inspector.traces.add(served.id, trace.to_bytes())
+        head = {"trace_id": stored.id, "model": stored.name, "expires": stored.expires}
         return head | document.describe(trace)
 
-    return JSONResponse(await service.desk.do(request, work, body.deadline_ms), 201)
+    return JSONResponse(await state.executor.run(request, work, body.deadline_ms), 201)
 
 
 @router.get("/traces/{trace}")
 async def describe(request: Request, trace: str) -> Response:
-    """What was read by what: sizes, kinds of attention, tokens."""
+    """The model's sizes, kinds of attention, and tokens."""
     return JSONResponse(await _shown(request, trace, document.describe))
 
 
 @router.get("/traces/{trace}/file", responses=FILE, response_class=Response)
 async def file(request: Request, trace: str) -> Response:
     """The whole trace as a file, which `Trace.load` reads in Python."""
-    kept = service_of(request).inspector.traces.get(trace)
+    stored = state_of(request).inspector.traces.get(trace)
     headers = {"Content-Disposition": 'attachment; filename="trace.safetensors"'}
-    return Response(kept.content, media_type="application/octet-stream", headers=headers)
+    return Response(stored.content, media_type="application/octet-stream", headers=headers)
 
 
 @router.delete("/traces/{trace}", status_code=204)
 async def drop(request: Request, trace: str) -> Response:
-    """Let go of a trace."""
-    service_of(request).inspector.traces.drop(trace)
+    """Delete a trace."""
+    state_of(request).inspector.traces.delete(trace)
     return Response(status_code=204)
 
 
-@router.get("/traces/{trace}/attention", responses=BYTES, response_class=Response)
+@router.get("/traces/{trace}/attention", responses=MATRIX, response_class=Response)
 async def attention(
     request: Request,
     trace: str,
     kind: Kind,
-    layer: Place,
+    layer: Index,
     head: HeadOrAll,
     form: Literal["weights", "scores"] = "weights",
     dtype: Literal["u8", "f16", "f32"] = "u8",
 ) -> Response:
-    """A head's weights or scores, queries by keys; or those of all heads of a layer, heads first."""
+    """The weights or scores of a head, queries by keys; or of all heads of a layer, heads first."""
     one = None if head == "*" else int(head)
     found = await _shown(request, trace, lambda found: document.matrix(found, kind, layer, one, form, dtype))
-    return in_bytes(found.data, found.shape, dtype, found.scale)
+    return matrix_response(found.data, found.shape, dtype, found.scale)
 
 
 @router.get("/traces/{trace}/walk")
-async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Place, query: Place) -> Response:
+async def walk(request: Request, trace: str, kind: Kind, layer: Index, head: Index, query: Index) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
     return JSONResponse(
         await _shown(request, trace, lambda found: document.walk(found, kind, layer, head, query))
@@ -101,17 +100,17 @@ async def walk(request: Request, trace: str, kind: Kind, layer: Place, head: Pla
 
 @router.get("/traces/{trace}/steps")
 async def steps(request: Request, trace: str) -> Response:
-    """What the model said after each token of the outputs."""
+    """The model's predictions after each output token."""
     return JSONResponse(await _shown(request, trace, document.steps))
 
 
 @router.get("/traces/{trace}/beam")
 async def beam(request: Request, trace: str) -> Response:
-    """The tree of the search that found the outputs."""
+    """The tree of the beam search."""
 
     def tree(found: Trace) -> dict[str, Any]:
         if found.beam is None:
-            raise not_found("Nothing was searched for in this trace: its target was given.")
+            raise not_found("This trace has no beam search: its target was given.")
         return document.beam(found.beam)
 
     return JSONResponse(await _shown(request, trace, tree))
@@ -119,69 +118,71 @@ async def beam(request: Request, trace: str) -> Response:
 
 @router.get("/traces/{trace}/alignment")
 async def alignment(request: Request, trace: str) -> Response:
-    """Words of the outputs with their shares in those of the inputs, by the heads that align best."""
+    """Word alignment by the heads that align best."""
     served = _model_of(request, trace)
 
     def aligned(found: Trace) -> dict[str, Any]:
         heads = served.model.aligning_heads
-        told = document.alignment(found, heads.heads, heads.rows)
+        described = document.alignment(found, heads.heads, heads.rows)
         measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
-        return {**told, "measured": heads.measured, **measured}
+        return {**described, "measured": heads.measured, **measured}
 
     return JSONResponse(await _shown(request, trace, aligned))
 
 
 @router.get("/traces/{trace}/influence")
 async def influence(
-    request: Request, trace: str, row: Place = 0, method: Method = "integrated-gradients"
+    request: Request, trace: str, row: Index = 0, method: Method = "integrated-gradients"
 ) -> Response:
-    """How much each token that was read had to do with one that was written, or with a classifier's label."""
-    found = await _asked(
-        request, trace, lambda model, kept: document.plain(model.influence(kept, row, method=method))
+    """The influence of each input token on an output token, or on a label."""
+    values = await _computed(
+        request, trace, lambda model, found: document.plain(model.influence(found, row, method=method))
     )
-    return JSONResponse({"row": row, "method": method, "values": found})
+    return JSONResponse({"row": row, "method": method, "values": values})
 
 
 @router.get("/traces/{trace}/influences")
-async def influences(request: Request, trace: str, row: Place = 0) -> Response:
-    """The same by every method, with what was written before: values, agreement, deletion curves."""
-    found = await _asked(request, trace, lambda model, kept: document.measures(model.influences(kept, row)))
-    return JSONResponse({"row": row, **found})
+async def influences(request: Request, trace: str, row: Index = 0) -> Response:
+    """Influence by every method, including earlier output tokens: values, agreement, deletion curves."""
+    measures = await _computed(
+        request, trace, lambda model, found: document.measures(model.influences(found, row))
+    )
+    return JSONResponse({"row": row, **measures})
 
 
 @router.post("/ablate")
-async def ablate(request: Request, body: AblateAsked) -> Response:
-    """What becomes of a text when the model is changed inside: one result for each list of interventions."""
-    service = service_of(request)
-    if (n := sum(map(len, body.interventions))) > (most := service.limits.interventions):
-        raise bad_value(f"A request may have {most} interventions, and this one has {n}.", "interventions")
-    served = service.catalogue.any(body.model)
-    looked = Looked(body.source, _whole(body.target), body.to)
+async def ablate(request: Request, body: AblateRequest) -> Response:
+    """The output for a text when the model is changed inside: one result per list of interventions."""
+    state = state_of(request)
+    if (n := sum(map(len, body.interventions))) > (most := state.limits.interventions):
+        raise bad_value(f"A request may have {most} interventions; this one has {n}.", "interventions")
+    served = state.models.any(body.model)
+    text = TracedText(body.source, _hashable(body.target), body.to)
     lists = [from_json(each) for each in body.interventions]
 
     def work(job: Job) -> dict[str, Any]:
-        return ablated(service, served, job, looked, lists, effects=body.effects)
+        return state.inspector.ablate(served, job, text, lists, effects=body.effects)
 
-    return JSONResponse(await service.desk.do(request, work, body.deadline_ms))
+    return JSONResponse(await state.executor.run(request, work, body.deadline_ms))
 
 
-@router.get("/positions", responses=BYTES, response_class=Response)
+@router.get("/positions", responses=MATRIX, response_class=Response)
 async def positions(
     request: Request,
     model: str | None = None,
     length: Annotated[int, Query(ge=1, le=4096)] = 128,
 ) -> Response:
-    """What the model adds to the embeddings at each place: places by d_model, as f32."""
-    service = service_of(request)
-    served = service.catalogue.any(model)
+    """What the model adds to the embeddings: positions by d_model, as f32."""
+    state = state_of(request)
+    served = state.models.any(model)
 
     def work(job: Job) -> np.ndarray | None:
-        return service.inspector.look(served, job, lambda: served.model.positions(length))
+        return state.inspector.look(served, job, lambda: served.model.positions(length))
 
-    found = await service.desk.do(request, work)
+    found = await state.executor.run(request, work)
     if found is None:
         raise not_found(f"Model {served.id!r} adds no positions to its embeddings.", "model")
-    return in_bytes(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
+    return matrix_response(found.astype("<f4").tobytes(), found.shape, "f32", 1.0)
 
 
 @router.get("/neighbours")
@@ -191,43 +192,43 @@ async def neighbours(
     model: str | None = None,
     n: Annotated[int, Query(ge=1, le=50)] = 8,
 ) -> Response:
-    """The tokens whose embeddings are nearest to those of a text's tokens, and all of them on a plane."""
-    service = service_of(request)
-    served = service.catalogue.any(model)
+    """The tokens whose embeddings are closest to those of a text's tokens, and their positions on a plane."""
+    state = state_of(request)
+    served = state.models.any(model)
 
     def work(job: Job) -> dict[str, Any]:
-        check_length(service, served, "text", text)
-        found = service.inspector.look(served, job, lambda: served.model.neighbours(text, n))
+        state.inspector.check_length(served, "text", text)
+        found = state.inspector.look(served, job, lambda: served.model.neighbours(text, n))
         return document.neighbours(found)
 
-    return JSONResponse(await service.desk.do(request, work))
+    return JSONResponse(await state.executor.run(request, work))
 
 
-async def _asked(request: Request, number: str, ask: Callable[[LoadedModel, Trace], T]) -> T:
-    """What a model answers about a trace of it that is kept."""
-    service, served = service_of(request), _model_of(request, number)
-    kept = service.inspector.traces.get(number)
+async def _computed(request: Request, trace: str, compute: Callable[[LoadedModel, Trace], T]) -> T:
+    """What a model computes about a stored trace of it."""
+    state, served = state_of(request), _model_of(request, trace)
+    stored = state.inspector.traces.get(trace)
 
     def work(job: Job) -> T:
-        found = Trace.from_bytes(kept.content)
-        return service.inspector.look(served, job, lambda: ask(served.model, found))
+        found = Trace.from_bytes(stored.content)
+        return state.inspector.look(served, job, lambda: compute(served.model, found))
 
-    return await service.desk.do(request, work)
-
-
-async def _shown(request: Request, number: str, show: Callable[[Trace], T]) -> T:
-    """What is shown of a trace that is kept."""
-    service = service_of(request)
-    kept = service.inspector.traces.get(number)
-    return await service.desk.do(request, lambda _: show(Trace.from_bytes(kept.content)))
+    return await state.executor.run(request, work)
 
 
-def _model_of(request: Request, number: str) -> Served:
-    """The model that a trace is of."""
-    service = service_of(request)
-    return service.catalogue.named(service.inspector.traces.get(number).name)
+async def _shown(request: Request, trace: str, show: Callable[[Trace], T]) -> T:
+    """A part of a stored trace."""
+    state = state_of(request)
+    stored = state.inspector.traces.get(trace)
+    return await state.executor.run(request, lambda _: show(Trace.from_bytes(stored.content)))
 
 
-def _whole(target: str | list[int] | None) -> str | tuple[int, ...] | None:
-    """A target, its ids as a value that can be remembered."""
+def _model_of(request: Request, trace: str) -> ServedModel[Any]:
+    """The model of a trace."""
+    state = state_of(request)
+    return state.models.named(state.inspector.traces.get(trace).name)
+
+
+def _hashable(target: str | list[int] | None) -> str | tuple[int, ...] | None:
+    """A target whose ids can be part of a cache's key."""
     return tuple(target) if isinstance(target, list) else target

@@ -1,165 +1,238 @@
-"""`/api/v1`: models, translation and what belongs to it."""
+"""Our own API, `/api/v1`: models, translation, generation, classification, tokens, languages."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.errors import RegardError
-from regard.serve.http.error_shapes import streamed_error
-from regard.serve.http.errors import bad_value
-from regard.serve.http.events import event, event_stream
+from regard.serve.http.dependencies import AppState, require_key, state_of
+from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
+from regard.serve.http.responses import MATRIX, event, event_stream, matrix_response
 from regard.serve.http.schemas import (
     ERRORS,
-    DetectAsked,
-    DetokenizeAsked,
-    ScoreAsked,
-    TokenizeAsked,
-    TranslateAnswer,
-    TranslateAsked,
+    ClassifyRequest,
+    DetectRequest,
+    DetokenizeRequest,
+    GenerateRequest,
+    NextTokenRequest,
+    ScoreRequest,
+    TokenizeRequest,
+    TranslateRequest,
+    TranslateResponse,
 )
-from regard.serve.served import Served
-from regard.serve.service import Service, admitted, service_of
-from regard.serve.translating import (
-    Asked,
-    Said,
+from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel
+from regard.serve.translation import (
+    StreamedText,
+    TextsToTranslate,
     Translated,
     check_options,
     check_texts,
+    choose_model,
     stream,
     stream_and_search,
     translate,
-    way,
 )
-from regard.serve.work.job import Job
+from regard.serve.work.jobs import Job
 from regard.text.detection import detect
 from regard.text.languages import language_name
 
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(admitted)], responses=ERRORS, tags=["native"])
+if TYPE_CHECKING:
+    from torch import Tensor
+
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(require_key)], responses=ERRORS, tags=["native"])
 
 
 @router.get("/models")
 async def models(request: Request) -> Any:
     """Every model of this server."""
-    service = service_of(request)
-    return {"models": [_about(each, service) for each in service.catalogue]}
+    state = state_of(request)
+    return {"models": [_described(each, state) for each in state.models]}
 
 
 @router.get("/models/{model}")
 async def model(request: Request, model: str) -> Any:
-    """One of them."""
-    service = service_of(request)
-    return _about(service.catalogue.named(model), service)
+    """One model."""
+    state = state_of(request)
+    return _described(state.models.named(model), state)
 
 
 @router.get("/languages")
 async def languages(request: Request) -> Any:
-    """The languages that are read, with their names and what they can be translated into."""
-    catalogue = service_of(request).catalogue
+    """The source languages, with their names and target languages."""
+    registry = state_of(request).models
     return {
         "languages": [
             {
                 "code": code,
                 "name": language_name(code),
                 "name_zh": language_name(code, chinese=True),
-                "targets": catalogue.targets(code),
+                "targets": registry.targets(code),
             }
-            for code in catalogue.languages
+            for code in registry.languages
         ]
     }
 
 
-@router.post("/translate", responses={200: {"model": TranslateAnswer}})
-async def translate_texts(request: Request, body: TranslateAsked) -> Response:
+# --- translation --------------------------------------------------------------------------------------------
+
+
+@router.post("/translate", responses={200: {"model": TranslateResponse}})
+async def translate_texts(request: Request, body: TranslateRequest) -> Response:
     """Translate a text or a list of texts; with `stream`, by server-sent events."""
-    service = service_of(request)
+    state = state_of(request)
     texts, options = body.texts(), body.options()
-    check_texts(texts, service.limits)
-    check_options(options, service.limits)
-    if body.has_rows and not service.catalogue.choose(body.model, body.source, body.target).template:
+    check_texts(texts, state.limits)
+    check_options(options, state.limits)
+    if body.has_rows and not state.models.translator(body.model, body.source, body.target).template:
         raise bad_value("This model was trained on texts, not on named fields: send a text.", "text")
-    asked = Asked(texts=texts, model=body.model, source=body.source, target=body.target, options=options)
-    if body.stream or "text/event-stream" in request.headers.get("accept", ""):
-        return await _streamed(request, service, asked, body.deadline_ms)
+    wanted = TextsToTranslate(
+        texts=texts, model=body.model, source=body.source, target=body.target, options=options
+    )
+    if body.stream or _accepts_events(request):
+        return _streamed_translation(request, wanted, body.deadline_ms)
 
     def work(job: Job) -> list[Translated]:
-        return translate(service.catalogue, job, asked)
+        return translate(state.models, job, wanted)
 
-    found = await service.desk.do(request, work, body.deadline_ms)
-    items = [_item(each, tokens=body.tokens, scores=body.scores) for each in found]
+    results = await state.executor.run(request, work, body.deadline_ms)
+    items = [_item(each, tokens=body.tokens, scores=body.scores) for each in results]
     used = {
         "characters": sum(map(len, texts)),
-        "output_tokens": sum(len(each.result.tokens) for each in found),
+        "output_tokens": sum(len(each.result.tokens) for each in results),
     }
-    name = next((each.way.model.id for each in found if each.way.model), body.model)
+    name = next((each.choice.model.id for each in results if each.choice.model), body.model)
     return JSONResponse({"id": request_id(request), "model": name, "items": items, "usage": used})
 
 
 @router.post("/score")
-async def score(request: Request, body: ScoreAsked) -> Any:
-    """How likely each target is as the translation of its source."""
-    service = service_of(request)
+async def score(request: Request, body: ScoreRequest) -> Any:
+    """The log-probability of each target as the translation of its source."""
+    state = state_of(request)
     sources, targets = body.pairs()
-    check_texts([*sources, *targets], service.limits, "source")
+    check_texts([*sources, *targets], state.limits, "source")
     if len(sources) != len(targets):
-        raise bad_value(
-            f"{len(sources)} sources and {len(targets)} targets: one of each is a pair.", "target"
-        )
-    served = service.catalogue.choose(body.model)
-    found = await service.desk.do(
+        counts = f"{len(sources)} sources and {len(targets)} targets"
+        raise bad_value(f"{counts}: send one target per source.", "target")
+    served = state.models.translator(body.model)
+    scores = await state.executor.run(
         request, lambda job: served.for_job(job).score(sources, targets, to=body.to), body.deadline_ms
     )
-    return {"model": served.id, "items": [asdict(each) for each in found]}
+    return {"model": served.id, "items": [asdict(each) for each in scores]}
+
+
+# --- generation and classification ------------------------------------------------------------------------
+
+
+@router.post("/generate")
+async def generate(request: Request, body: GenerateRequest) -> Response:
+    """Continue a text, or each text of a list; with `stream`, by server-sent events."""
+    state = state_of(request)
+    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+    served = state.models.of_kind(ServedGenerator, body.model)
+    check_texts(prompts, state.limits, "prompt")
+    options = GenerateOptions(**body.options())
+    if body.stream or _accepts_events(request):
+        return _streamed_continuation(request, served, prompts, options, body.deadline_ms)
+    results = await state.executor.run(
+        request, lambda job: served.generate(job, prompts, options), body.deadline_ms
+    )
+    used = {
+        "input_tokens": sum(each.n_prompt_tokens for each in results),
+        "output_tokens": sum(len(each.tokens) for each in results),
+    }
+    items = [asdict(each) for each in results]
+    return JSONResponse({"id": request_id(request), "model": served.id, "items": items, "usage": used})
+
+
+@router.post("/next", responses=MATRIX, response_class=Response)
+async def next_token(request: Request, body: NextTokenRequest) -> Response:
+    """The log-probability of every token to come next, by id."""
+    state = state_of(request)
+    served = state.models.of_kind(ServedGenerator, body.model)
+    check_texts([body.prompt], state.limits, "prompt")
+
+    def work(job: Job) -> Tensor:
+        return state.inspector.look(served, job, lambda: served.model.generator.log_probs_after(body.prompt))
+
+    log_probs = (await state.executor.run(request, work, body.deadline_ms)).float().cpu().numpy()
+    return matrix_response(log_probs.astype("<f4").tobytes(), log_probs.shape, "f32", 1.0)
+
+
+@router.post("/classify")
+async def classify(request: Request, body: ClassifyRequest) -> Any:
+    """Label a text, or each text of a list."""
+    state = state_of(request)
+    texts = [body.text] if isinstance(body.text, str) else body.text
+    served = state.models.of_kind(ServedClassifier, body.model)
+    check_texts(texts, state.limits)
+    options = ClassifyOptions(too_long=body.too_long, threshold=body.threshold)
+    results = await state.executor.run(
+        request, lambda job: served.classify(job, texts, options), body.deadline_ms
+    )
+    return {"id": request_id(request), "model": served.id, "items": [asdict(each) for each in results]}
+
+
+# --- tokens and languages ---------------------------------------------------------------------------------
 
 
 @router.post("/tokenize")
-async def tokenize(request: Request, body: TokenizeAsked) -> Any:
+async def tokenize(request: Request, body: TokenizeRequest) -> Any:
     """Texts in subwords."""
-    service = service_of(request)
+    state = state_of(request)
     texts = [body.text] if isinstance(body.text, str) else body.text
-    check_texts(texts, service.limits)
-    served = service.catalogue.any(body.model)
+    check_texts(texts, state.limits)
+    served = state.models.any(body.model)
     subwords = served.model.subwords
 
     def work(_job: Job) -> list[dict[str, Any]]:
         encoded = subwords.encode(list(map(_readable, texts)))
         return [{"ids": ids.tolist(), "tokens": subwords.pieces(ids)} for ids in encoded]
 
-    return {"model": served.id, "items": await service.desk.do(request, work, body.deadline_ms)}
+    return {"model": served.id, "items": await state.executor.run(request, work, body.deadline_ms)}
 
 
 @router.post("/detokenize")
-async def detokenize(request: Request, body: DetokenizeAsked) -> Any:
-    """The text of some token ids."""
-    served = service_of(request).catalogue.any(body.model)
+async def detokenize(request: Request, body: DetokenizeRequest) -> Any:
+    """The text of token ids."""
+    served = state_of(request).models.any(body.model)
     return {"model": served.id, "text": served.model.subwords.decode(body.ids)}
 
 
 @router.post("/detect")
-async def detect_languages(request: Request, body: DetectAsked) -> Any:
-    """Which of this server's languages each text is in; null where it does not tell."""
-    service = service_of(request)
+async def detect_languages(request: Request, body: DetectRequest) -> Any:
+    """Which of this server's languages each text is in; null if that is unclear."""
+    state = state_of(request)
     texts = [body.text] if isinstance(body.text, str) else body.text
-    check_texts(texts, service.limits)
-    known = service.catalogue.languages
+    check_texts(texts, state.limits)
+    known = state.models.languages
     found = [detect(text, known) for text in texts]
     return {"items": [each and {"language": each.language, "confidence": each.confidence} for each in found]}
 
 
-# --- what is told -------------------------------------------------------------------------------------------
+def _readable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise bad_value("A text contains half a surrogate pair, which cannot be read.", "text") from None
+    return text
 
 
-def _about(served: Served, service: Service) -> dict[str, Any]:
-    described = served.description
+# --- responses --------------------------------------------------------------------------------------------
+
+
+def _described(served: ServedModel[Any], state: AppState) -> dict[str, Any]:
+    described = served.model.description
     return {
         "id": served.id,
-        "task": served.task,
-        "does": served.does,
+        "task": served.verb,
+        "does": served.task,
         "template": served.template,
         "labels": list(served.model.labels),
         "directions": [{"source": source, "target": target} for source, target in served.directions],
@@ -169,18 +242,18 @@ def _about(served: Served, service: Service) -> dict[str, Any]:
         "weights_hash": described.weights_hash,
         "metrics": described.metrics,
         "run": served.run is not None,
-        "limits": asdict(service.limits),
+        "limits": asdict(state.limits),
     }
 
 
-def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
-    result = found.result
+def _item(translated: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
+    result, choice = translated
     item = {
         "text": result.text,
         "score": result.score,
-        "source_lang": found.way.source,
-        "target_lang": found.way.target,
-        "confidence": found.way.detected and found.way.detected.confidence,
+        "source_lang": choice.source,
+        "target_lang": choice.target,
+        "confidence": choice.detected and choice.detected.confidence,
         "hypotheses": [{"text": each.text, "score": each.score} for each in (result, *result.alternatives)],
         "engine": result.engine,
         "split": result.split,
@@ -198,43 +271,58 @@ def _item(found: Translated, *, tokens: bool, scores: bool) -> dict[str, Any]:
     return item
 
 
-# --- streams ------------------------------------------------------------------------------------------------
+def _accepts_events(request: Request) -> bool:
+    return "text/event-stream" in request.headers.get("accept", "")
 
 
-async def _streamed(request: Request, service: Service, asked: Asked, deadline_ms: int | None) -> Response:
+def _streamed_translation(request: Request, wanted: TextsToTranslate, deadline_ms: int | None) -> Response:
+    state = state_of(request)
+    if wanted.options["n_best"] > 1:
+        raise bad_value("A stream has one translation per text: omit n_best or stream.", "n_best")
+    choose_model(state.models, wanted, 0)
+    searches = (wanted.options["beam_size"] or 1) > 1 and not wanted.options["sample"]
+
+    def work(job: Job) -> Iterator[StreamedText]:
+        return (stream_and_search if searches else stream)(state.models, job, wanted)
+
+    return _events(request, wanted.texts, work, deadline_ms)
+
+
+def _streamed_continuation(
+    request: Request,
+    served: ServedGenerator,
+    prompts: list[str],
+    options: GenerateOptions,
+    deadline_ms: int | None,
+) -> Response:
+    def work(job: Job) -> Iterator[StreamedText]:
+        return (StreamedText(i, piece) for i, piece in served.stream(job, prompts, options))
+
+    return _events(request, prompts, work, deadline_ms)
+
+
+def _events(
+    request: Request,
+    texts: Sequence[str],
+    work: Callable[[Job], Iterator[StreamedText]],
+    deadline_ms: int | None,
+) -> Response:
     """Events `start`, `token`, `revise`, `item`, `done`; or `error`."""
-    if asked.options["n_best"] > 1:
-        raise bad_value("A stream has one translation of each text: leave out n_best or stream.", "n_best")
-
-    way(service.catalogue, asked, 0)
-    service.desk.check()
-
-    searches = (asked.options["beam_size"] or 1) > 1 and not asked.options["sample"]
-
-    def work(job: Job) -> Iterator[Said]:
-        return (stream_and_search if searches else stream)(service.catalogue, job, asked)
-
-    pieces = service.desk.stream(work, deadline_ms)
+    state = state_of(request)
+    state.executor.check()
+    pieces = state.executor.stream(work, deadline_ms)
 
     async def events() -> AsyncIterator[str]:
-        texts = [""] * len(asked.texts)
-        yield event({"id": request_id(request), "items": len(texts)}, "start")
+        outputs = [""] * len(texts)
+        yield event({"id": request_id(request), "items": len(outputs)}, "start")
         try:
-            async for i, text, instead in pieces:
-                texts[i] = text if instead else texts[i] + text
-                yield event({"i": i, "text": text}, "revise" if instead else "token")
-            for i, text in enumerate(texts):
+            async for i, text, replaces in pieces:
+                outputs[i] = text if replaces else outputs[i] + text
+                yield event({"i": i, "text": text}, "revise" if replaces else "token")
+            for i, text in enumerate(outputs):
                 yield event({"i": i, "text": text}, "item")
-            yield event({"usage": {"characters": sum(map(len, asked.texts))}}, "done")
+            yield event({"usage": {"characters": sum(map(len, texts))}}, "done")
         except RegardError as error:
-            yield event(streamed_error(error, request.url.path), "error")
+            yield event(stream_error(error, request.url.path), "error")
 
     return event_stream(events())
-
-
-def _readable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise bad_value("A text holds half a character, which cannot be read.", "text") from None
-    return text

@@ -1,4 +1,4 @@
-"""What those who run a server ask: is it there, is it ready, what are its numbers, what can it do."""
+"""Routes for operators: liveness, readiness, metrics, and the list of routes."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from regard.serve.service import service_of
+from regard.serve.http.dependencies import state_of
 
 router = APIRouter(tags=["operations"])
 
 
 @router.get("/livez")
 async def live() -> Any:
-    """That the process answers."""
+    """Whether the process responds."""
     return {"status": "live"}
 
 
 @router.get("/readyz")
 async def ready(request: Request) -> Response:
-    """Whether it takes on work: models are loaded, and it is not shutting down."""
-    if service_of(request).desk.draining:
+    """Whether the server accepts requests: models are loaded, and it is not shutting down."""
+    if state_of(request).executor.draining:
         return JSONResponse({"status": "shutting_down"}, 503, {"Retry-After": "5"})
-    return JSONResponse({"status": "ready", "models": [each.id for each in service_of(request).catalogue]})
+    return JSONResponse({"status": "ready", "models": [each.id for each in state_of(request).models]})
 
 
 @router.get("/v2/health/live")
 async def v2_live() -> Any:
-    """The same as `/livez`, for clients of the Open Inference Protocol."""
+    """`/livez` for clients of the Open Inference Protocol."""
     return {"live": True}
 
 
 @router.get("/v2/health/ready")
 async def v2_ready(request: Request) -> Response:
-    """The same as `/readyz`, for clients of the Open Inference Protocol."""
-    is_ready = not service_of(request).desk.draining
+    """`/readyz` for clients of the Open Inference Protocol."""
+    is_ready = not state_of(request).executor.draining
     return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
 
 
 @router.get("/v2/models/{model}/ready")
 async def v2_model_ready(request: Request, model: str) -> Response:
-    """Whether a model takes on work, for clients of the Open Inference Protocol."""
-    name, is_ready = service_of(request).catalogue.named(model).id, not service_of(request).desk.draining
+    """Whether a model accepts requests, for clients of the Open Inference Protocol."""
+    name, is_ready = state_of(request).models.named(model).id, not state_of(request).executor.draining
     return JSONResponse({"name": name, "ready": is_ready}, 200 if is_ready else 503)
 
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Its numbers, for Prometheus."""
-    return Response(service_of(request).metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    """Metrics for Prometheus."""
+    return Response(state_of(request).metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.get("/docs", include_in_schema=False)

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from regard import page
+from regard.serve.http.dependencies import state_of
 from regard.serve.http.errors import not_found
-from regard.serve.service import service_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,8 +32,8 @@ class PageFile(NamedTuple):
 @router.get("/")
 async def start(request: Request) -> Response:
     """Send the page, and prepare the models for traces: the user may want to look inside."""
-    service = service_of(request)
-    service.inspector.expect(service.catalogue)
+    state = state_of(request)
+    state.inspector.preload(state.models)
     return _respond(request, START, CHECK_EACH_TIME)
 
 

@@ -1,107 +1,112 @@
-"""Runs behind the models: curves and events, read from the journal that training writes."""
+"""Recorded results: the training runs behind the models, and the experiments of the package."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from regard.experiments.registry import recorded_results
 from regard.look.export.document import plain
 from regard.look.trace.blocks import Kind
 from regard.look.trace.probes import Probe, probe_files, read_probes
-from regard.serve.http.binary import BYTES, HeadOrAll, Place, in_bytes
-from regard.serve.http.errors import busy, draining, not_found
-from regard.serve.http.events import event, event_stream
+from regard.serve.http.dependencies import AppState, require_key, state_of
+from regard.serve.http.errors import busy, not_found, shutting_down
+from regard.serve.http.responses import MATRIX, HeadOrAll, Index, event, event_stream, matrix_response
 from regard.serve.http.schemas import ERRORS
-from regard.serve.served import JOURNAL
-from regard.serve.service import Service, admitted, service_of
+from regard.serve.models import JOURNAL
 
-router = APIRouter(prefix="/api/v1/runs", dependencies=[Depends(admitted)], responses=ERRORS, tags=["runs"])
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(require_key)], responses=ERRORS)
 
-LOOK_S = 0.5
-"""Seconds between two looks at a journal that grows."""
+POLL_S = 0.5
+"""Seconds between two reads of a journal that grows."""
 
 
-@router.get("")
+@router.get("/runs", tags=["runs"])
 async def runs(request: Request) -> Any:
     """The runs that the models of this server come from."""
-    found = [each for each in service_of(request).catalogue if each.run is not None]
-    return {"runs": [{"id": each.id, "model": each.id} for each in found]}
+    served = [each for each in state_of(request).models if each.run is not None]
+    return {"runs": [{"id": each.id, "model": each.id} for each in served]}
 
 
-@router.get("/{run}/curve")
+@router.get("/runs/{run}/curve", tags=["runs"])
 async def curve(request: Request, run: str) -> Any:
     """Every entry of its journal, in order."""
-    service = service_of(request)
-    path = _journal(service, run)
+    path = _folder(state_of(request), run) / JOURNAL
     entries, _ = await asyncio.to_thread(read_journal, path, 0)
     return {"id": run, "entries": entries}
 
 
-@router.get("/{run}/events")
+@router.get("/runs/{run}/events", tags=["runs"])
 async def events(request: Request, run: str) -> Response:
-    """Its journal as server-sent events: what is there, and then what comes. `reset` begins it anew."""
-    service = service_of(request)
-    path = _journal(service, run)
-    if service.desk.draining:
-        raise draining()
-    if service.n_followers >= service.limits.followers:
-        raise busy(f"{service.limits.followers} clients follow runs already. Ask again in a moment.")
+    """Its journal as server-sent events, followed by new entries; `reset` discards the earlier ones."""
+    state = state_of(request)
+    path = _folder(state, run) / JOURNAL
+    if state.executor.draining:
+        raise shutting_down()
+    if state.n_followers >= state.limits.followers:
+        raise busy(f"{state.limits.followers} clients follow runs. Retry in a moment.")
 
     async def followed() -> AsyncIterator[str]:
-        service.n_followers += 1
+        state.n_followers += 1
         try:
-            async for entry in follow(path, lambda: service.desk.draining):
+            async for entry in follow(path, lambda: state.executor.draining):
                 yield entry
         finally:
-            service.n_followers -= 1
+            state.n_followers -= 1
 
     return event_stream(followed())
 
 
-@router.get("/{run}/probes")
+@router.get("/runs/{run}/probes", tags=["runs"])
 async def probes(request: Request, run: str) -> Any:
     """The steps at which attention was stored, and the texts that it was stored for."""
-    folder = _folder(service_of(request), run)
+    folder = _folder(state_of(request), run)
 
-    def told() -> dict[str, Any]:
+    def described() -> dict[str, Any]:
         files = probe_files(folder)
         last = read_probes(files[max(files)]) if files else ()
-        return {"id": run, "steps": list(files), "probes": [_told(probe) for probe in last]}
+        return {"id": run, "steps": list(files), "probes": [_as_json(probe) for probe in last]}
 
-    return await asyncio.to_thread(told)
+    return await asyncio.to_thread(described)
 
 
-@router.get("/{run}/probes/{step}/{probe}")
+@router.get("/runs/{run}/probes/{step}/{probe}", tags=["runs"])
 async def probe(request: Request, run: str, step: int, probe: int) -> Any:
-    """One text as the model read it after a step: how likely each token was, and what it would have said."""
-    return _told(await asyncio.to_thread(_probe, service_of(request), run, step, probe))
+    """A text at a step: the log-probability of each token, and the model's most likely token instead."""
+    return _as_json(await asyncio.to_thread(_probe, state_of(request), run, step, probe))
 
 
-@router.get("/{run}/probes/{step}/{probe}/attention", responses=BYTES, response_class=Response)
+@router.get(
+    "/runs/{run}/probes/{step}/{probe}/attention",
+    responses=MATRIX,
+    response_class=Response,
+    tags=["runs"],
+)
 async def attention(
-    request: Request, run: str, step: int, probe: int, kind: Kind, layer: Place, head: HeadOrAll
+    request: Request, run: str, step: int, probe: int, kind: Kind, layer: Index, head: HeadOrAll
 ) -> Response:
     """The weights of one head after a step, queries by keys, as u8; or of all heads of a layer."""
-    found = await asyncio.to_thread(_probe, service_of(request), run, step, probe)
-    found.attention(kind, layer, 0 if head == "*" else int(head))  # which refuses what there is not
+    found = await asyncio.to_thread(_probe, state_of(request), run, step, probe)
+    found.attention(kind, layer, 0 if head == "*" else int(head))  # raises an error if there is no such head
     weights = found.weights[kind][layer]
     chosen = weights if head == "*" else weights[int(head)]
-    return in_bytes(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
+    return matrix_response(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
 
 
-async def follow(path: Path, over: Callable[[], bool]) -> AsyncIterator[str]:
-    """The entries of a journal as they are written, until somebody says that it is over.
+async def follow(path: Path, stopped: Callable[[], bool]) -> AsyncIterator[str]:
+    """The entries of a journal as they are written, until `stopped()`.
 
-    A run that is resumed takes back what came after its checkpoint: then a `reset` tells to forget all.
+    A resumed run removes the entries after its checkpoint; then `reset` precedes all remaining ones.
     """
     place = 0
-    while not over():
+    while not stopped():
         size = path.stat().st_size if path.exists() else 0
         if size < place:
             place = 0
@@ -109,11 +114,11 @@ async def follow(path: Path, over: Callable[[], bool]) -> AsyncIterator[str]:
         entries, place = await asyncio.to_thread(read_journal, path, place)
         for entry in entries:
             yield event(entry, "entry")
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
 
 
 def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
-    """The whole lines after a place, and the place behind them; a line that is being written is left."""
+    """The complete lines after a byte offset, and the offset after them."""
     try:
         with path.open("rb") as file:
             file.seek(place)
@@ -125,28 +130,24 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
     return entries, place + len(whole) + len(newline)
 
 
-def _journal(service: Service, run: str) -> Path:
-    return _folder(service, run) / JOURNAL
-
-
-def _folder(service: Service, run: str) -> Path:
-    served = service.catalogue.named(run)
-    if served.run is None:
+def _folder(state: AppState, run: str) -> Path:
+    folder = state.models.named(run).run
+    if folder is None:
         raise not_found(f"Model {run!r} was not served from the folder of a run.", "run")
-    return served.run
+    return folder
 
 
-def _probe(service: Service, run: str, step: int, number: int) -> Probe:
-    files = probe_files(_folder(service, run))
+def _probe(state: AppState, run: str, step: int, number: int) -> Probe:
+    files = probe_files(_folder(state, run))
     if step not in files:
         raise not_found(f"Nothing was stored at step {step}.", "step")
     found = read_probes(files[step])
     if not 0 <= number < len(found):
-        raise not_found(f"There is no probe {number}; there are {len(found)}, from 0.", "probe")
+        raise not_found(f"There is no probe {number}; there are {len(found)}, starting at 0.", "probe")
     return found[number]
 
 
-def _told(probe: Probe) -> dict[str, Any]:
+def _as_json(probe: Probe) -> dict[str, Any]:
     return {
         "inputs": probe.inputs and probe.inputs.to_json(),
         "outputs": probe.outputs and probe.outputs.to_json(),
@@ -154,3 +155,14 @@ def _told(probe: Probe) -> dict[str, Any]:
         "likeliest": list(probe.likeliest),
         "kinds": {kind: list(weights.shape[:2]) for kind, weights in probe.weights.items()},
     }
+
+
+@router.get("/experiments", tags=["experiments"])
+async def experiments() -> Any:
+    """Every experiment with its claim, tables, charts and verdict, in English and Chinese."""
+    return _experiments()
+
+
+@cache
+def _experiments() -> dict[str, Any]:
+    return {"experiments": recorded_results()}

@@ -1,1 +1,1 @@
-"""Work behind the routes: jobs, scheduler, lanes."""
+"""Work behind the routes: jobs, work items, the scheduler, and the thread pool for requests."""

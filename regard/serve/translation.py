@@ -1,0 +1,199 @@
+"""The translation of texts for every API: the choice of models and languages, limits, streams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from regard.engine.document.layout import parts
+from regard.engine.results import Result
+from regard.serve.http.errors import bad_value, too_large, unclear_language
+from regard.serve.http.limits import Limits
+from regard.serve.models import ModelRegistry, ServedTranslator, same_language
+from regard.serve.work.jobs import Job
+from regard.tasks.loaded.translator import LoadedTranslator
+from regard.text.detection import Detected, detect, is_in
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextsToTranslate:
+    """The texts of a request."""
+
+    texts: Sequence[str]
+    model: str | None = None
+    source: str | None = None
+    """A code, `auto` to detect it, or None for the model's language, detected if it has several."""
+    target: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class ModelChoice(NamedTuple):
+    """The model and languages for a text."""
+
+    model: ServedTranslator | None
+    """None if the text is in the target language already, or has no letters, and stays as it is."""
+    source: str | None
+    target: str | None = None
+    detected: Detected | None = None
+
+
+class Translated(NamedTuple):
+    """The translation of a text."""
+
+    result: Result
+    choice: ModelChoice
+
+
+class StreamedText(NamedTuple):
+    """A piece of a translation."""
+
+    i: int
+    """Index of the text."""
+    text: str
+    replaces: bool = False
+    """Whether this is the whole translation, in place of the pieces before."""
+
+
+def check_texts(texts: Sequence[str], limits: Limits, param: str = "text") -> None:
+    """Check the number and size of texts.
+
+    Raises:
+        ApiError: a limit is exceeded.
+    """
+    if len(texts) > limits.items:
+        raise too_large(f"A request may have {limits.items:,} texts; this one has {len(texts):,}.", param)
+    if (characters := sum(map(len, texts))) > limits.characters:
+        limit = f"A request may have {limits.characters:,} characters"
+        raise too_large(f"{limit}; this one has {characters:,}. Split it.", param)
+
+
+def check_options(options: dict[str, Any], limits: Limits) -> None:
+    """Check the width of a search.
+
+    Raises:
+        ApiError: a limit is exceeded.
+    """
+    for name in ("beam_size", "n_best"):
+        if (options.get(name) or 0) > limits.beam:
+            raise bad_value(f"`{name}` is {options[name]}; the maximum is {limits.beam}.", name)
+
+
+def translate(models: ModelRegistry, job: Job, request: TextsToTranslate) -> list[Translated]:
+    """Translate each text with the model for it.
+
+    Raises:
+        ApiError: a language cannot be detected, or there is no model for it.
+        RegardError: an option cannot be satisfied.
+    """
+    done: dict[int, Translated] = {}
+    groups: defaultdict[ModelChoice, list[int]] = defaultdict(list)
+    for i, text in enumerate(request.texts):
+        choice = choose_model(models, request, i)
+        if choice.model is None:
+            done[i] = Translated(Result(text=text), choice)
+        else:
+            groups[choice].append(i)
+    for choice, places in groups.items():
+        texts = [request.texts[i] for i in places]
+        results = _model(choice, job, request).translate(texts, **_options(choice, request))
+        done |= {i: Translated(result, choice) for i, result in zip(places, results, strict=True)}
+    return [done[i] for i in range(len(request.texts))]
+
+
+def stream(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Iterator[StreamedText]:
+    """Pieces of each translation as they are decoded, greedily or sampled.
+
+    Raises:
+        ApiError: a language cannot be detected, or there is no model for it.
+        RegardError: an option cannot be satisfied.
+    """
+    for i, text in enumerate(request.texts):
+        choice = choose_model(models, request, i)
+        if choice.model is None:
+            yield StreamedText(i, text)
+            continue
+        for piece in _model(choice, job, request).stream(text, **_options(choice, request)):
+            yield StreamedText(i, piece)
+
+
+def stream_and_search(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Iterator[StreamedText]:
+    """The same, and after each text the translation of a beam search, if it differs.
+
+    A beam search has no certain result before its end, so a reader sees the greedy one meanwhile.
+
+    Raises:
+        ApiError: a language cannot be detected, or there is no model for it.
+        RegardError: an option cannot be satisfied.
+    """
+    for i, text in enumerate(request.texts):
+        one, so_far = replace(request, texts=[text]), ""
+        for piece in stream(models, job, one):
+            so_far += piece.text
+            yield StreamedText(i, piece.text)
+        (best,) = translate(models, job, one)
+        if best.result.text != so_far:
+            yield StreamedText(i, best.result.text, replaces=True)
+
+
+def choose_model(models: ModelRegistry, request: TextsToTranslate, i: int) -> ModelChoice:
+    """The model and languages for the i-th text.
+
+    Raises:
+        ApiError: the language cannot be detected, or there is no model for it.
+    """
+    text, source, target = request.texts[i], request.source, request.target
+    candidates = [models.named(request.model)] if request.model else list(models)
+    pairs = [pair for each in candidates for pair in each.directions]
+    sources = list(dict.fromkeys(one for one, other in pairs if same_language(target, other)))
+    detected = None
+    if source == AUTO or (source is None and len(sources) > 1):
+        if not pairs:
+            source = None
+        elif not any(letter.isalpha() for letter in text):
+            return ModelChoice(None, None, target)
+        else:
+            detected = _detected(text, i, [*sources, *([target] if target else [])])
+            source = detected.language
+    known = {code for pair in pairs for code in pair}
+    if source is not None and source == target and source not in sources and source in known:
+        rest = _rest(text, source, [each.directions for each in candidates]) if detected else None
+        if rest is None:
+            return ModelChoice(None, source, target, detected)
+        detected, source = rest, rest.language
+    model = models.translator(request.model, source, target)
+    return ModelChoice(model, *model.direction(source, target), detected)
+
+
+def _rest(text: str, target: str, directions: Sequence[Sequence[tuple[str, str]]]) -> Detected | None:
+    """The language of the sentences that are not in the target language, as most of the text is.
+
+    None if there are none, or no model has both directions: only such a model leaves the others as they are.
+    """
+    sources = [one for both in directions for one, other in both if other == target and (target, one) in both]
+    sentences = [part.text for part in parts(text) if part.translated]
+    others = [each for each in sentences if not is_in(each, target, [target, *dict.fromkeys(sources)])]
+    return detect(" ".join(others), sources) if others and sources else None
+
+
+def _detected(text: str, i: int, languages: list[str]) -> Detected:
+    languages = list(dict.fromkeys(languages))
+    detected = detect(text, languages)
+    if detected is None:
+        which = f"It is unclear whether text {i + 1} is in {' or '.join(languages)}"
+        raise unclear_language(f"{which}. Set `source`.", "source")
+    return detected
+
+
+def _model(choice: ModelChoice, job: Job, request: TextsToTranslate) -> LoadedTranslator:
+    assert choice.model is not None, "a text that stays as it is needs no model"
+    # Glossary phrases are placed by word alignment.
+    aligning = any(request.options.get(name) for name in ("alignment", "glossary", "keep"))
+    return choice.model.for_job(job, aligning=aligning)
+
+
+def _options(choice: ModelChoice, request: TextsToTranslate) -> dict[str, Any]:
+    return {**request.options, "source": choice.source, "to": choice.target}
