@@ -1,1 +1,1 @@
-"""What this machine has for `regard`, what is missing, and what would slow it down or break it."""
+"""`regard doctor`: what this machine has, what is missing, and what is broken or slow."""

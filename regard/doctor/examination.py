@@ -1,15 +1,19 @@
-"""Looking at this machine and this installation. Imports torch, as it wants to know whether it works."""
+"""Examine this machine and this installation. Imports torch, to find out whether it works."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from regard import bundled
-from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Processor, Threads
-from regard.doctor.libraries import declared, extras, import_problem, installed_version, libraries
+from regard.doctor.facts import ConversionCache, Cuda, EngineState, Extra, Facts, Library, Processor, Threads
 from regard.engine.loading import ORDER
 from regard.exchange.ctranslate2.cache import cache_folder
 from regard.host import (
@@ -25,13 +29,13 @@ from regard.host import (
 from regard.version import __version__
 
 FAST_BF16 = ("amx_bf16", "avx512_bf16")
-"""Without one of these, torch makes products in bf16 out of products in float32, and slower."""
+"""Without one of these, torch computes bf16 products in float32, which is slower."""
 
 
 def examine() -> Facts:
-    """All that there is to tell."""
+    """The facts about this machine."""
     wanted, names = declared()
-    # An engine goes by the name of its library, which has compiled parts, and may be there and not work.
+    # An engine has the name of its library, which has compiled parts and may be installed but broken.
     problems = {str(name): import_problem(name) for name in ORDER}
     broken = {name for name, problem in problems.items() if problem}
     cuda = Cuda(None, driver_version()) if "torch" in broken else _cuda()
@@ -98,7 +102,79 @@ def _computes_in(engine: str, cuda: Cuda) -> tuple[str, ...]:
     return tuple(sorted(get_supported_compute_types("cpu")))
 
 
-def _cache(folder: Path) -> Cache:
-    """Whether a folder can be written, or made where it is not there yet."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    return Cache(str(folder), there.is_dir() and os.access(there, os.W_OK | os.X_OK))
+def _cache(folder: Path) -> ConversionCache:
+    """The cache, and whether its folder can be written or created."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    return ConversionCache(str(folder), writable)
+
+
+Installed = Callable[[str], str | None]
+NOT_FOR_USERS = ("dev",)
+"""Extras for developers of `regard`, which are not listed."""
+
+
+def declared() -> tuple[list[Requirement], list[str]]:
+    """The requirements of `regard` and the names of its extras; empty if it is not installed."""
+    try:
+        extras = metadata("regard").get_all("Provides-Extra") or []
+        return [Requirement(line) for line in requires("regard") or []], extras
+    except PackageNotFoundError:
+        return [], []
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a library; None if it is missing."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def import_problem(name: str) -> str | None:
+    """Why a library cannot be imported; None if it can."""
+    try:
+        import_module(name)
+    except Exception as error:  # a broken library may raise anything
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def libraries(
+    wanted: Iterable[Requirement], installed: Installed, problems: Mapping[str, str | None]
+) -> list[Library]:
+    """The required libraries; `problems` says why some cannot be imported."""
+    return [
+        Library(
+            name=needed.name,
+            required=str(needed.specifier),
+            installed=version,
+            fits=_fits(needed, version),
+            problem=problems.get(needed.name),
+        )
+        for needed in wanted
+        if _applies(needed, extra="")
+        for version in [installed(needed.name)]
+    ]
+
+
+def extras(wanted: list[Requirement], names: Iterable[str], installed: Installed) -> list[Extra]:
+    """The optional libraries by extra, with those that are missing."""
+    return [
+        Extra(name, tuple(str(needed.name) for needed in wanted if _lacks(needed, name, installed)))
+        for name in names
+        if name not in NOT_FOR_USERS
+    ]
+
+
+def _lacks(needed: Requirement, extra: str, installed: Installed) -> bool:
+    belongs = not _applies(needed, extra="") and _applies(needed, extra=extra)
+    return belongs and not _fits(needed, installed(needed.name))
+
+
+def _applies(needed: Requirement, extra: str) -> bool:
+    return needed.marker is None or needed.marker.evaluate({"extra": extra})
+
+
+def _fits(needed: Requirement, version: str | None) -> bool:
+    return version is not None and needed.specifier.contains(version, prereleases=True)

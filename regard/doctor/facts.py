@@ -1,4 +1,4 @@
-"""What can be told of an installation and its machine, as values; nothing here looks at either."""
+"""Facts about an installation and its machine, as plain values."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from regard.host import Gpu
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that is always needed."""
+    """A required library."""
 
     name: str
     required: str
-    """The versions that will do, like >=2.11; empty where any will."""
+    """The accepted versions, such as >=2.11; empty if all are."""
     installed: str | None
-    """Its version; None where it is missing."""
+    """Its version; None if it is missing."""
     fits: bool
     problem: str | None = None
-    """Why it cannot be imported, where that was tried and failed."""
+    """Why it cannot be imported; None if it can, or was not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """Libraries that only some need: `pip install 'regard[NAME]'`."""
+    """Optional libraries: `pip install 'regard[NAME]'`."""
 
     name: str
     missing: tuple[str, ...]
@@ -31,54 +31,54 @@ class Extra:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """The CPU, as far as this process may use it."""
+    """The CPU, as this process may use it."""
 
     name: str
     cores: int
-    """Logical cores that the system lets this process run on."""
+    """Logical cores that this process may run on."""
     physical: int | None
-    """How many of them are cores of their own and not hyperthreads; None where nothing tells."""
+    """Physical cores among them, hyperthreads not counted; None if unknown."""
     quota: float | None
-    """How many of them a container may keep busy (cgroups); None where it may all."""
+    """Cores that a container may keep busy (cgroups); None without a limit."""
     memory: int | None
-    """Bytes that this process may use, of the machine or of its container."""
+    """Bytes of memory of the machine or of its container; None if unknown."""
     bf16: str | None
-    """The instructions that make products in bf16 fast; None where there are none."""
+    """The instruction set with fast bf16 products; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """How many of them would be started."""
+    """The numbers of threads that engines would start."""
 
     omp: str | None
-    """What OMP_NUM_THREADS says."""
+    """The value of OMP_NUM_THREADS."""
     ctranslate2: int
     torch: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """What stands between torch and a GPU."""
+    """CUDA, its driver, and the GPUs."""
 
     built_for: str | None
-    """The CUDA that torch was built for; None where it was built for CPUs alone."""
+    """The CUDA version that torch was built for; None for a CPU build."""
     driver: str | None
-    """The version of NVIDIA's driver; None where there is none."""
+    """The version of NVIDIA's driver; None if there is none."""
     gpus: tuple[Gpu, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """An engine, and in which types of numbers it can compute here."""
+    """An engine, and the number types that it supports here."""
 
     name: str
     computes_in: tuple[str, ...]
-    """Nothing where it cannot run."""
+    """Empty if the engine cannot run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
-    """Where conversions of models are kept."""
+class ConversionCache:
+    """The cache of converted models."""
 
     folder: str
     writable: bool
@@ -86,7 +86,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All of it."""
+    """All facts that `regard doctor` reports."""
 
     regard: str
     python: str
@@ -97,12 +97,12 @@ class Facts:
     threads: Threads
     cuda: Cuda
     engines: tuple[EngineState, ...]
-    """The one that `auto` asks first comes first."""
+    """In the order in which `auto` tries them."""
     models: tuple[str, ...]
-    """Those that come with the package, by name."""
-    cache: Cache
+    """Names of the bundled models."""
+    cache: ConversionCache
 
     @property
     def engine(self) -> str | None:
-        """The engine that `auto` takes; None where none can run."""
-        return next((each.name for each in self.engines if each.computes_in), None)
+        """The engine that `auto` uses; None if none can run."""
+        return next((engine.name for engine in self.engines if engine.computes_in), None)

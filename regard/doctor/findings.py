@@ -1,4 +1,4 @@
-"""What to make of the facts: what is broken, what slows things down, and what to do about it."""
+"""What is broken or slow, according to the facts, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["broken", "slow"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be."""
+    """A problem and its remedy."""
 
     kind: Kind
     what: str
@@ -22,15 +22,15 @@ class Finding:
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Everything that is not as it should be, what is broken first."""
-    found = [
-        *(finding for each in facts.libraries for finding in _library(each)),
+    """All problems; what is broken comes first."""
+    problems = [
+        *(finding for library in facts.libraries for finding in _library(library)),
         *_not_installed(facts),
         *_threads(facts.threads, facts.processor),
         *_cuda(facts.cuda),
         *_cache(facts),
     ]
-    return sorted(found, key=lambda each: each.kind)
+    return sorted(problems, key=lambda finding: finding.kind)
 
 
 def _library(library: Library) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def _library(library: Library) -> Iterator[Finding]:
     if library.installed is None:
         yield Finding("broken", f"{library.name} is not installed", f"pip install {wanted}")
     elif not library.fits:
-        has = f"{library.name} {library.installed} is installed, and {library.required} is needed"
+        has = f"{library.name} {library.installed} is installed, but {library.required} is required"
         yield Finding("broken", has, f"pip install --upgrade {wanted}")
     elif library.problem:
         what = f"{library.name} {library.installed} cannot be imported: {library.problem}"
@@ -47,7 +47,7 @@ def _library(library: Library) -> Iterator[Finding]:
 
 def _not_installed(facts: Facts) -> Iterator[Finding]:
     if not facts.libraries:
-        what = "regard runs from a folder and is not installed, so nothing tells which libraries it needs"
+        what = "regard is not installed (it runs from a folder), so its requirements are unknown"
         yield Finding("broken", what, "pip install regard, or pip install -e . in that folder")
 
 
@@ -55,35 +55,31 @@ def _threads(threads: Threads, processor: Processor) -> Iterator[Finding]:
     cores, omp = processor.cores, threads.omp or ""
     started = max(threads.ctranslate2, threads.torch or 0)
     if omp.isdecimal() and int(omp) < cores:
-        what = f"OMP_NUM_THREADS={omp} keeps engines to {omp} of {cores} cores"
-        yield Finding("slow", what, "unset OMP_NUM_THREADS, unless the other cores are for others")
+        what = f"OMP_NUM_THREADS={omp} limits engines to {omp} of {cores} cores"
+        yield Finding("slow", what, "unset OMP_NUM_THREADS, unless other programs need the cores")
     if processor.quota is not None and started > ceil(processor.quota):
         most = ceil(processor.quota)
-        what = f"this container may keep {processor.quota:g} cores busy, and {started} threads would start"
-        yield Finding("slow", what, f"set OMP_NUM_THREADS={most}, or say --threads {most}")
+        what = f"this container may use {processor.quota:g} cores, but {started} threads would start"
+        yield Finding("slow", what, f"set OMP_NUM_THREADS={most}, or use --threads {most}")
     elif processor.physical is not None and processor.physical < min(cores, started):
         what = (
-            f"{cores} cores are hyperthreads of {processor.physical}, and two on one core wait for each other"
+            f"{cores} logical cores are hyperthreads of {processor.physical} physical ones, which they share"
         )
-        yield Finding("slow", what, f"see whether --threads {processor.physical} is faster")
+        yield Finding("slow", what, f"try whether --threads {processor.physical} is faster")
 
 
 def _cuda(cuda: Cuda) -> Iterator[Finding]:
     if cuda.driver is None or cuda.gpus:
         return
-    what = f"there is an NVIDIA driver, {cuda.driver}, and torch cannot use it"
+    what = f"torch cannot use the NVIDIA driver {cuda.driver}"
     if cuda.built_for is None:
-        yield Finding(
-            "slow", f"{what}: it was built for CPUs alone", "install a torch that is built for CUDA"
-        )
+        yield Finding("slow", f"{what}: it is a CPU build", "install a torch that is built for CUDA")
     else:
-        remedy = (
-            f"look at CUDA_VISIBLE_DEVICES, and whether the driver is new enough for CUDA {cuda.built_for}"
-        )
+        remedy = f"check CUDA_VISIBLE_DEVICES, and whether the driver supports CUDA {cuda.built_for}"
         yield Finding("slow", what, remedy)
 
 
 def _cache(facts: Facts) -> Iterator[Finding]:
     if not facts.cache.writable:
-        what = f"{facts.cache.folder} cannot be written, so models are converted anew each time they start"
-        yield Finding("slow", what, "set REGARD_CACHE to a folder that can be written")
+        what = f"{facts.cache.folder} cannot be written, so models are converted at every start"
+        yield Finding("slow", what, "set REGARD_CACHE to a writable folder")

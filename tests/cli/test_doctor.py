@@ -10,7 +10,7 @@ import torch
 
 from regard import bundled
 from regard.cli import main
-from regard.doctor.libraries import declared
+from regard.doctor.examination import declared
 from regard.engine.loading import ORDER
 
 
@@ -44,7 +44,7 @@ def test_people_are_told_the_same(ask, monkeypatch, tmp_path):
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file"))
     status, out = ask()
     assert f"torch {torch.__version__}" in " ".join(out.split())
-    (chosen,) = (line for line in out.splitlines() if "auto takes it first" in line)
+    (chosen,) = (line for line in out.splitlines() if "(the default)" in line)
     assert chosen.startswith(f"  {ORDER[0]}  float32")
     assert f"slow: {tmp_path / 'file'}" in out
     lacking = [name for name in declared()[1] if f"'regard[{name}]'" in out]

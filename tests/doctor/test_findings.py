@@ -1,10 +1,10 @@
-"""Each thing that is wrong is found, said, and comes with a remedy; what is right is left alone."""
+"""Every problem is reported with a remedy; a sound machine has none."""
 
 from dataclasses import replace
 
 import pytest
 
-from regard.doctor.facts import Cache, Cuda, EngineState, Facts, Library, Processor, Threads
+from regard.doctor.facts import ConversionCache, Cuda, EngineState, Facts, Library, Processor, Threads
 from regard.doctor.findings import findings
 from regard.host import Gpu
 
@@ -20,11 +20,11 @@ SOUND = Facts(
     cuda=Cuda(built_for=None, driver=None),
     engines=(EngineState("ctranslate2", ()), EngineState("torch", ("float32",))),
     models=(),
-    cache=Cache("/cache", writable=True),
+    cache=ConversionCache("/cache", writable=True),
 )
 
 
-def test_where_all_is_well_nothing_is_said():
+def test_a_sound_machine_has_no_problems():
     assert findings(SOUND) == []
     busy = replace(SOUND.processor, cores=16, quota=8.0)
     assert findings(replace(SOUND, processor=busy)) == []
@@ -45,7 +45,7 @@ def test_auto_takes_the_first_engine_that_runs():
         ),
         (
             {"libraries": (Library("torch", ">=2.11", "2.9", fits=False),)},
-            "broken", "torch 2.9 is installed, and >=2.11 is needed", "--upgrade 'torch>=2.11'",
+            "broken", "torch 2.9 is installed, but >=2.11", "--upgrade 'torch>=2.11'",
         ),
         (
             {"libraries": (Library("torch", "", "2.13", fits=True, problem="ImportError: no"),)},
@@ -54,19 +54,19 @@ def test_auto_takes_the_first_engine_that_runs():
         ({"libraries": ()}, "broken", "not installed", "pip install"),
         (
             {"threads": Threads(omp="1", ctranslate2=1, torch=1)},
-            "slow", "OMP_NUM_THREADS=1 keeps engines to 1 of 8", "unset OMP_NUM_THREADS",
+            "slow", "OMP_NUM_THREADS=1 limits engines to 1 of 8", "unset OMP_NUM_THREADS",
         ),
         (
             {"processor": replace(SOUND.processor, quota=2.5)},
-            "slow", "may keep 2.5 cores busy, and 8 threads", "--threads 3",
+            "slow", "2.5 cores, but 8 threads", "--threads 3",
         ),
         ({"processor": replace(SOUND.processor, physical=4)}, "slow", "hyperthreads of 4", "--threads 4"),
-        ({"cuda": Cuda(None, "580.1")}, "slow", "580.1, and torch cannot use it: it was built", "CUDA"),
-        ({"cuda": Cuda("13.0", "580.1")}, "slow", "580.1, and torch cannot", "new enough for CUDA 13.0"),
-        ({"cache": Cache("/cache", writable=False)}, "slow", "/cache cannot be written", "REGARD_CACHE"),
+        ({"cuda": Cuda(None, "580.1")}, "slow", "driver 580.1: it is a CPU build", "CUDA"),
+        ({"cuda": Cuda("13.0", "580.1")}, "slow", "driver 580.1", "CUDA 13.0"),
+        ({"cache": ConversionCache("/cache", writable=False)}, "slow", "/cache cannot", "REGARD_CACHE"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_found(changes, kind, what, remedy):
+def test_a_problem_is_reported_with_its_remedy(changes, kind, what, remedy):
     (found,) = findings(replace(SOUND, **changes))
     assert found.kind == kind
     assert what in found.what

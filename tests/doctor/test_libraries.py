@@ -2,7 +2,7 @@
 
 from packaging.requirements import Requirement
 
-from regard.doctor.libraries import declared, extras, import_problem, libraries
+from regard.doctor.examination import declared, extras, import_problem, libraries
 
 WANTED = [
     Requirement("torch>=2.11"),

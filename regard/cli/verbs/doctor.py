@@ -1,4 +1,4 @@
-"""`regard doctor`: what this machine has, what is missing, and what would slow things down or break them."""
+"""`regard doctor`: check this machine and this installation."""
 
 from __future__ import annotations
 
@@ -9,67 +9,65 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from regard.doctor.facts import Facts
+    from regard.doctor.facts import EngineState, Facts
     from regard.doctor.findings import Finding
 
 BROKEN = 1
-"""Exit status when something is: nothing that was asked is wrong, the installation is."""
+"""Exit status if something is broken; a wrong command line exits with 2."""
 
 
 def doctor(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
-    """Say what this machine has for regard, and what it lacks.
+    """Check this machine and this installation.
 
-    And what to do about it. The exit status is 1 if something is broken.
+    Reports what is missing, broken or slow, and what to do. The exit status is 1 if something is broken.
     """
     from regard.doctor.examination import examine
     from regard.doctor.findings import findings
 
     facts = examine()
-    found = findings(facts)
+    problems = findings(facts)
     if as_json:
-        told = asdict(facts) | {"engine": facts.engine, "findings": [asdict(each) for each in found]}
-        typer.echo(json.dumps(told))
+        document = asdict(facts) | {"engine": facts.engine, "findings": [asdict(one) for one in problems]}
+        typer.echo(json.dumps(document))
     else:
-        typer.echo("\n".join(_text(facts, found)))
-    if any(each.kind == "broken" for each in found):
+        typer.echo("\n".join(_text(facts, problems)))
+    if any(problem.kind == "broken" for problem in problems):
         raise typer.Exit(BROKEN)
 
 
-def _text(facts: Facts, found: list[Finding]) -> list[str]:
+def _text(facts: Facts, problems: list[Finding]) -> list[str]:
     processor, threads = facts.processor, facts.threads
     cores = f"{processor.cores} cores" + (
-        "" if processor.quota is None else f", of which {processor.quota:g} may be busy"
+        "" if processor.quota is None else f", at most {processor.quota:g} busy"
     )
     return [
         f"regard {facts.regard}, Python {facts.python}, {facts.system}",
-        *_section("libraries", {each.name: each.installed or "missing" for each in facts.libraries}),
+        *_section("libraries", {library.name: library.installed or "missing" for library in facts.libraries}),
         *_section(
             "machine",
             {
                 "processor": f"{processor.name}, {cores}",
                 "memory": "unknown" if processor.memory is None else _gigabytes(processor.memory),
-                "bf16": f"fast in torch ({processor.bf16})" if processor.bf16 else "no instructions for it",
+                "bf16": f"fast in torch ({processor.bf16})" if processor.bf16 else "slow in torch",
                 "threads": f"CTranslate2 {threads.ctranslate2}, torch {threads.torch or 0}",
                 "GPU": "; ".join(_gpus(facts)) or "none that torch can use",
             },
         ),
-        *_section(
-            "engines", {each.name: _engine(each.name, each.computes_in, facts) for each in facts.engines}
-        ),
-        *_section("extras", {each.name: _extra(each.name, each.missing) for each in facts.extras}),
+        *_section("engines", {engine.name: _engine(engine, facts) for engine in facts.engines}),
+        *_section("extras", {extra.name: _extra(extra.name, extra.missing) for extra in facts.extras}),
         *_section(
             "models",
             {
-                "bundled": ", ".join(facts.models) or "none; name a model folder, or a run's",
+                "bundled": ", ".join(facts.models) or "none",
                 "conversions": facts.cache.folder,
             },
         ),
         "",
-        *(line for each in found for line in (f"{each.kind}: {each.what}", f"  {each.remedy}")),
-        *([] if found else ["all is well"]),
+        *(line for one in problems for line in (f"{one.kind}: {one.what}", f"  {one.remedy}")),
+        *([] if problems else ["no problems"]),
     ]
 
 
@@ -82,13 +80,13 @@ def _gpus(facts: Facts) -> list[str]:
     ]
 
 
-def _engine(name: str, computes_in: tuple[str, ...], facts: Facts) -> str:
-    chosen = " (auto takes it first)" if name == facts.engine else ""
-    return (", ".join(computes_in) or "cannot run") + chosen
+def _engine(engine: EngineState, facts: Facts) -> str:
+    chosen = " (the default)" if engine.name == facts.engine else ""
+    return (", ".join(engine.computes_in) or "cannot run") + chosen
 
 
 def _extra(name: str, missing: tuple[str, ...]) -> str:
-    return f"lacks {', '.join(missing)}: pip install 'regard[{name}]'" if missing else "installed"
+    return f"missing {', '.join(missing)}: pip install 'regard[{name}]'" if missing else "installed"
 
 
 def _gigabytes(n_bytes: int) -> str:
