@@ -60,7 +60,7 @@ def test_the_tree_of_the_search_is_shown_unless_a_target_is_given(look):
     assert "★" in look("三月", "--view", "beam").out
     refused = look("三月", "--view", "beam", "--target", "March")
     assert (refused.status, refused.out) == (2, "")
-    assert "look without a target" in refused.err
+    assert "error[nothing_to_show]" in refused.err
 
 
 def test_the_chosen_place_is_written_as_a_picture_and_as_numbers(look, tmp_path):
@@ -90,10 +90,10 @@ def test_an_alignment_is_scored_by_the_links_that_are_right(look):
     assert re.search(r"alignment error rate \d\.\d{3} \(precision \d\.\d{3}, recall \d\.\d{3}\)", out)
     assert "alignment error rate" in look("三月", *whole, "--gold", "0-0", "-o", "a.csv").out
     for words, why in (
-        (["--gold", "0-0", "--view", "heads"], "add --view alignment"),
-        (["--method", "rollout"], "add --view influence"),
-        ([*whole, "--gold", "here"], "'here' is no link"),
-        ([*whole, "--gold", "9-0"], "no link 9-0"),
+        (["--gold", "0-0", "--view", "heads"], "error[option_conflict]: --gold needs the view alignment"),
+        (["--method", "rollout"], "error[option_conflict]: --method"),
+        ([*whole, "--gold", "here"], "error[bad_link]: 'here'"),
+        ([*whole, "--gold", "9-0"], "error[bad_link]: no link 9-0"),
     ):
         refused = look("三月", *words)
         assert refused.status == 2
@@ -111,7 +111,7 @@ def test_what_a_token_hangs_on_by_one_method_or_all(look, alone, tmp_path):
     values = model.influence(model.look("the cat sat"), 2, method="norms")[:3]
     assert [float(each) for each in rows[0].split(",")[1:]] == pytest.approx(values.tolist(), abs=1e-5)
     refused = look("the cat sat", *words, "--method", "guess", model=alone["decoder"])
-    assert "no measure 'guess'" in refused.err
+    assert "error[unknown_method]: there is no method 'guess'" in refused.err
 
 
 def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
@@ -133,23 +133,23 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "code", "place"),
     [
-        (["--view", "head"], "there is no view 'head'; did you mean heads?"),
-        (["--kind", "self"], "there is no kind 'self'"),
-        (["--to", "fr"], "fr"),
-        (["--layer", "9"], "no layer 9"),
-        (["--head", "9"], "no head 9"),
-        (["--view", "walk", "--query", "99"], "no query 99"),
-        (["-o", "x.pdf"], "one of .safetensors"),
-        (["-o", "no/x.svg"], "no/x.svg cannot be written"),
+        (["--view", "head"], "unknown_view", "'head'; did you mean heads?"),
+        (["--kind", "self"], "unknown_kind", "'self'"),
+        (["--to", "fr"], "", "fr"),
+        (["--layer", "9"], "unknown_place", "layer 9"),
+        (["--head", "9"], "unknown_place", "head 9"),
+        (["--view", "walk", "--query", "99"], "unknown_place", "query 99"),
+        (["-o", "x.pdf"], "unknown_format", "x.pdf"),
+        (["-o", "no/x.svg"], "unwritable_file", "no/x.svg"),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_printed(look, words, complaint):
+def test_mistakes_are_told_and_nothing_is_printed(look, words, code, place):
     found = look("三月", "--target", "March", *words)
     assert (found.status, found.out) == (2, "")
-    assert complaint in found.err
-    assert found.err.startswith("regard: ")
+    assert found.err.startswith(f"regard: error[{code}")
+    assert place in found.err
 
 
 def test_a_model_that_is_not_there_is_named(look, tmp_path):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from regard.engine.engines.protocol import Search
-from regard.errors import RequestError
 from regard.look.alignment.alignment import align, default_heads
 from regard.look.export.document import alignment, beam, describe, matrix, plain, steps, walk
 from regard.look.interventions.interventions import HeadOff, MaskSource
 from regard.look.trace.recorder import look
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
+from tests.refusals import refused
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 WIDTHS = {"u8": np.uint8, "f16": np.float16, "f32": np.float32}
@@ -36,7 +36,7 @@ def test_a_description_is_json_and_names_what_is_there(architecture):
         name = kind["kind"]
         rows, columns = (len(told[kind[side]]["tokens"]) for side in ("queries", "keys"))
         assert trace.attention(name, kind["layers"] - 1, kind["heads"] - 1).shape == (rows, columns)
-        with pytest.raises(RequestError):
+        with refused("unknown_place"):
             trace.attention(name, kind["layers"], 0)
         assert trace.q(name, 0, 0).shape[1] == told["sizes"]["d_k"]
         assert trace.v(name, 0, 0).shape[1] == told["sizes"]["d_v"]
@@ -171,22 +171,22 @@ def test_scores_need_a_precision_that_goes_below_nothing():
         trace.scores("decoder", 0, 0),
         rtol=1e-6,
     )
-    with pytest.raises(RequestError, match="f16 or f32"):
+    with refused("bad_option", "f16 or f32"):
         matrix(trace, "decoder", 0, 0, "scores", "u8")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "code", "place"),
     [
-        (("cross", 9, 0), "no layer 9"),
-        (("cross", 0, 9), "no head 9"),
-        (("sideways", 0, 0), "no sideways"),
-        (("cross", 0, 0, "norms"), "no form norms"),
-        (("cross", 0, 0, "weights", "f8"), "no precision f8"),
+        (("cross", 9, 0), "unknown_place", "layer 9"),
+        (("cross", 0, 9), "unknown_place", "head 9"),
+        (("sideways", 0, 0), "unknown_place", "sideways"),
+        (("cross", 0, 0, "norms"), "bad_option", "norms"),
+        (("cross", 0, 0, "weights", "f8"), "bad_option", "f8"),
     ],
 )
-def test_what_is_not_there_is_named(arguments, complaint):
-    with pytest.raises(RequestError, match=complaint):
+def test_what_is_not_there_is_named(arguments, code, place):
+    with refused(code, place):
         matrix(trace_of(model_of()), *arguments)
 
 

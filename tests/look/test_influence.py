@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from regard.errors import RequestError
 from regard.look.influence.attention import mean_attention, norm_weighted, rollout
 from regard.look.influence.attribution import (
     agreement,
@@ -19,6 +18,7 @@ from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 from tests.parity.tolerances import TOLERANCES
+from tests.refusals import refused
 
 each_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
@@ -251,11 +251,11 @@ def test_a_trace_made_with_interventions_is_asked_as_it_was_made():
 def test_what_cannot_be_asked_is_refused():
     model = model_of()
     trace = trace_of(model)
-    with pytest.raises(RequestError, match="no row 99"):
+    with refused("unknown_place", "row 99"):
         value_zeroing(model, trace, 99)
-    with pytest.raises(RequestError, match="no row -1"):
+    with refused("unknown_place", "row -1"):
         gradient_times_input(model, trace, -1)
-    with pytest.raises(RequestError, match=r"the shape \(3,\)"):
+    with refused("trace_mismatch", "(3,)"):
         deletion_curve(model, trace, 0, np.zeros(3))
-    with pytest.raises(RequestError, match="another shape"):
+    with refused("trace_mismatch"):
         integrated_gradients(model_of(d_ff=7), trace, 0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from regard.errors import RequestError
 from regard.look.influence.attention import norm_weighted, rollout
 from regard.look.influence.attribution import (
     agreement,
@@ -200,8 +199,8 @@ def test_what_was_measured_travels_with_the_trace(architecture, tmp_path):
 def test_a_measure_that_there_is_not_is_refused():
     model = model_of()
     trace = trace_of(model)
-    with pytest.raises(RequestError, match="no measure 'guess' of influence; there are attention, norms"):
+    with refused("unknown_method", "'guess'", "attention, norms"):
         influence_by("guess", model, trace, 0)
     for method in METHODS:
-        with pytest.raises(RequestError, match="no row 99"):
+        with refused("unknown_place", "row 99"):
             influence_by(method, model, trace, 99)

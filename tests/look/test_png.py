@@ -3,14 +3,13 @@
 import sys
 
 import numpy as np
-import pytest
 
-from regard.errors import RequestError
 from regard.look.figures.colours import ONE_WAY, PALETTE
 from regard.look.figures.heatmap import heatmap_svg, image
 from regard.look.figures.svg import ZOOM, Box, document, indexed_png, rasterised
 from tests.look.pictures import all_of, size
 from tests.look.pixels import pixels
+from tests.refusals import refused
 
 
 def rgb(colour):
@@ -56,5 +55,5 @@ def test_many_cells_are_one_image_and_few_are_rectangles():
 
 def test_without_what_draws_them_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(RequestError, match=r"pip install 'regard\[plots\]'"):
+    with refused("missing_package", "pip install 'regard[plots]'"):
         rasterised("<svg/>")

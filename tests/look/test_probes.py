@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.errors import RequestError
 from regard.look.trace.probes import Probe, probe_file, probes, read_probes, write_probes
 from regard.look.trace.trace import Trace
 from tests.look.traced import model_of, trace_of
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def test_a_run_without_probes_has_none(tmp_path):
 
 def test_what_is_not_there_is_refused(trace, tmp_path):
     probe = Probe.of_trace(trace)
-    with pytest.raises(RequestError, match="no layer 7, head 0; there are layers from 0 to 2"):
+    with refused("unknown_place", "layer 7", "layers 0 to 2"):
         probe.attention("cross", 7, 0)
-    with pytest.raises(RequestError, match="no crosss attention"):
+    with refused("unknown_place", "crosss"):
         probe.attention("crosss", 0, 0)
     trace.save(tmp_path / "trace.safetensors")
-    with pytest.raises(RequestError, match="but no probes"):
+    with refused("damaged_file", "no probes"):
         read_probes(tmp_path / "trace.safetensors")
     write_probes(tmp_path / "probes.safetensors", [probe])
-    with pytest.raises(RequestError, match="but no trace"):
+    with refused("damaged_file", "no trace"):
         Trace.load(tmp_path / "probes.safetensors")

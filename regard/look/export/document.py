@@ -1,7 +1,7 @@
-"""A trace as plain values and bytes: what a saved page holds and what a server sends, one format for both.
+"""A trace as JSON and bytes: one format for saved pages and for the server. Imports no torch.
 
-Numbers of JSON are as short as float32 allows, and null is a number that is not finite: the score of a
-masked token. Matrices are bytes, one head at a time; as JSON they would take twenty times as many. No torch.
+Numbers are as short as float32 allows; null is a number that is not finite, such as the score of a masked
+token. Matrices are bytes, one head at a time: as JSON they would be twenty times as large.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from regard.look.walk import walk as walk_steps
 
 Form = Literal["weights", "scores"]
 Precision = Literal["u8", "f16", "f32"]
-"""How a number of a matrix is written, little-endian."""
+"""Number format of a matrix, little-endian."""
 
 DTYPES: dict[str, str] = {"u8": "u1", "f16": "<f2", "f32": "<f4"}
 LENS = 3
-"""How many candidates of a layer that is not the last are told."""
+"""Candidates of each layer but the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Numbers as bytes, row by row; a number is what is written times the scale."""
+    """Numbers as bytes, row by row, to be multiplied by the scale."""
 
     data: bytes
     shape: tuple[int, ...]
@@ -44,10 +44,9 @@ class Matrix:
 
 
 def describe(trace: TraceData) -> dict[str, Any]:
-    """What was read by what: sizes, kinds of attention, tokens, and how likely each output token was."""
+    """The model's sizes and kinds of attention, the tokens, and the log-probability of each target."""
     config = trace.config
-    texts = _wanted_texts(trace)
-    said = zip(trace.targets, texts, plain(trace.log_probs), strict=True)
+    targets = zip(trace.targets, _target_texts(trace), plain(trace.log_probs), strict=True)
     return {
         "architecture": config.architecture,
         "sizes": {
@@ -67,7 +66,7 @@ def describe(trace: TraceData) -> dict[str, Any]:
         "kinds": [_kind(trace, kind) for kind in trace.kinds],
         "inputs": _side(trace.inputs),
         "outputs": _side(trace.outputs),
-        "wanted": [{"id": i, "text": text, "log_prob": log_prob} for i, text, log_prob in said],
+        "wanted": [{"id": i, "text": text, "log_prob": log_prob} for i, text, log_prob in targets],
         "interventions": to_json(trace.interventions),
         "engine": trace.engine,
         "weights_hash": trace.weights_hash,
@@ -77,29 +76,29 @@ def describe(trace: TraceData) -> dict[str, Any]:
 
 
 def steps(trace: TraceData) -> list[dict[str, Any]]:
-    """What the model said after each token of the outputs; of a classifier, one step.
+    """The predictions after each token of the outputs; of a classifier, one step.
 
-    A trace keeps the likeliest tokens, not the whole vocabulary. The entropy, in bits, takes all the others
-    for one, and so is a lower bound. Where labels are decided on one by one, there is neither.
+    A trace stores the most likely candidates only. The entropy, in bits, counts all others as one, and is
+    therefore a lower bound; with independent labels there is neither entropy nor rest.
     """
-    texts = _wanted_texts(trace)
+    texts = _target_texts(trace)
     shares = plain(np.exp(trace.arrays["said.log_probs"]))
     normalisers = plain(trace.arrays["said.normaliser"][-1])
-    found = []
+    steps = []
     for row, normaliser in enumerate(normalisers):
         candidates = trace.candidates(row)
-        shares_told = [each.probability for each in candidates]
-        rest = None if trace.multi_label else max(0.0, 1.0 - sum(shares_told))
+        listed = [each.probability for each in candidates]
+        rest = None if trace.multi_label else max(0.0, 1.0 - sum(listed))
         logits = plain(trace.arrays["said.logits"][-1, row])
         chosen = None
         if row < len(texts):
             chosen = {"id": trace.targets[row], "text": texts[row], "probability": shares[-1][row]}
-        found.append(
+        steps.append(
             {
                 "row": row,
                 "after": None if trace.outputs is None else trace.outputs[row].text,
                 "chosen": chosen,
-                "entropy": None if rest is None else _entropy([*shares_told, rest]),
+                "entropy": None if rest is None else _entropy([*listed, rest]),
                 "normaliser": normaliser,
                 "candidates": [
                     {**_candidate(each), "logit": logit}
@@ -108,25 +107,22 @@ def steps(trace: TraceData) -> list[dict[str, Any]]:
                 "rest": None if rest is None else _short(rest),
                 "lens": [
                     {
-                        "candidates": [_candidate(each) for each in said[:LENS]],
+                        "candidates": [_candidate(each) for each in candidates[:LENS]],
                         "chosen": shares[layer][row] if chosen else None,
                     }
-                    for layer, said in enumerate(trace.lens(row))
+                    for layer, candidates in enumerate(trace.lens(row))
                 ],
             }
         )
-    return found
+    return steps
 
 
 def walk(trace: TraceData, kind: Kind, layer: int, head: int, query: int) -> list[dict[str, Any]]:
-    """The steps of `Trace.walk`, with their numbers nested as their shape is."""
+    """The steps of `Trace.walk`, with their values as nested lists."""
+    fields = ("name", "formula", "latex", "english", "chinese")
     return [
         {
-            "name": step.name,
-            "formula": step.formula,
-            "latex": step.latex,
-            "english": step.english,
-            "chinese": step.chinese,
+            **{field: getattr(step, field) for field in fields},
             "rows": list(step.rows),
             "shape": list(step.values.shape),
             "values": plain(step.values),
@@ -138,9 +134,7 @@ def walk(trace: TraceData, kind: Kind, layer: int, head: int, query: int) -> lis
 def alignment(
     trace: TraceData, heads: Collection[Head] | None = None, rows: Rows = "predicting"
 ) -> dict[str, Any]:
-    """Words of the outputs with their shares in those of the inputs, by some heads.
-
-    Where none are given, those that are taken where nothing was measured.
+    """The alignment of words by some heads; default: `default_heads`.
 
     Raises:
         RequestError: the model has no cross-attention, or one side has no words.
@@ -159,31 +153,32 @@ def alignment(
     }
 
 
-def measures(found: InfluenceMeasures) -> dict[str, Any]:
-    """Every measure of influence by its name, and how far each two agree, in the same order."""
+def influences(measures: InfluenceMeasures) -> dict[str, Any]:
+    """Influence by every method, and the agreement of each two methods."""
     return {
         "methods": {
-            name: {"values": plain(values), "curve": plain(found.curves[name])}
-            for name, values in found.values.items()
+            name: {"values": plain(values), "curve": plain(measures.curves[name])}
+            for name, values in measures.values.items()
         },
-        "masked": list(found.masked),
-        "agreement": plain(found.agreement),
+        "masked": list(measures.masked),
+        "agreement": plain(measures.agreement),
     }
 
 
 def neighbours(found: Neighbours) -> dict[str, Any]:
-    """Tokens with those nearest to them, and the place of each on the plane."""
+    """Tokens with their nearest neighbours, and their places on the plane."""
 
-    def told(i: int, piece: str) -> dict[str, Any]:
+    def placed(i: int, piece: str) -> dict[str, Any]:
         x, y = found.places[i]
         return {"id": i, "piece": piece, "x": _short(x), "y": _short(y)}
 
     return {
         "tokens": [
             {
-                **told(i, piece),
+                **placed(i, piece),
                 "nearest": [
-                    {**told(each.id, each.piece), "cosine": _short(each.cosine)} for each in found.nearest[i]
+                    {**placed(each.id, each.piece), "cosine": _short(each.cosine)}
+                    for each in found.nearest[i]
                 ],
             }
             for i, piece in found.pieces.items()
@@ -193,12 +188,10 @@ def neighbours(found: Neighbours) -> dict[str, Any]:
 
 
 def beam(tree: BeamTree) -> dict[str, Any]:
-    """The tree of a beam search; null is the score of what could not be."""
-    told = tree.to_json()
-    return {
-        **told,
-        "nodes": [{name: _finite(value) for name, value in node.items()} for node in told["nodes"]],
-    }
+    """The tree of a beam search; null is the score of an impossible candidate."""
+    values = tree.to_json()
+    nodes = [{name: _finite(value) for name, value in node.items()} for node in values["nodes"]]
+    return {**values, "nodes": nodes}
 
 
 def matrix(
@@ -209,17 +202,17 @@ def matrix(
     form: Form = "weights",
     dtype: Precision = "u8",
 ) -> Matrix:
-    """A head's weights or scores, (queries, keys), or those of all heads of a layer, (heads, queries, keys).
+    """Weights or scores of a head, (queries, keys), or of all heads of a layer, (heads, queries, keys).
 
     Raises:
-        RequestError: there is no such head or form, or the form cannot be written so.
+        RequestError: there is no such head, form or precision.
     """
     if form not in ("weights", "scores"):
-        raise RequestError(f"no form {form} of attention; there are weights and scores")
+        raise RequestError(f"no form {form} of attention; choose weights or scores", code="bad_option")
     if dtype not in DTYPES:
-        raise RequestError(f"no precision {dtype}; there are {', '.join(DTYPES)}")
+        raise RequestError(f"no precision {dtype}; choose one of {', '.join(DTYPES)}", code="bad_option")
     if dtype == "u8" and form == "scores":
-        raise RequestError("scores go below 0, which u8 does not: ask for f16 or f32")
+        raise RequestError("u8 cannot hold negative scores: choose f16 or f32", code="bad_option")
     of_head = trace.attention if form == "weights" else trace.scores
     if head is None:
         numbers = np.stack([of_head(kind, layer, each) for each in range(trace.config.n_heads)])
@@ -233,14 +226,14 @@ def matrix(
 
 
 def plain(array: np.ndarray) -> Any:
-    """Nested lists of numbers, each as short as float32 allows; None where one is not finite."""
+    """Nested lists of numbers as short as float32 allows; None if not finite."""
     short = np.empty(array.size, dtype=object)
     short[:] = [_short(value) for value in array.ravel().tolist()]
     return short.reshape(array.shape).tolist()
 
 
 def _short(value: float) -> float | None:
-    """The shortest number that float32 takes for this one."""
+    """The shortest decimal with the same float32."""
     return float(str(np.float32(value))) if np.isfinite(value) else None
 
 
@@ -267,10 +260,10 @@ def _side(side: Tokens | None) -> dict[str, Any] | None:
     return {**side.to_json(), "words": [asdict(word) for word in side.words]}
 
 
-def _wanted_texts(trace: TraceData) -> list[str]:
-    """What came next, as one shows it: the tokens of the outputs but the first, then the end of the text."""
+def _target_texts(trace: TraceData) -> list[str]:
+    """The targets as they are displayed: the tokens of the outputs but the first, then the end token."""
     known = {i: Candidate(i, piece, 0.0).text for i, piece in trace.pieces.items()}
-    if trace.outputs is None:  # labels, whose numbers are not those of tokens
+    if trace.outputs is None:  # labels, which are not tokens
         return [known[i] for i in trace.targets]
     for side in (trace.inputs, trace.outputs):
         known |= {} if side is None else {token.id: token.text for token in side.tokens if token.special}
@@ -279,12 +272,8 @@ def _wanted_texts(trace: TraceData) -> list[str]:
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "id": candidate.id,
-        "piece": candidate.piece,
-        "text": candidate.text,
-        "probability": _short(candidate.probability),
-    }
+    values = {**asdict(candidate), "text": candidate.text}
+    return {**values, "probability": _short(candidate.probability)}
 
 
 def _entropy(shares: list[float]) -> float | None:
@@ -293,7 +282,7 @@ def _entropy(shares: list[float]) -> float | None:
 
 
 def _digest(trace: TraceData) -> str:
-    """A name for what was seen, made of all of it."""
+    """A hash of the whole trace."""
     digest = hashlib.sha256(json.dumps([trace.targets, to_json(trace.interventions)]).encode())
     for name in sorted(trace.arrays):
         digest.update(name.encode() + np.ascontiguousarray(trace.arrays[name]).tobytes())

@@ -1,4 +1,4 @@
-"""Axes of a plot: from values to pixels, round ticks, and lines that lose nothing a pixel could show."""
+"""Axes of a plot: scales from values to pixels, round ticks, and lines thinned to what pixels can show."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from regard.look.figures.svg import number
 
 _MANTISSAS = [(1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)]
-"""Round numbers within a decade, from few to many."""
+"""Round numbers in a decade, from few to many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Takes values from `low` to `high` to pixels from `start` to `end`, evenly or by their logarithm."""
+    """Maps values from `low` to `high` to pixels from `start` to `end`, linearly or logarithmically."""
 
     low: float
     high: float
@@ -28,7 +28,7 @@ class Scale:
         assert self.low > 0 or not self.log, f"{self.low} has no logarithm"
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Pixels; what lies outside of the axis is put at its end."""
+        """Pixels; values outside are clipped."""
         values = np.clip(values, self.low, self.high)
         low, high = self.low, self.high
         if self.log:
@@ -36,17 +36,17 @@ class Scale:
         return self.start + (values - low) / (high - low) * (self.end - self.start)
 
     def at(self, value: float) -> float:
-        """The pixel of one value."""
+        """The pixel of a value."""
         return float(self(np.array(value)))
 
     def ticks(self, most: int) -> list[float]:
-        """Round values on the axis, at most so many."""
+        """Round values on the axis, at most `most`."""
         found = _log_ticks(self.low, self.high, most) if self.log else []
         return found if len(found) > 2 else round_ticks(self.low, self.high, most)
 
 
 def covering(values: np.ndarray, start: float, end: float, *, log: bool = False) -> Scale:
-    """The scale that holds all finite values with a little room; without `log`, it stands on zero."""
+    """The scale that holds all finite values with a margin; a linear one includes 0."""
     values = values[np.isfinite(values) & ((values > 0) if log else True)]
     high = float(values.max()) if values.size else 1.0
     if not log:
@@ -57,8 +57,8 @@ def covering(values: np.ndarray, start: float, end: float, *, log: bool = False)
 
 
 def round_ticks(low: float, high: float, most: int, *, least_step: float = 0.0) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between two values, at most so many."""
-    assert most >= 1, "an axis without ticks says nothing"
+    """Multiples of 1, 2 or 5 times a power of ten between two values, at most `most`."""
+    assert most >= 1, "an axis needs a tick"
     rough = max((high - low) / most, least_step)
     decade = floor(log10(rough))
     for step in (m * 10.0**e for e in (decade, decade + 1) for m in (1, 2, 5)):
@@ -81,9 +81,9 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the points that are needed to draw a line: of each column of pixels four, spikes included.
+    """Indices of the points needed to draw a line: four for each column of pixels; `x` increases.
 
-    `x` rises. The first, last, lowest and highest point of a column draw the same picture as all of them.
+    The first, last, lowest and highest point of a column draw the same picture as all of them.
     """
     column = np.floor(x).astype(np.int64)
     border = np.flatnonzero(np.diff(column)) + 1
@@ -93,7 +93,7 @@ def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def line_path(x: np.ndarray, y: np.ndarray) -> str:
-    """The `d` of a line through pixels; it is broken where a value is not finite."""
+    """The `d` of a path through pixels; it is interrupted where a value is not finite."""
     finite = np.isfinite(y)
     piece = np.cumsum(~finite)[finite]
     x, y = x[finite], y[finite]
@@ -102,7 +102,7 @@ def line_path(x: np.ndarray, y: np.ndarray) -> str:
     kept = thinned(x, y)
     words, before = [], None
     for i in kept:
-        # `h0` shows a point that stands alone as a dot, where ends are round.
+        # With round line ends, `h0` shows an isolated point as a dot.
         words.append(f"{'L' if piece[i] == before else 'M'}{number(x[i])} {number(y[i])}")
         if piece[i] != before:
             words.append("h0")
@@ -111,7 +111,7 @@ def line_path(x: np.ndarray, y: np.ndarray) -> str:
 
 
 def smoothed(y: np.ndarray, reach: int) -> np.ndarray:
-    """The mean over the finite values up to `reach` places to both sides; without any, NaN."""
+    """The mean over the finite values up to `reach` places to both sides; NaN without any."""
     finite = np.isfinite(y)
     sums = np.r_[0.0, np.cumsum(np.where(finite, y, 0.0))]
     counts = np.r_[0, np.cumsum(finite)]
@@ -122,7 +122,7 @@ def smoothed(y: np.ndarray, reach: int) -> np.ndarray:
 
 
 def spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Places moved as little as needed to keep a gap between neighbours, inside bounds where they fit."""
+    """Places moved apart to keep a gap between neighbours, within bounds if they fit."""
     order = sorted(range(len(places)), key=places.__getitem__)
     found = list(places)
     for before, this in zip([None, *order], order, strict=False):

@@ -1,4 +1,4 @@
-"""The curves of a run: its losses, and below them learning rate, speed and accuracy or BLEU, as one SVG."""
+"""The curves of a training run as one SVG: losses, learning rate, speed, accuracy or BLEU."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from regard.look.figures.svg import (
     heading,
     text_width,
     tick_label,
+    words,
 )
 
 Unit = Literal["token", "text", "decision"]
-"""What the loss of a run is a mean over: tokens, texts that have a label, or labels that a text may have."""
+"""What the loss is a mean over: tokens, labelled texts, or decisions on single labels."""
 WINDOWS = 120
-"""The speed is a mean over so many stretches of a run: that of a single step is mostly noise."""
+"""Number of stretches of a run over which the speed is averaged: that of one step is mostly noise."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Series:
-    """Values over steps, in the order of the steps; what is not finite is NaN."""
+    """Values by step; values that are not finite are NaN."""
 
     steps: np.ndarray
     values: np.ndarray
@@ -40,14 +41,14 @@ class Series:
 
     @property
     def finite(self) -> Series:
-        """Without the values that are not."""
+        """The finite values only."""
         kept = np.isfinite(self.values)
         return Series(self.steps[kept], self.values[kept])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Record:
-    """What a picture of a run is drawn from."""
+    """The numbers of a run that are drawn."""
 
     loss: Series
     rate: Series
@@ -57,19 +58,19 @@ class Record:
     """Of the validation set."""
     bleu: Series
     averaged: tuple[int, float] | None
-    """Of how many checkpoints the last average was made, and its validation loss."""
+    """Number of checkpoints in the last average, and its validation loss."""
     test: dict[str, float]
     tokens: int
     seconds: float
 
     @property
     def last_step(self) -> int:
-        """The highest step of which anything is known; 0 if there is none."""
+        """The last step with a number; 0 if there is none."""
         return int(max((s.steps[-1] for s in (self.loss, self.rate, self.valid_loss) if len(s)), default=0))
 
 
 def read_record(events: Iterable[dict[str, Any]]) -> Record:
-    """Gather the numbers of all events; what is unknown or no number is passed over."""
+    """Collect the numbers of all events; others are ignored."""
     rows: dict[str, list[tuple[int, float]]] = {name: [] for name in _GATHERED}
     averaged: tuple[int, float] | None = None
     test: dict[str, float] = {}
@@ -102,7 +103,7 @@ def read_record(events: Iterable[dict[str, Any]]) -> Record:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value can be drawn: a number, though perhaps not a finite one."""
+    """Whether a value is a number, finite or not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -115,13 +116,13 @@ def _series(rows: list[tuple[int, float]]) -> Series:
 
 
 def _speed(tokens: Series, seconds: Series, validated: np.ndarray) -> Series:
-    """Tokens a second over stretches of the run, each drawn at its last step, validations left out."""
+    """Tokens per second over stretches of the run, without validations."""
     steps, here, there = np.intersect1d(tokens.steps, seconds.steps, return_indices=True)
     counts, clock = tokens.values[here], seconds.values[there]
-    if steps.size and steps[0] == 1:  # the clock started with the run
+    if steps.size and steps[0] == 1:  # the clock starts with the run
         steps, counts, clock = np.r_[0, steps], np.r_[0.0, counts], np.r_[0.0, clock]
     taken = np.diff(clock)
-    # The clock of a step that follows a validation has run through it.
+    # The time of the step after a validation includes it.
     fair = np.isfinite(taken + counts[1:]) & ~np.isin(steps[:-1], validated)
     stretches = np.array_split(np.flatnonzero(fair), min(WINDOWS, max(1, fair.sum())))
     rows = [
@@ -136,7 +137,7 @@ WIDTH = 880.0
 SMALL = 11.0
 LOSS_HEIGHT, SMALL_HEIGHT = 270.0, 96.0
 LINE = 15.0
-"""From one label to the next below it."""
+"""Height of a label."""
 NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
@@ -156,10 +157,10 @@ def curves_svg(events: Iterable[dict[str, Any]], title: str = "training", unit: 
     children += drawn
     small = [
         _Small("learning rate", "purple", record.rate, tick_label),
-        _Small("tokens a second", "green", record.speed, lambda value: f"{value:,.0f}"),
+        _Small("tokens per second", "green", record.speed, lambda value: f"{value:,.0f}"),
         _Small("validation BLEU", "orange", record.bleu, lambda value: f"{value:.1f}"),
     ]
-    if unit != "token":  # how often the next token is guessed says less than how wrong the guess is
+    if unit != "token":  # of tokens, the loss says more than the accuracy
         small.append(_Small("validation accuracy", "orange", record.accuracy, lambda value: f"{value:.1%}"))
     small = [panel for panel in small if len(panel.series.finite)]
     width = (WIDTH - 2 * MARGIN - 28 * (len(small) - 1)) / max(1, len(small))
@@ -176,16 +177,12 @@ class _Small:
     colour: str
     series: Series
     write: Callable[[float], str]
-    """How a value of it is written."""
-
-
-def _text(x: float, y: float, words: str, colour: str, size: float = TEXT, **attributes: object) -> Markup:
-    return element("text", words, x=x, y=y, class_=colour, font_size=size, **attributes)
+    """Formats a value."""
 
 
 def _facts(record: Record) -> Iterator[str]:
     if record.last_step == 0:
-        yield "no step has been taken yet"
+        yield "no step yet"
         return
     yield f"{record.last_step:,} step{'s' if record.last_step > 1 else ''}"
     if record.tokens:
@@ -203,17 +200,17 @@ def _facts(record: Record) -> Iterator[str]:
 
 
 def _loss_panel(record: Record, top: float, unit: Unit) -> tuple[list[Markup], float]:
-    """Training and validation loss, with their last values written where the lines end."""
+    """Training and validation loss, with their last values at the ends of the lines."""
     values = np.r_[record.loss.values, record.valid_loss.values]
     if record.averaged:
         values = np.r_[values, record.averaged[1]]
     outer = Box(MARGIN, top + 18, WIDTH - 2 * MARGIN, LOSS_HEIGHT)
     y = covering(values, outer.bottom, outer.top, log=_spans(values))
     labels = list(_end_labels(record))
-    beside = max((text_width(words, TEXT) + 12 for _, words, _ in labels), default=0.0)
+    beside = max((text_width(text, TEXT) + 12 for _, text, _ in labels), default=0.0)
     box, x = _inside(outer, y.ticks(7), record.last_step, beside)
     name = f"loss, nats a {unit}" + (" (logarithmic)" if y.log else "")
-    drawn = [_text(MARGIN, top + 8, name, "soft", SMALL)]
+    drawn = [words(name, MARGIN, top + 8, "soft", SMALL)]
     drawn += _axes(box, x, y, y.ticks(7))
     drawn += _training(record.loss, x, y)
     drawn += _not_finite(record.loss, x, box)
@@ -221,19 +218,19 @@ def _loss_panel(record: Record, top: float, unit: Unit) -> tuple[list[Markup], f
     if record.averaged:
         drawn.append(_diamond(box.right, y.at(record.averaged[1])))
     places = spread([y.at(value) for value, _, _ in labels], LINE, box.top, box.bottom)
-    for (_, words, colour), place in zip(labels, places, strict=True):
-        drawn.append(_text(box.right + 12, place + 4, words, colour))
+    for (_, text, colour), place in zip(labels, places, strict=True):
+        drawn.append(words(text, box.right + 12, place + 4, colour))
     return drawn, box.bottom + 24
 
 
 def _spans(values: np.ndarray) -> bool:
-    """Whether losses lie so far apart that only a logarithm shows the end of a run as well as its start."""
+    """Whether losses differ so much that a logarithmic axis shows them better."""
     values = values[np.isfinite(values)]
     return bool(values.size) and float(values.min()) > 0 and float(values.max() / values.min()) > 2.5
 
 
 def _end_labels(record: Record) -> Iterator[tuple[float, str, str]]:
-    """What is written at the right: a value, its words, their colour."""
+    """The labels at the right: a value, its text, its colour."""
     if len(loss := record.loss.finite):
         last = float(loss.values[-_reach(loss) - 1 :].mean())
         yield last, f"training {last:.3f}", "blue"
@@ -252,7 +249,7 @@ def _reach(loss: Series) -> int:
 
 
 def _training(loss: Series, x: Scale, y: Scale) -> Iterator[Markup]:
-    """Every step faintly, their mean strongly; a short run has one line."""
+    """Every step as a faint line, their moving mean as a strong one; one line for a short run."""
     if not len(loss):
         return
     pixels_x, pixels_y, reach = x(loss.steps), y(loss.values), _reach(loss)
@@ -262,7 +259,7 @@ def _training(loss: Series, x: Scale, y: Scale) -> Iterator[Markup]:
 
 
 def _line(x: np.ndarray, y: np.ndarray, colour: str, width: float, **attributes: object) -> Iterator[Markup]:
-    """A line through pixels, with a dot where it ends, so that a single point is seen too."""
+    """A line through pixels with a dot at its end, so that a single point is visible."""
     yield element(
         "path",
         d=line_path(x, y),
@@ -288,10 +285,10 @@ def _validation(valid: Series, x: Scale, y: Scale) -> Iterator[Markup]:
         for px, py in zip(pixels_x, pixels_y, strict=True):
             yield element("circle", cx=float(px), cy=float(py), r=2.5, class_="orange")
     best = int(valid.values.argmin())
-    words = f"best validation loss {valid.values[best]:.4f} at step {valid.steps[best]:,.0f}"
+    tooltip = f"best validation loss {valid.values[best]:.4f} at step {valid.steps[best]:,.0f}"
     yield element(
         "circle",
-        element("title", words),
+        element("title", tooltip),
         cx=float(pixels_x[best]),
         cy=float(pixels_y[best]),
         r=6.0,
@@ -301,31 +298,31 @@ def _validation(valid: Series, x: Scale, y: Scale) -> Iterator[Markup]:
 
 
 def _not_finite(loss: Series, x: Scale, box: Box) -> Iterator[Markup]:
-    """A cross at the top for each column of pixels in which a step had no finite loss."""
+    """A cross at the top for every column of pixels with a step without a finite loss."""
     for place in np.unique(np.floor(x(loss.steps[np.isnan(loss.values)]))):
         d = f"M{place - 3:.0f} {box.top + 3:.0f}l6 6m0-6l-6 6"
         yield element("path", d=d, class_="ink-line", stroke_width=1.5)
 
 
 def _small_panel(panel: _Small, outer: Box, last_step: int) -> Iterator[Markup]:
-    """One quantity: its name and last value above, one line below."""
+    """One quantity: its name and last value, and a line."""
     series = panel.series.finite
     y = covering(series.values, outer.bottom, outer.top)
     ticks = y.ticks(4)
     box, x = _inside(outer, ticks, last_step)
     name = f"{panel.name} {panel.write(_shortened(float(series.values[-1])))}"
-    yield _text(outer.left, outer.top - 10, name, panel.colour)
+    yield words(name, outer.left, outer.top - 10, panel.colour)
     yield from _axes(box, x, y, ticks)
     yield from _line(x(series.steps), y(series.values), panel.colour, 1.75)
 
 
 def _shortened(value: float) -> float:
-    """To three digits, which is what a heading needs."""
+    """Rounded to three digits."""
     return float(f"{value:.3g}") if abs(value) < 1000 else value
 
 
 def _inside(outer: Box, ticks: list[float], last_step: int, beside: float = 0.0) -> tuple[Box, Scale]:
-    """What numbers at the left, half a number at the right and labels leave for the lines; and their x."""
+    """The box without tick labels at the left and labels at the right, and its horizontal scale."""
     left = outer.left + max(text_width(tick_label(tick), SMALL) for tick in ticks) + 8
     right = outer.right - max(beside, text_width(tick_label(last_step), SMALL) / 2)
     return Box(left, outer.top, right - left, outer.height), Scale(0, last_step, left, right)
@@ -337,14 +334,14 @@ def _diamond(x: float, y: float) -> Markup:
 
 
 def _axes(box: Box, x: Scale, y: Scale, ticks: list[float]) -> Iterator[Markup]:
-    """A light grid, and round numbers at its lines."""
+    """A grid with round numbers."""
     for tick in ticks:
         at = y.at(tick)
         yield element("path", d=f"M{box.left:.1f} {at:.2f}H{box.right:.1f}", class_="grid-line")
-        yield _text(box.left - 8, at + 4, tick_label(tick), "soft", SMALL, text_anchor="end")
+        yield words(tick_label(tick), box.left - 8, at + 4, "soft", SMALL, text_anchor="end")
     widest = text_width(f"{x.high:,.0f}", SMALL) + 14
     for tick in round_ticks(0, x.high, max(1, int(box.width / widest)), least_step=1):
         at = x.at(tick)
         yield element("path", d=f"M{at:.2f} {box.bottom:.1f}v4", class_="soft-line")
-        yield _text(at, box.bottom + 17, tick_label(tick), "soft", SMALL, text_anchor="middle")
+        yield words(tick_label(tick), at, box.bottom + 17, "soft", SMALL, text_anchor="middle")
     yield element("path", d=f"M{box.left:.1f} {box.bottom:.1f}H{box.right:.1f}", class_="soft-line")

@@ -14,7 +14,6 @@ from regard.errors import ShapeError
 from regard.look.figures.colours import ONE_WAY, STYLE, Shades
 from regard.look.figures.svg import (
     GAP,
-    LEGEND,
     LINE,
     MARGIN,
     NARROWEST,
@@ -26,7 +25,6 @@ from regard.look.figures.svg import (
     element,
     heading,
     indexed_png,
-    scale_of,
     text_width,
     words,
 )
@@ -250,18 +248,9 @@ def heatmaps_svg(
     names: Sequence[str] | None = None,
     note: str = NOTE,
 ) -> str:
-    """Draw the weights of several heads side by side, on one scale.
+    """Draw several matrices, (heads, rows, columns), side by side on one scale, as `heatmap_svg` does.
 
-    Args:
-        weights: (heads, rows, columns), none negative.
-        rows: their names, the tokens written.
-        columns: their names, the tokens read.
-        title: above the picture.
-        names: of the heads; default: their numbers.
-        note: below the title.
-
-    Raises:
-        ShapeError: the weights do not fit the names, the rows or the columns.
+    The `names` of the heads are their numbers by default.
     """
     weights_HLM = np.asarray(weights, dtype=np.float64)
     heads = len(weights_HLM) if weights_HLM.ndim else 0
@@ -270,9 +259,7 @@ def heatmaps_svg(
     grid = Grid.of(names, rows, columns)
     most = round_up(float(weights_HLM.max()))
     width = max(grid.width, NARROWEST)
-    drawn, top = heading(title, note, width)
-    drawn += scale_of(ONE_WAY, most, top)
-    top += LEGEND
+    drawn, top = heading(title, note, width, ONE_WAY, most)
     for head in range(heads):
         weights_LM, box = weights_HLM[head], grid.place(head, top)
         if weights_HLM.size <= MOST_RECTANGLES:

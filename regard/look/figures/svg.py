@@ -174,8 +174,10 @@ def words(
     return element("text", text, x=x, y=y, class_=colour, font_size=size, **attributes)
 
 
-def heading(title: str, notes: str, width: float) -> tuple[list[Markup], float]:
-    """The title, the notes below it, and the y at which they end."""
+def heading(
+    title: str, notes: str, width: float, shades: Shades | None = None, most: float = 1.0
+) -> tuple[list[Markup], float]:
+    """The title, the notes below it, a legend of shades if given, and the y at which they end."""
     drawn, top = [], MARGIN
     bold = 1.1 * TITLE  # bold letters are wider
     lines = list(folded(title, width, bold))
@@ -190,10 +192,13 @@ def heading(title: str, notes: str, width: float) -> tuple[list[Markup], float]:
     for line in folded(facts, width, TEXT, between=" · "):
         top += LINE
         drawn.append(words(line, MARGIN, top, "soft"))
-    return drawn, top + 10
+    top += 10
+    if shades is None:
+        return drawn, top
+    return [*drawn, *_legend(shades, most, top)], top + LEGEND
 
 
-def scale_of(shades: Shades, most: float, top: float) -> Iterator[Markup]:
+def _legend(shades: Shades, most: float, top: float) -> Iterator[Markup]:
     """Legend of the shades, with numbers at both ends."""
     least = tick_label(-most) if shades.two_sided else "0"
     left = MARGIN + text_width(least, TEXT) + 6

@@ -1,15 +1,15 @@
-"""How much each token read had to do with one token written, by several measures that need not agree.
+"""The influence of each token read on one token written, by methods that need not agree.
 
-They look at the inputs; of the decoder alone, at the tokens before. With `prefix` a translator is asked for
-both: the inputs, then what it had written. Attention says where a model looks and not what it makes of it, so
-here the model itself is asked: by gradients, or by taking tokens away. Which of the measures to trust for a
-text, `deletion_curve` tells. A row is a place in `Trace.wanted`; what comes after it has no influence.
+Influence is computed for the inputs, or for the preceding tokens of a language model; with `prefix`, for the
+inputs and then the outputs written so far. Attention shows where a model attends, not what it uses, so other
+methods ask the model itself: by gradients, or by removing tokens. `deletion_curve` shows which method to
+trust for a text. A row is an index of `Trace.targets`; later tokens have no influence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -35,33 +35,35 @@ if TYPE_CHECKING:
 
 
 STEPS = 64
-"""Points of the way from nothing to the text, at which integrated gradients take one."""
-LOOKED_AT: dict[str, tuple[BlockName, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
-"""The blocks in which the tokens of a side are looked at."""
-Taking = Callable[[str, Tensor, Tensor], Tensor]
-"""Takes tokens away from a block: an activation's name, its value, and which tokens (copies, tokens)."""
+"""Points at which integrated gradients evaluate the gradient."""
+ATTENDED_IN: dict[str, tuple[BlockName, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
+"""The blocks that attend to the tokens of a side."""
+POINTS = 16
+"""Most points of a deletion curve after the first; of a long text, several tokens are masked at a time."""
+Remove = Callable[[str, Tensor, Tensor], Tensor]
+"""Removes tokens from a block: the name of an activation, its value, and the tokens (copies, tokens)."""
 
 
 def gradient_times_input(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
-    """For each token read, the gradient of the log-probability along its embedding."""
+    """The gradient of the log-probability times the embedding, for each token."""
     return _along_embeddings(model, trace, row, torch.ones(1), prefix=prefix)
 
 
 def integrated_gradients(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
-    """The same, as a mean over the way from empty embeddings to those that were read (Sundararajan, 2017).
+    """The same, averaged on the path from zero embeddings to the actual ones (Sundararajan et al., 2017).
 
-    Positions stay where they are. The numbers add up to what the embeddings changed in the log-probability.
+    Positions are kept. The values add up to the change of the log-probability due to the embeddings.
     """
     return _along_embeddings(model, trace, row, (torch.arange(STEPS) + 0.5) / STEPS, prefix=prefix)
 
 
 def value_zeroing(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
-    """What the log-probability loses when a token is looked at as before, but hands over nothing."""
+    """The loss of log-probability if the values of a token are 0 and the attention to it is unchanged."""
     return _lost_without_each(model, trace, row, _zero_values, prefix=prefix)
 
 
 def leave_one_out(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
-    """What the log-probability loses when nothing may look at a token; attention goes to the others."""
+    """The loss of log-probability if a token is masked; its attention goes to the others."""
     return _lost_without_each(model, trace, row, _mask, prefix=prefix)
 
 
@@ -74,23 +76,22 @@ def deletion_curve(
     prefix: bool = False,
     counts: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """The token's log-probability with 0, 1, 2 … of the most influential tokens masked; the last one stays.
+    """The log-probability with 0, 1, 2 … of the most influential tokens masked; the last one is kept.
 
-    A measure that found the right tokens makes the curve fall early: the lower its mean, the better. With
-    `prefix` the last one of each side stays, as attention must go somewhere. With `counts`, only where so
-    many are masked.
+    The curve of a good method falls early: the lower its mean, the better. With `prefix` the last token of
+    each side is kept, since attention must go somewhere. With `counts`, only these numbers of masked tokens.
     """
     sides, seen = read_of(trace, prefix=prefix), seen_of(trace, row, prefix=prefix)
     if np.shape(influence) != (len(seen),):
-        shape = np.shape(influence)
-        raise RequestError(f"influence has the shape {shape}; there are {len(seen)} tokens to delete")
+        what = f"influence has the shape {np.shape(influence)}; the text has {len(seen)} tokens"
+        raise RequestError(what, code="trace_mismatch")
     order = np.argsort(-np.asarray(influence), kind="stable")
     of_side = np.repeat(np.arange(len(sides)), [len(side) for side in sides.values()])
     ranked = [order[seen[order] & (of_side[order] == side)] for side in range(len(sides))]
-    stays = {int(tokens[-1]) for tokens in ranked}
-    goes = [i for i in order.tolist() if seen[i] and i not in stays]
-    taken = torch.zeros(len(goes) + 1, len(seen), dtype=torch.bool)
-    for i, token in enumerate(goes, start=1):
+    kept = {int(tokens[-1]) for tokens in ranked}
+    order_masked = [i for i in order.tolist() if seen[i] and i not in kept]
+    taken = torch.zeros(len(order_masked) + 1, len(seen), dtype=torch.bool)
+    for i, token in enumerate(order_masked, start=1):
         taken[i:, token] = True
     if counts is not None:
         taken = taken[list(counts)]
@@ -98,42 +99,40 @@ def deletion_curve(
 
 
 def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """Whether two measures put tokens in the same order: Spearman's correlation of their ranks, -1 to 1.
-
-    Tokens that a measure holds for equal share a rank. 0 where one of the two puts no token before another.
-    """
+    """Spearman's rank correlation of two measures, -1 to 1; 0 if one of them is constant."""
     a, b = (_ranks(each) for each in (one, other))
     spread = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / spread) if spread else 0.0
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Each value's place among all of them, from the middle: how many are below it less how many above."""
+    """The rank of each value, centred: the number of smaller values less the number of larger ones."""
     values = np.asarray(values)
-    found: np.ndarray = np.sign(values[:, None] - values).sum(axis=1)
-    return found
+    ranks: np.ndarray = np.sign(values[:, None] - values).sum(axis=1)
+    return ranks
 
 
 def read_of(trace: TraceData, *, prefix: bool = False) -> dict[str, Tokens]:
-    """The sides whose tokens have an influence, by name, in the order in which numbers tell of them."""
+    """The sides whose tokens have an influence, by name, in the order of the values."""
     sides = {"input": trace.inputs, "output": trace.outputs if prefix or trace.inputs is None else None}
     return {name: side for name, side in sides.items() if side is not None}
 
 
 def seen_of(trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
-    """Which of the tokens were there when the row's token was written: bool, a place for each token.
+    """Whether each token was known when the token of the row was predicted: bool.
 
     Raises:
         RequestError: there is no such row.
     """
     if not 0 <= row < len(trace.targets):
-        raise RequestError(f"no row {row}: what was written goes from 0 to {len(trace.targets) - 1}")
+        what = f"no row {row}; the output has rows 0 to {len(trace.targets) - 1}"
+        raise RequestError(what, code="unknown_place")
     sides = read_of(trace, prefix=prefix)
     return np.concatenate([(np.arange(len(side)) <= row) | (name == "input") for name, side in sides.items()])
 
 
-def _lost_without_each(model: Model, trace: TraceData, row: int, take: Taking, *, prefix: bool) -> np.ndarray:
-    """What the log-probability loses with each token by itself taken away."""
+def _lost_without_each(model: Model, trace: TraceData, row: int, take: Remove, *, prefix: bool) -> np.ndarray:
+    """The loss of log-probability with each token alone removed."""
     seen = seen_of(trace, row, prefix=prefix)
     taken = torch.eye(len(seen), dtype=torch.bool)[torch.from_numpy(seen)]
     lost = np.zeros(len(seen))
@@ -143,9 +142,9 @@ def _lost_without_each(model: Model, trace: TraceData, row: int, take: Taking, *
 
 @torch.inference_mode()
 def _log_probs_without(
-    model: Model, trace: TraceData, row: int, taken: Tensor, take: Taking, *, prefix: bool
+    model: Model, trace: TraceData, row: int, taken: Tensor, take: Remove, *, prefix: bool
 ) -> np.ndarray:
-    """The log-probability of the row's token, once for each row of `taken`, (copies, tokens)."""
+    """The log-probability of the row's token for each copy; `taken` (copies, tokens) are removed."""
     model = model_of_trace(model, trace)
     sides = read_of(trace, prefix=prefix)
     found = np.zeros(len(taken))
@@ -156,7 +155,7 @@ def _log_probs_without(
             block: of_side
             for name, of_side in zip(sides, of_sides, strict=True)
             if of_side.any()
-            for block in LOOKED_AT[name]
+            for block in ATTENDED_IN[name]
         }
 
         def change(address: str, value: Tensor, of_block: dict[BlockName, Tensor] = of_block) -> Tensor:
@@ -174,7 +173,7 @@ def _log_probs_without(
 
 
 def _batches(taken_of_inputs: Tensor, size: int) -> Iterator[Tensor]:
-    """The numbers of copies; apart, those that leave the inputs alone: the encoder runs once for them all."""
+    """Indices of copies in batches; copies with unchanged inputs come separately and share the encoder."""
     reads = taken_of_inputs.any(dim=1)
     for which in (~reads, reads):
         yield from (places for places in which.nonzero()[:, 0].split(size) if len(places))
@@ -197,21 +196,21 @@ def _mask(name: str, value: Tensor, taken: Tensor) -> Tensor:
 def _along_embeddings(
     model: Model, trace: TraceData, row: int, shares: Tensor, *, prefix: bool
 ) -> np.ndarray:
-    """The mean gradient, where only these shares of the embeddings are there, along the embeddings."""
+    """The mean of the gradients at these shares of the embeddings, times the embeddings."""
     model, seen = model_of_trace(model, trace), seen_of(trace, row, prefix=prefix)
     device = next(model.parameters()).device
     names = [f"{side}_embedding.embedded" for side in read_of(trace, prefix=prefix)]
     embedded = [torch.tensor(trace.arrays[name], device=device) for name in names]
     totals = [torch.zeros_like(each) for each in embedded]
     with torch.enable_grad():
-        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # a gradient keeps every activation
+        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # gradients need every activation
             scaled = [
-                (part.to(each_ND)[:, None, None] * each_ND).flatten(0, 1).requires_grad_()
-                for each_ND in embedded
+                (part.to(embedded_ND)[:, None, None] * embedded_ND).flatten(0, 1).requires_grad_()
+                for embedded_ND in embedded
             ]
             instead = dict(zip(names, scaled, strict=True))
             log_probs = log_probs_of_copies(model, trace, len(part), instead.get, slice(row, row + 1))
-            # Where interventions cut the way from what was read, nothing has any influence.
+            # Zero where interventions cut the path from the inputs.
             gradients = torch.autograd.grad(log_probs.sum(), scaled, materialize_grads=True)
             for total, gradient in zip(totals, gradients, strict=True):
                 total += gradient.unflatten(0, (len(part), -1)).sum(0)
@@ -219,15 +218,11 @@ def _along_embeddings(
     return np.where(seen, torch.cat(found).cpu().numpy(), 0.0)
 
 
-POINTS = 16
-"""Of a deletion curve, behind its first: a long text is masked several tokens at a time."""
-
-
 def measure_influence(model: Model, trace: TraceData, row: int) -> InfluenceMeasures:
-    """Every measure of what was read, what was written before included.
+    """Influence by every method, including the outputs written so far.
 
     Raises:
-        RequestError: there is no such row, or the trace cannot have come from this model.
+        RequestError: there is no such row, or the trace is of another model.
     """
     values = {method: influence_by(method, model, trace, row, prefix=True) for method in METHODS}
     seen = seen_of(trace, row, prefix=True)
@@ -246,21 +241,18 @@ def measure_influence(model: Model, trace: TraceData, row: int) -> InfluenceMeas
 def influence_by(
     method: str, model: Model, trace: TraceData, row: int, *, prefix: bool = False
 ) -> np.ndarray:
-    """The influence of each token by one measure; with `prefix`, of what a translator had written as well.
+    """The influence of each token by one method; with `prefix`, also of the outputs written so far.
 
     Raises:
-        RequestError: there is no such measure or row, or the trace cannot have come from this model.
+        RequestError: there is no such method or row, or the trace is of another model.
     """
-    name = next((each for each in METHODS if each == method), None)
-    if name is None:
-        raise RequestError(f"there is no measure {method!r} of influence; there are {', '.join(METHODS)}")
-    match name:
+    match method:
         case "attention":
-            return _looked(trace, row, mean_attention(trace), prefix=prefix)
+            return _mean_mixing(trace, row, mean_attention(trace), prefix=prefix)
         case "norms":
-            return _looked(trace, row, norm_weighted(model, trace), prefix=prefix)
+            return _mean_mixing(trace, row, norm_weighted(model, trace), prefix=prefix)
         case "rollout":
-            return _rolled_out(trace, row, prefix=prefix)
+            return _rollout_row(trace, row, prefix=prefix)
         case "gradient-x-input":
             return gradient_times_input(model, trace, row, prefix=prefix)
         case "integrated-gradients":
@@ -269,13 +261,13 @@ def influence_by(
             return value_zeroing(model, trace, row, prefix=prefix)
         case "leave-one-out":
             return leave_one_out(model, trace, row, prefix=prefix)
-        case other:
-            assert_never(other)
+    what = f"there is no method {method!r} of influence; there are {', '.join(METHODS)}"
+    raise RequestError(what, code="unknown_method")
 
 
-def _looked(trace: TraceData, row: int, mixing: Mixing, *, prefix: bool) -> np.ndarray:
-    """What a row took from each token, in the mean over the blocks in which it looks at them: shares of 1."""
-    seen_of(trace, row)  # which refuses a row that there is not
+def _mean_mixing(trace: TraceData, row: int, mixing: Mixing, *, prefix: bool) -> np.ndarray:
+    """The share of each token in a row, averaged over the blocks that attend to it; shares sum to 1."""
+    seen_of(trace, row)  # checks the row
     kinds: dict[str, Kind] = {"input": "encoder" if trace.outputs is None else "cross", "output": "decoder"}
     sides = read_of(trace, prefix=prefix)
     found = []
@@ -286,7 +278,7 @@ def _looked(trace: TraceData, row: int, mixing: Mixing, *, prefix: bool) -> np.n
     return np.concatenate(found) / len(sides)
 
 
-def _rolled_out(trace: TraceData, row: int, *, prefix: bool) -> np.ndarray:
+def _rollout_row(trace: TraceData, row: int, *, prefix: bool) -> np.ndarray:
     seen_of(trace, row)
     of_inputs, of_outputs = rollout(trace)
     of_side = {"input": of_inputs, "output": of_outputs}

@@ -1,4 +1,4 @@
-"""What each head is worth for one text: how likely the text is without it."""
+"""A traced text run many times side by side, each copy changed in its own way; the effect of each head."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ if TYPE_CHECKING:
 
 
 BATCH_TOKENS = 4096
-"""Tokens of the longer side, over all copies that are run together."""
+"""Tokens of the longer side in one batch of copies."""
 
 
 def model_of_trace(model: Model, trace: TraceData) -> Model:
-    """The model as the trace was made with it.
+    """The model with the interventions of a trace.
 
     Raises:
-        RequestError: the trace cannot have come from this model.
+        RequestError: the model is in training mode, or the trace is of a model of another shape.
     """
     if model.training:
-        raise RequestError("the model is in training, where dropout blurs what it does: call model.eval()")
+        what = "the model is in training mode, where dropout changes its results: call model.eval()"
+        raise RequestError(what, code="model_in_training")
     model = intervened(model, trace.interventions)
     if model.config != trace.config:
-        raise RequestError("the trace was made with a model of another shape")
+        raise RequestError("the trace is of a model of another shape", code="trace_mismatch")
     return model
 
 
 def copies_at_once(trace: TraceData) -> int:
-    """How many copies a batch holds."""
+    """The number of copies in a batch."""
     longest = max(len(side) for side in (trace.inputs, trace.outputs) if side is not None)
     return max(1, BATCH_TOKENS // longest)
 
@@ -56,10 +57,10 @@ def log_probs_of_copies(
     *,
     one_memory: bool = False,
 ) -> Tensor:
-    """Log-probability of what was wanted in some rows, in each copy, (copies,).
+    """Sum of the log-probabilities of the targets of some rows, in each copy, (copies,).
 
-    `change` comes after the trace's own interventions. With `one_memory` it leaves the encoder alone, which
-    then runs once for all copies.
+    `change` is applied after the interventions of the trace. With `one_memory` it must not change the
+    encoder, which then runs once for all copies.
     """
     device = next(model.parameters()).device
     inputs, outputs = (
@@ -74,14 +75,14 @@ def log_probs_of_copies(
             states_ND = model.decode(outputs, Memory(states_SD, boundaries))
         else:
             states_ND = predicting_states(model, inputs, outputs)
-    wanted = trace.targets[rows]
+    targets = trace.targets[rows]
     rows_ND = states_ND.unflatten(0, (copies, -1))[:, rows].flatten(0, 1)
-    log_probs = log_probs_of(model, rows_ND, wanted * copies, multi_label=trace.multi_label)
-    return log_probs.view(copies, len(wanted)).sum(-1)
+    log_probs = log_probs_of(model, rows_ND, targets * copies, multi_label=trace.multi_label)
+    return log_probs.view(copies, len(targets)).sum(-1)
 
 
 def each_copy(value: Tensor, copies: int) -> Tensor:
-    """Packed (copies · tokens, …) as (copies, tokens, …), to be written to."""
+    """A copy of packed (copies · tokens, …) as (copies, tokens, …)."""
     return value.clone().unflatten(0, (copies, -1))
 
 
@@ -97,13 +98,12 @@ def _after(first: Replace | None, then: Replace) -> Replace:
 
 @torch.inference_mode()
 def effect_of_each_head(model: Model, trace: TraceData, first: int = 0) -> dict[Kind, np.ndarray]:
-    """For each kind (layers, heads): the change in log-probability of what was wanted, with this head off.
+    """For each kind (layers, heads): the change in log-probability of the targets with this head off.
 
-    Of what was wanted, all counts from the `first` row on. What the trace intervenes in stays as it is.
-    Copies of the text run side by side, each without one head.
+    Targets count from the row `first` on. The interventions of the trace stay in place.
 
     Raises:
-        RequestError: there is no such row, or the trace cannot have come from this model.
+        RequestError: there is no such row, or the trace is of another model.
     """
     model = model_of_trace(model, trace)
     if not 0 <= first <= len(trace.targets):
@@ -122,7 +122,7 @@ def effect_of_each_head(model: Model, trace: TraceData, first: int = 0) -> dict[
 
 
 def _batches(trace: TraceData) -> Iterator[list[HeadOff]]:
-    """All heads, those of one stack together, as many as there may be copies."""
+    """All heads, by stack, in batches of as many copies."""
     size, config = copies_at_once(trace), trace.config
     for stack in ("encoder", "decoder"):
         heads = [

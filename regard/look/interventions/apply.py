@@ -1,4 +1,4 @@
-"""Interventions carried out: through the taps of a model, or on a model that shares all its weights."""
+"""Interventions applied: to the activations of a model, or to a copy that shares its weights."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
-    """The model to run: the same one, or one that is told no positions and shares its weights.
+    """The model to run: the same, or one without positions that shares its weights.
 
-    The model itself is never touched, so others may use it meanwhile.
+    The model itself is not changed, so that others may use it at the same time.
     """
     if not any(isinstance(each, NoPositions) for each in interventions):
         return model
@@ -52,7 +52,7 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
 
 
 def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:
-    """What `recording` is to do with each activation; None where nothing changes."""
+    """The function by which `recording` changes activations; None if nothing changes."""
     if not interventions:
         return None
     hidden = masked_source(interventions)
@@ -81,28 +81,27 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Rep
 
 
 def wide_copy(scores: Tensor) -> Tensor:
-    """Scores to be written to: float16 does not reach down to `NEVER`."""
+    """A copy of scores in at least float32: float16 does not reach `NEVER`."""
     return scores.to(torch.promote_types(scores.dtype, torch.float32), copy=True)
 
 
 def narrowed(scores: Tensor, dtype: torch.dtype) -> Tensor:
-    """Scores in the dtype that they had, as low as that goes."""
+    """Scores in their original dtype, clamped to its range."""
     return scores.clamp(min=torch.finfo(dtype).min).to(dtype)
 
 
 def continued(
     generator: Generator, prompt: list[int], most: int, interventions: Sequence[Intervention] = ()
 ) -> list[int]:
-    """The likeliest token after those of a prompt, then the next: so many at most, or until the text ends.
+    """Continue a prompt greedily with the interventions in place, by at most `most` tokens.
 
     Raises:
-        RequestError: the text would grow longer than the model was trained for, or the interventions do not
-            fit the model.
+        RequestError: the text would become too long, or the interventions do not fit the model.
     """
     check(interventions, generator.model.config, 0, None)
-    watched = intervened(generator.model, interventions)
-    assert isinstance(watched, LanguageModel), "an intervention keeps the architecture"
-    change = replacing(interventions, watched.config)
+    changed = intervened(generator.model, interventions)
+    assert isinstance(changed, LanguageModel), "an intervention keeps the architecture"
+    change = replacing(interventions, changed.config)
     options = GenerateOptions(max_tokens=most, temperature=0)
-    with recording(watched, change, keep=lambda _: False):
-        return Generator(watched, generator.subwords).ids(prompt, options)
+    with recording(changed, change, keep=lambda _: False):
+        return Generator(changed, generator.subwords).ids(prompt, options)

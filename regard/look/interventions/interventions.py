@@ -1,9 +1,9 @@
-"""What one may change inside a model while looking: one list of plain values, for Python, files and requests.
+"""Changes inside a model while it is traced, as a list of plain values for Python, files and requests.
 
     [{"op": "head-off", "kind": "cross", "layer": 4, "head": 2}, {"op": "no-scale"}]
 
-Layers, heads and tokens count from 0. The order of a list says nothing: the scale goes first, then attention
-is made uniform, then pinned, and a masked token stays masked whatever else was asked for.
+Layers, heads and tokens count from 0. The order of the list has no effect: the scale is removed first, then
+attention is made uniform, then pinned; a masked token stays masked.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from regard.errors import RequestError
 from regard.look.trace.blocks import BlockName, Kind, blocks_of, kinds_of, layers_of
 
 NEVER = -1e30
+"""A score whose softmax is exactly 0 beside any other."""
 UNBIASED = ("sinusoidal", "learned", "rotary", "none")
 """Positions that add nothing to scores."""
-"""A score whose softmax is exactly 0 beside any other."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadOff:
-    """A head's output becomes 0 before W_O joins the heads."""
+    """The output of a head becomes 0 before W_O."""
 
     OP: ClassVar[str] = "head-off"
     kind: Kind
@@ -35,7 +35,7 @@ class HeadOff:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Uniform:
-    """A head looks at everything that it may look at, evenly."""
+    """A head attends evenly to everything that it may attend to."""
 
     OP: ClassVar[str] = "uniform"
     kind: Kind
@@ -45,7 +45,7 @@ class Uniform:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pin:
-    """One query of a head looks at one key and at nothing else."""
+    """One query of a head attends to one key only."""
 
     OP: ClassVar[str] = "pin"
     kind: Kind
@@ -57,7 +57,7 @@ class Pin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskSource:
-    """No token may look at this token of the inputs, in the encoder or from the decoder."""
+    """No token of the encoder or the decoder may attend to this token of the inputs."""
 
     OP: ClassVar[str] = "mask-source"
     token: int
@@ -65,7 +65,7 @@ class MaskSource:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkipBlock:
-    """A block adds nothing: what it was given goes on past it."""
+    """A block adds nothing to the residual stream."""
 
     OP: ClassVar[str] = "skip-block"
     block: BlockName
@@ -81,7 +81,7 @@ class NoScale:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoPositions:
-    """The model is not told where a token stands; masks remain."""
+    """The model gets no positions; masks remain."""
 
     OP: ClassVar[str] = "no-positions"
 
@@ -94,7 +94,7 @@ _CLASSES: dict[str, type[Intervention]] = {
 
 
 def to_json(interventions: Iterable[Intervention]) -> list[dict[str, Any]]:
-    """The list as plain values."""
+    """Interventions as plain values."""
     return [{"op": each.OP, **asdict(each)} for each in interventions]
 
 
@@ -102,68 +102,71 @@ def from_json(values: object) -> tuple[Intervention, ...]:
     """Undo `to_json`.
 
     Raises:
-        RequestError: this is no such list; the message says where, and what belongs there.
+        RequestError: the list is malformed; the message names the place and what it expects.
     """
     if not isinstance(values, list):
-        raise RequestError(f"interventions expects a list, got {shown(values)}")
+        raise RequestError(f"interventions expects a list, got {shown(values)}", code="bad_intervention")
     return tuple(_one_from_json(value, f"interventions[{i}]") for i, value in enumerate(values))
 
 
 def _one_from_json(value: object, where: str) -> Intervention:
+    if problem := _malformed(value, where):
+        raise RequestError(problem, code="bad_intervention")
+    assert isinstance(value, dict), "checked above"
+    return _CLASSES[value["op"]](**{name: each for name, each in value.items() if name != "op"})
+
+
+def _malformed(value: object, where: str) -> str | None:
+    """Why a value is not an intervention; None if it is one."""
     if not isinstance(value, dict):
-        raise RequestError(f"{where} expects an object with an op, got {shown(value)}")
-    op = value.get("op")
-    known = tuple(_CLASSES)
+        return f"{where} expects an object with an op, got {shown(value)}"
+    op, known = value.get("op"), tuple(_CLASSES)
     if op not in known:
         hint = did_you_mean(str(op), known)
-        raise RequestError(f"{where}.op = {shown(op)} is not one of {', '.join(known)}{hint}")
-    types = _types(_CLASSES[op])
-    given = {name: each for name, each in value.items() if name != "op"}
-    for name in given:
-        if name not in types:
-            takes = ", ".join(types) or "nothing else"
-            raise RequestError(f"{where}.{name} is not a field of {op}, which takes {takes}")
+        return f"{where}.op = {shown(op)} is not one of {', '.join(known)}{hint}"
+    hints = get_type_hints(_CLASSES[op])
+    types = {field.name: hints[field.name] for field in fields(_CLASSES[op])}
+    for name in value:
+        if name not in ("op", *types):
+            return f"{where}.{name} is not a field of {op}, which takes {', '.join(types) or 'nothing else'}"
     for name, kind in types.items():
-        if name not in given:
-            raise RequestError(f"{where}.{name} is missing: {op} needs {expected(kind)}")
-        if problem := type_problem(f"{where}.{name}", kind, given[name]):
-            raise RequestError(problem)
-    return _CLASSES[op](**given)
-
-
-def _types(kind: type[Any]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
+        if name not in value:
+            return f"{where}.{name} is missing: {op} needs {expected(kind)}"
+        if problem := type_problem(f"{where}.{name}", kind, value[name]):
+            return problem
+    return None
 
 
 def check(
     interventions: Sequence[Intervention], config: ModelConfig, n_inputs: int, n_outputs: int | None
 ) -> None:
-    """Refuse what a model of this shape does not have, or a text of this length.
+    """Check that interventions fit the shape of a model, the length of a text and each other.
 
-    `n_outputs` is None where the output is still to be found, token by token.
+    `n_outputs` is None if the output is still to be searched for.
 
     Raises:
-        RequestError: naming the place in the list, and what there is instead.
+        RequestError: one does not fit; the message names its place in the list.
     """
-    for i, each in enumerate(interventions):
-        if problem := _problem(each, config, {"encoder": n_inputs, "decoder": n_outputs}):
-            raise RequestError(f"interventions[{i}] ({each.OP}): {problem}")
     masked = {each.token for each in interventions if isinstance(each, MaskSource)}
-    if n_inputs and len(masked) == n_inputs:
-        raise RequestError("every token of the inputs is masked: leave one to look at")
     keys: dict[Pin, int] = {}
     for i, each in enumerate(interventions):
-        if not isinstance(each, Pin):
-            continue
-        if each.kind != "decoder" and each.key in masked:
-            raise RequestError(f"interventions[{i}] (pin): key {each.key} is masked by another of the list")
-        if (other := keys.setdefault(replace(each, key=0), each.key)) != each.key:
-            raise RequestError(f"interventions[{i}] (pin): another of the list pins the query to key {other}")
+        problem = _problem(each, config, {"encoder": n_inputs, "decoder": n_outputs})
+        if problem is None and isinstance(each, Pin):
+            other = keys.setdefault(replace(each, key=0), each.key)
+            if each.kind != "decoder" and each.key in masked:
+                problem = f"key {each.key} is masked by another intervention"
+            elif other != each.key:
+                problem = f"another intervention pins the query to key {other}"
+        if problem is not None:
+            what = f"interventions[{i}] ({each.OP}): {problem}"
+            raise RequestError(what, code="intervention_mismatch")
+    if n_inputs and len(masked) == n_inputs:
+        what = "every token of the inputs is masked: leave at least one"
+        raise RequestError(what, code="intervention_mismatch")
 
 
 def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | None]) -> str | None:
-    """Why one intervention cannot be made; None if it can."""
+    """Why an intervention does not fit a model and a text; None if it does."""
     match each:
         case HeadOff() | Uniform() | Pin():
             if each.kind not in kinds_of(config):
@@ -173,7 +176,7 @@ def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | N
             return problem or (_pin_problem(each, lengths) if isinstance(each, Pin) else None)
         case MaskSource():
             if config.architecture == "decoder":
-                return "the decoder alone has no inputs"
+                return "a language model has no inputs"
             return _outside("token", each.token, lengths["encoder"] or 0)
         case SkipBlock():
             if each.block not in blocks_of(config):
@@ -181,12 +184,12 @@ def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | N
             return _outside("layer", each.layer, layers_of(config, each.block))
         case NoScale():
             if config.similarity != "scaled-dot":
-                return f"model.similarity = {config.similarity} has no scale to take away"
+                return f"model.similarity = {config.similarity} has no scale to remove"
             if config.positions not in UNBIASED:
                 return f"model.positions = {config.positions} adds a bias to the scores"
         case NoPositions():
             if config.positions == "none":
-                return "the model is told no positions"
+                return "the model has no positions"
     return None
 
 
@@ -194,23 +197,23 @@ def _pin_problem(pin: Pin, lengths: dict[str, int | None]) -> str | None:
     n_queries = lengths["encoder" if pin.kind == "encoder" else "decoder"]
     n_keys = lengths["decoder" if pin.kind == "decoder" else "encoder"]
     if n_queries is None or n_keys is None:
-        return "a pinned query is a place in the output: give the target too"
+        return "a pinned query is a place in the output: give a target"
     problem = _outside("query", pin.query, n_queries) or _outside("key", pin.key, n_keys)
     if problem is None and pin.kind == "decoder" and pin.key > pin.query:
-        return f"query {pin.query} may not look ahead, at key {pin.key}"
+        return f"query {pin.query} may not attend to the later key {pin.key}"
     return problem
 
 
 def _outside(what: str, number: int, count: int) -> str | None:
-    return None if 0 <= number < count else f"there is no {what} {number}; they go from 0 to {count - 1}"
+    return None if 0 <= number < count else f"there is no {what} {number}; they are numbered 0 to {count - 1}"
 
 
 def change_scores(
     scores: Any, interventions: Iterable[Intervention], config: ModelConfig, kind: Kind, layer: int, head: int
 ) -> None:
-    """Change one head's scores (…, queries, keys) in place, numpy or torch; what is said twice, once."""
-    found = {each for each in interventions if _concerns(each, kind, layer, head)}
-    for each in sorted(found, key=lambda each: (NoScale, Uniform, Pin).index(type(each))):
+    """Change the scores of one head, (…, queries, keys), numpy or torch, in place; duplicates count once."""
+    relevant = {each for each in interventions if _concerns(each, kind, layer, head)}
+    for each in sorted(relevant, key=lambda each: (NoScale, Uniform, Pin).index(type(each))):
         match each:
             case NoScale():
                 scores *= config.key_width**0.5
@@ -234,5 +237,5 @@ def heads_off(interventions: Iterable[Intervention], block: BlockName, layer: in
 
 
 def masked_source(interventions: Iterable[Intervention]) -> list[int]:
-    """The tokens of the inputs that nobody may look at."""
+    """The tokens of the inputs that are masked."""
     return sorted({each.token for each in interventions if isinstance(each, MaskSource)})

@@ -182,21 +182,8 @@ class BeamRecorder:
         nodes = []
         for i, each in enumerate(self._scored):
             fate, reason = self._fate(each, places.get(i), ended)
-            nodes.append(
-                Node(
-                    id=i,
-                    parent=each.parent,
-                    step=each.step,
-                    rank=each.rank,
-                    token=each.token,
-                    text=texts[each.token],
-                    log_prob=each.log_prob,
-                    total=each.total,
-                    score=each.score,
-                    fate=fate,
-                    reason=reason,
-                )
-            )
+            place = (each.parent, each.step, each.rank, each.token, texts[each.token])
+            nodes.append(Node(i, *place, each.log_prob, each.total, each.score, fate, reason))
         return BeamTree(self._width, tuple(nodes))
 
     def _fate(self, node: _Scored, place: int | None, ended: list[int]) -> tuple[Fate, Reason]:

@@ -1,4 +1,4 @@
-"""The blocks that one looks at: how they are called, and under which address a model keeps them."""
+"""The blocks of a model: their names, their addresses in the model, and the arrays that a trace stores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def blocks_of(config: ModelConfig) -> tuple[BlockName, ...]:
-    """The blocks that a model has in each layer, in the order in which they run."""
+    """The blocks of each layer of a model, in the order in which they run."""
     match config.architecture:
         case "encoder-decoder":
             return ("encoder", "encoder-feed-forward", "decoder", "cross", "decoder-feed-forward")
@@ -57,7 +57,7 @@ def stack_of(block: BlockName) -> Literal["encoder", "decoder"]:
 
 
 def layers_of(config: ModelConfig, block: BlockName) -> int:
-    """How many layers the block's stack has."""
+    """The number of layers of a block's stack."""
     return config.encoder_layers if stack_of(block) == "encoder" else config.decoder_layers
 
 
@@ -67,13 +67,13 @@ def sublayers_of(config: ModelConfig, stack: str) -> tuple[BlockName, ...]:
 
 
 def address_of(block: BlockName, layer: int) -> str:
-    """Where the model keeps a block."""
+    """The address of a block in its model."""
     return f"{stack_of(block)}.layers.{layer}.{_MODULES[block]}"
 
 
-@cache  # a search asks at every step, and a model has few addresses
+@cache  # called at every step of a search, with few different addresses
 def place_of(address: str) -> Place | None:
-    """Undo `address_of`, for an activation; None for what belongs to no block."""
+    """Undo `address_of`, for an activation; None if it belongs to no block."""
     if (match := _ADDRESS.fullmatch(address)) is None:
         return None
     stack, layer, module, name = match.groups()
@@ -83,18 +83,18 @@ def place_of(address: str) -> Place | None:
 
 
 INFLUENCE = "influence"
-"""Of each token read on the first that was written, or on the label; where somebody worked that out."""
+"""Array of the influence of each token read on the first prediction, or on the label; optional."""
 SAID = ("ids", "logits", "normaliser", "log_probs")
-"""What every layer would say: candidates, their logits, the log of the softmax's sum; and what was wanted."""
+"""Arrays of predictions by layer: candidates, their logits, log of the softmax's sum; of the targets."""
 
 
 def recorded_of(config: ModelConfig) -> set[str]:
-    """The activations that are kept, by address; scores, weights and heads follow from them."""
+    """Addresses of the activations that are stored; scores, weights and heads follow from them."""
     return set(_recorded(config))
 
 
 def contents_of(config: ModelConfig) -> set[str]:
-    """All the arrays of a trace of such a model."""
+    """Names of all arrays in a trace of such a model."""
     found = recorded_of(config) | {f"said.{name}" for name in SAID}
     for stack in _stacks(config):
         if config.positions in ("sinusoidal", "learned"):
@@ -115,7 +115,7 @@ def stores_scores(config: ModelConfig) -> bool:
 
 
 def similarity_weights_of(config: ModelConfig) -> list[str]:
-    """The weights without which scores do not follow from queries and keys: of the additive similarity."""
+    """Weights that the scores of the additive similarity need."""
     if config.similarity != "additive":
         return []
     blocks = [address_of(kind, i) for kind in kinds_of(config) for i in range(layers_of(config, kind))]
@@ -123,7 +123,7 @@ def similarity_weights_of(config: ModelConfig) -> list[str]:
 
 
 def side_of(stack: str) -> str:
-    """The name of what a stack reads."""
+    """The side that a stack reads: input or output."""
     return "input" if stack == "encoder" else "output"
 
 

@@ -1,7 +1,7 @@
-"""Two traces beside each other: two checkpoints, two sentences, a model intact and changed. No torch here.
+"""Comparisons: two traces, of two checkpoints, texts or models; and tokens by embedding. Imports no torch.
 
-Tokens are matched where both traces have the same ones in the same order. Where heads look is compared row by
-row, over the tokens that both can look at; what each gives to all the others counts as one more.
+Tokens are matched where both traces have the same ones in the same order. Attention is compared row by row
+over the tokens that both have; the attention to all other tokens counts as one more.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from regard.look.trace.data import Candidate, TraceData
 from regard.look.trace.tokens import Tokens
 
 Places = tuple[tuple[int, int], ...]
-"""A place in one sequence and the place in the other that matches it."""
+"""Pairs of matching indices of two sequences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which tokens of two sequences are the same."""
+    """The tokens that two sequences have in common."""
 
     both: Places
     only_in_one: tuple[int, ...]
@@ -37,8 +37,8 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidOfToken:
-    """A token that was wanted in both traces, and its log-probability in each."""
+class TargetChange:
+    """A target of both traces, and its log-probability in each."""
 
     id: int
     places: tuple[int, int]
@@ -47,13 +47,13 @@ class SaidOfToken:
 
     @property
     def change(self) -> float:
-        """How much likelier the other finds it."""
+        """The increase of its log-probability."""
         return self.other - self.one
 
 
 @dataclass(frozen=True, slots=True)
-class SaidAfter:
-    """After a token that both have read: the candidates that one of them has and the other has not."""
+class CandidatesChange:
+    """After a token of both traces: the candidates that only one of them has."""
 
     places: tuple[int, int]
     likeliest: tuple[Candidate, Candidate]
@@ -63,22 +63,19 @@ class SaidAfter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Comparison:
-    """How one trace differs from another."""
+    """The differences of two traces."""
 
     one: TraceData
     other: TraceData
     inputs: Matching | None
     outputs: Matching | None
-    log_probs: tuple[SaidOfToken, ...]
-    """Of every token that was wanted in both."""
-    candidates: tuple[SaidAfter, ...]
+    log_probs: tuple[TargetChange, ...]
+    """Of every target of both traces."""
+    candidates: tuple[CandidatesChange, ...]
     """Of every row in which they differ."""
 
     def rows(self, kind: Kind, layer: int, head: int) -> np.ndarray:
-        """How far the two heads look apart for each query that both have, from 0 to 1.
-
-        The Jensen-Shannon distance, with logarithms to the base 2.
-        """
+        """The Jensen-Shannon distance (base 2) of the attention of each common query, 0 to 1."""
         queries, keys = self._sides(kind)
         one, other = (
             _lumped(trace.attention(kind, layer, head), [p[i] for p in queries], [p[i] for p in keys])
@@ -87,7 +84,7 @@ class Comparison:
         return jensen_shannon(one, other)
 
     def heads(self, kind: Kind) -> np.ndarray:
-        """(layers, heads): the mean of `rows`; not a number where no query is the same."""
+        """(layers, heads): the mean of `rows`; NaN without a common query."""
         shape = (layers_of(self.one.config, kind), self.one.config.n_heads)
         found = np.full(shape, np.nan)
         if self._sides(kind)[0]:
@@ -102,17 +99,17 @@ class Comparison:
             "outputs": _matching_to_json(self.outputs),
             "heads": {kind: _numbers(self.heads(kind)) for kind in self.one.kinds},
             "log_probs": [
-                {"id": said.id, "places": list(said.places), "one": said.one, "other": said.other}
-                for said in self.log_probs
+                {"id": each.id, "places": list(each.places), "one": each.one, "other": each.other}
+                for each in self.log_probs
             ],
             "candidates": [
                 {
-                    "places": list(said.places),
-                    "likeliest": [each.text for each in said.likeliest],
-                    "only_in_one": [each.text for each in said.only_in_one],
-                    "only_in_other": [each.text for each in said.only_in_other],
+                    "places": list(row.places),
+                    "likeliest": [each.text for each in row.likeliest],
+                    "only_in_one": [each.text for each in row.only_in_one],
+                    "only_in_other": [each.text for each in row.only_in_other],
                 }
-                for said in self.candidates
+                for row in self.candidates
             ],
         }
 
@@ -130,28 +127,29 @@ def compare(one: TraceData, other: TraceData) -> Comparison:
     """Compare two traces of models of one shape.
 
     Raises:
-        RequestError: the models have other layers or heads.
+        RequestError: the models have different numbers of layers or heads.
     """
     shapes = [_shape(trace) for trace in (one, other)]
     if shapes[0] != shapes[1]:
-        raise RequestError(f"heads cannot be compared: one model has {shapes[0]}, the other {shapes[1]}")
+        what = f"heads cannot be compared: one model has {shapes[0]}, the other {shapes[1]}"
+        raise RequestError(what, code="trace_mismatch")
     outputs = _matched(one.outputs, other.outputs)
-    after = ((0, 0),) if outputs is None else outputs.both  # a classifier says one thing
+    after = ((0, 0),) if outputs is None else outputs.both  # a classifier has one row
     return Comparison(
         one=one,
         other=other,
         inputs=_matched(one.inputs, other.inputs),
         outputs=outputs,
         log_probs=tuple(
-            SaidOfToken(one.targets[i], (i, j), float(one.log_probs[i]), float(other.log_probs[j]))
+            TargetChange(one.targets[i], (i, j), float(one.log_probs[i]), float(other.log_probs[j]))
             for i, j in match(one.targets, other.targets).both
         ),
-        candidates=tuple(said for i, j in after if (said := _said_after(one, other, i, j)) is not None),
+        candidates=tuple(row for i, j in after if (row := _candidates_change(one, other, i, j)) is not None),
     )
 
 
 def match(one: tuple[int, ...], other: tuple[int, ...]) -> Matching:
-    """Match two sequences of ids where they are equal."""
+    """Match two sequences of ids."""
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
     both = tuple((block.a + i, block.b + i) for block in blocks for i in range(block.size))
     left, right = ({places[side] for places in both} for side in (0, 1))
@@ -163,14 +161,14 @@ def match(one: tuple[int, ...], other: tuple[int, ...]) -> Matching:
 
 
 def jensen_shannon(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The distance between each row of one and of the other, from 0 to 1; rows sum to 1.
+    """The distance of each two rows, from 0 to 1; rows sum to 1.
 
     >>> jensen_shannon(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).tolist()
     [1.0]
     """
     middle = (one + other) / 2
     divergence = _entropy(middle) - (_entropy(one) + _entropy(other)) / 2
-    distance: np.ndarray = np.sqrt(np.clip(divergence, 0, 1))  # rounding may have left it below 0
+    distance: np.ndarray = np.sqrt(np.clip(divergence, 0, 1))  # rounding may make it negative
     return distance
 
 
@@ -181,8 +179,8 @@ def _entropy(rows: np.ndarray) -> np.ndarray:
 
 
 def _lumped(weights_LM: np.ndarray, queries: list[int], keys: list[int]) -> np.ndarray:
-    """Some rows and columns, and a last column of what the rows give to all others."""
-    # In float64, since distances are roots of small differences.
+    """Some rows and columns, and a last column with the sum of all others."""
+    # In float64: distances are roots of small differences.
     rows = weights_LM[queries].astype(np.float64)
     rest = np.delete(rows, keys, axis=1).sum(axis=1, keepdims=True)
     return np.concatenate([rows[:, keys], rest], axis=1)
@@ -197,13 +195,13 @@ def _matched(one: Tokens | None, other: Tokens | None) -> Matching | None:
     return None if one is None or other is None else match(one.ids, other.ids)
 
 
-def _said_after(one: TraceData, other: TraceData, i: int, j: int) -> SaidAfter | None:
-    """What changed in a row; None if the same candidates are there and the likeliest is the same."""
+def _candidates_change(one: TraceData, other: TraceData, i: int, j: int) -> CandidatesChange | None:
+    """The changes of a row; None if the candidates and the most likely one are the same."""
     before, after = one.candidates(i), other.candidates(j)
-    ids, ids_after = ({each.id for each in said} for said in (before, after))
+    ids, ids_after = ({each.id for each in some} for some in (before, after))
     if ids == ids_after and before[0].id == after[0].id:
         return None
-    return SaidAfter(
+    return CandidatesChange(
         (i, j),
         (before[0], after[0]),
         tuple(each for each in before if each.id not in ids_after),
@@ -222,46 +220,39 @@ def _matching_to_json(matching: Matching | None) -> dict[str, Any] | None:
 
 
 def _numbers(table: np.ndarray) -> list[list[float | None]]:
-    """Rows of numbers; null for what is none."""
+    """Rows of numbers; None for NaN."""
     return [[None if np.isnan(value) else value for value in row] for row in table.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A token whose embedding points nearly where another's does."""
+    """A token whose embedding has nearly the direction of another's."""
 
     id: int
     piece: str
     """As the vocabulary writes it."""
     cosine: float
-    """Of the angle between the two: 1 for the same direction."""
+    """Of the angle between the two."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Neighbours:
-    """Some tokens, each with those nearest to it, and all of them on one plane."""
+    """Tokens with their nearest neighbours, and all of them on one plane."""
 
     pieces: dict[int, str]
-    """The tokens that were asked for, each once, as the vocabulary writes them."""
+    """The given tokens, as the vocabulary writes them."""
     nearest: dict[int, tuple[Neighbour, ...]]
-    """Of each of them, the nearest first."""
+    """The neighbours of each, nearest first."""
     places: dict[int, tuple[float, float]]
-    """Where tokens and neighbours lie: along the first two principal components of their directions."""
+    """Tokens and neighbours along the first two principal components of their directions."""
     explained: float
-    """The share of the variance that the plane shows; the rest is not seen."""
+    """The share of the variance that the plane shows."""
 
 
 def neighbours(
     embedding_VD: np.ndarray, ids: Sequence[int], pieces: Callable[[Sequence[int]], list[str]], n: int
 ) -> Neighbours:
-    """The n nearest of each token by cosine, and a plane for all of them.
-
-    Args:
-        embedding_VD: a vector for each token.
-        ids: the tokens that are asked for.
-        pieces: how the vocabulary writes tokens.
-        n: neighbours of each.
-    """
+    """The n nearest neighbours of tokens by cosine; `pieces` returns how the vocabulary writes tokens."""
     lengths_V = np.linalg.norm(embedding_VD, axis=1, keepdims=True)
     unit_VD = embedding_VD / np.where(lengths_V, lengths_V, 1.0)
     found = {i: _nearest(unit_VD, i, n) for i in ids}
@@ -280,7 +271,7 @@ def neighbours(
 
 
 def _nearest(unit_VD: np.ndarray, i: int, n: int) -> dict[int, float]:
-    """The ids of the n nearest with their cosines; nobody is their own neighbour."""
+    """The ids of the n nearest other tokens, with their cosines."""
     cosines_V = unit_VD @ unit_VD[i]
     cosines_V[i] = -np.inf
     order = np.argsort(-cosines_V, kind="stable")[: min(n, len(cosines_V) - 1)]
@@ -288,9 +279,9 @@ def _nearest(unit_VD: np.ndarray, i: int, n: int) -> dict[int, float]:
 
 
 def on_a_plane(vectors_ND: np.ndarray) -> tuple[np.ndarray, float]:
-    """Vectors along their two principal components, (N, 2), and the share of the variance that shows so.
+    """Vectors along their first two principal components, (N, 2), and the share of the variance.
 
-    The sign of a component says nothing; it is chosen so that the place furthest out is above zero.
+    The sign of a component is arbitrary: it is chosen so that the furthest place is positive.
     """
     centred_ND = vectors_ND - vectors_ND.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred_ND, full_matrices=False)

@@ -1,8 +1,8 @@
-"""The attention of a few sentences through a whole training run, as the trainer stores it. No torch here.
+"""The attention of a few sentences during a training run, as the trainer stores it. Imports no torch.
 
     RUN/probes/step-00001000.safetensors    all probes of one validation
 
-A probe is what remains of a trace when it must be small: the weights of every head, a byte each.
+A probe is a small trace: the weights of every head, one byte each.
 """
 
 from __future__ import annotations
@@ -25,39 +25,40 @@ FOLDER = "probes"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Probe:
-    """One text or pair of texts, read once by the model as it was after some step."""
+    """One text or pair of texts, read by the model after some step."""
 
     inputs: Tokens | None
-    """What the encoder reads; None where there is none."""
+    """What the encoder reads; None without an encoder."""
     outputs: Tokens | None
-    """The reference, shifted right; None of a model that writes nothing."""
+    """The reference, shifted right; None of a classifier."""
     log_probs: np.ndarray
-    """Of the token after each one of the outputs, and of the end; or of the right label."""
+    """Of the token after each token of the outputs, or of the correct label."""
     likeliest: tuple[str, ...]
-    """What the model would have written there, or the label that it would have given."""
+    """The most likely token at each place, or label."""
     weights: Mapping[Kind, np.ndarray]
-    """(layers, heads, queries, keys) for each kind; 255 is all of a query's attention."""
+    """(layers, heads, queries, keys) by kind; 255 is a weight of 1."""
 
     @staticmethod
     def of_trace(trace: TraceData, right: int | None = None) -> Probe:
-        """What is kept of a trace; of a classifier's, with the number of the right label."""
-        n_said = 1 if trace.outputs is None else len(trace.outputs)
+        """The probe of a trace; of a classifier, with the number of the correct label."""
+        n_rows = 1 if trace.outputs is None else len(trace.outputs)
         return Probe(
             inputs=trace.inputs,
             outputs=trace.outputs,
             log_probs=(trace.log_probs if right is None else _of_label(trace, right)).astype(np.float32),
-            likeliest=tuple(trace.candidates(row)[0].text for row in range(n_said)),
+            likeliest=tuple(trace.candidates(row)[0].text for row in range(n_rows)),
             weights={kind: _in_bytes(trace, kind) for kind in trace.kinds},
         )
 
     def attention(self, kind: Kind, layer: int, head: int) -> np.ndarray:
-        """The attention weights of one head, (queries, keys), to half a percent."""
+        """The attention weights of one head, (queries, keys), with an error of at most 0.2 %."""
         if kind not in self.weights:
-            raise RequestError(f"no {kind} attention in this probe, which has {', '.join(self.weights)}")
+            has = ", ".join(self.weights)
+            raise RequestError(f"no {kind} attention; this probe has {has}", code="unknown_place")
         n_layers, n_heads = self.weights[kind].shape[:2]
         if not (0 <= layer < n_layers and 0 <= head < n_heads):
-            there = f"layers from 0 to {n_layers - 1} and heads from 0 to {n_heads - 1}"
-            raise RequestError(f"no layer {layer}, head {head}; there are {there}")
+            has = f"layers 0 to {n_layers - 1} and heads 0 to {n_heads - 1}"
+            raise RequestError(f"no layer {layer}, head {head}; there are {has}", code="unknown_place")
         return self.weights[kind][layer, head].astype(np.float32) / 255
 
 
@@ -69,7 +70,7 @@ class Validation(NamedTuple):
 
 
 def probes(run: Path | str) -> list[Validation]:
-    """What a run has stored, the first step first; nothing where it has stored nothing.
+    """The probes of a run by step, first step first.
 
     Raises:
         RequestError: a file cannot be read.
@@ -78,13 +79,13 @@ def probes(run: Path | str) -> list[Validation]:
 
 
 def probe_files(run: Path) -> dict[int, Path]:
-    """The files of a run by step, the first step first."""
-    found = (run / FOLDER).glob("step-*.safetensors")
-    return {int(path.stem.removeprefix("step-")): path for path in sorted(found)}
+    """The files of a run by step, first step first."""
+    files = (run / FOLDER).glob("step-*.safetensors")
+    return {int(path.stem.removeprefix("step-")): path for path in sorted(files)}
 
 
 def probe_file(run: Path, step: int) -> Path:
-    """Where the probes of a step are."""
+    """The file of a step."""
     return run / FOLDER / f"step-{step:08d}.safetensors"
 
 
@@ -107,7 +108,7 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     """Undo `write_probes`.
 
     Raises:
-        RequestError: the file cannot be read, or holds no probes.
+        RequestError: the file cannot be read, or does not hold probes.
     """
     header, arrays = unpacked(read_file(path), str(path), contents="probes")
     try:
@@ -122,11 +123,12 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
             for i, each in enumerate(header["probes"])
         )
     except (KeyError, TypeError) as error:
-        raise RequestError(f"{path} is damaged, or was written by a later version: {error}") from error
+        what = f"{path} is damaged, or was written by a later version: {error}"
+        raise RequestError(what, code="damaged_file") from error
 
 
 def _of_label(trace: TraceData, right: int) -> np.ndarray:
-    """The log-probability of a label; of one that is not among the likeliest, that of the last of these."""
+    """The log-probability of a label; of one that is not stored, the lowest that is."""
     ids, logits = (trace.arrays[f"said.{name}"][-1, 0] for name in ("ids", "logits"))
     log_probs: np.ndarray = logits - trace.arrays["said.normaliser"][-1, 0]
     there = log_probs[ids == right]

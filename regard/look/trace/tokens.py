@@ -1,7 +1,7 @@
-"""A text as a model reads or writes it: tokens with their place in the text, and the words they make up.
+"""A text as a model reads or writes it: tokens with their spans in the text, and the words that they form.
 
-Spans count characters of `Tokens.text` and lie end to end: together the tokens spell the text. A letter that
-is spelt in bytes belongs to all tokens that have some of them, so no part of it is ever shown.
+Spans count characters of `Tokens.text` and are contiguous: together the tokens spell the text. A character
+that is spelt in bytes belongs to all tokens that have some of its bytes, so it is always shown whole.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _SPECIAL = re.compile(
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTES = re.compile(f"(?:{_BYTE.pattern})+")
 _UNKNOWN, _UNKNOWN_TEXT = "<unk>", " ⁇ "
-"""What no text gives, though a model may write it; the text is SentencePiece's."""
+"""Never the result of encoding, but a model may write it; SentencePiece decodes it to this text."""
 
-# Scripts without spaces between words: in Chinese, Japanese, Thai, Lao and Khmer every token stands alone.
+# Scripts without spaces between words, such as Chinese or Thai: every token is a word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _INSIDE_WORDS = "'’-"
 
 Spelt = tuple[str, list[tuple[int, int]]]
-"""A text, and where in it each token stands."""
+"""A text, and the span of each token in it."""
 
 
 def token_ids(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
-    """Token ids that came from outside.
+    """Token ids from outside, checked.
 
     Raises:
-        RequestError: one of them is none; an accelerator would break down over it.
+        RequestError: one of them is not in the vocabulary; it could crash an accelerator.
     """
     for each in ids:
         if not hasattr(each, "__index__") or not 0 <= each < vocab_size:
@@ -51,30 +51,30 @@ def token_ids(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One subword, in its place."""
+    """One subword of a text."""
 
     id: int
     piece: str
     """As the vocabulary writes it."""
     text: str
-    """As one shows it: without its space, and as the whole letter where it is one byte of it."""
+    """As it is displayed: without its space; a byte as the whole character that it is part of."""
     start: int
     end: int
-    """The characters that it spells, its space among them."""
+    """The span of its characters, including its space."""
     special: bool
-    """Whether it stands for no text: `<s>`, `</s>`, `[CLS]`, a tag."""
+    """Whether it stands for no text: `<s>`, `</s>`, `[CLS]`, a language tag."""
     word: int
-    """The number of the word that it belongs to."""
+    """The index of its word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Neighbouring tokens that one reads together."""
+    """Consecutive tokens that form a word."""
 
     text: str
     first: int
     last: int
-    """Its first and its last token."""
+    """Indices of its first and its last token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +97,19 @@ class Tokens:
 
     @property
     def texts(self) -> list[str]:
-        """One label for each token."""
+        """The display text of each token."""
         return [token.text for token in self.tokens]
 
     @property
     def words(self) -> list[Word]:
-        """The tokens in groups: subwords joined; a script that knows no spaces token by token."""
-        found = []
+        """Subwords joined to words; in a script without spaces, token by token."""
+        words = []
         for _, group in groupby(enumerate(self.tokens), key=lambda each: each[1].word):
             members = [*group]
             (first, head), (last, tail) = members[0], members[-1]
             text = head.text if head.special else self.text[head.start : tail.end].strip()
-            found.append(Word(text or head.text, first, last))
-        return found
+            words.append(Word(text or head.text, first, last))
+        return words
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -122,7 +122,7 @@ class Tokens:
 
 
 def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
-    """The tokens of these ids, special ones among them, with spans in the text that the others spell."""
+    """The tokens of ids, including special ones, with their spans in the text."""
     pieces = subwords.pieces(ids)
     text, spans = "", []
     for in_bytes, run in groupby(pieces, key=lambda piece: bool(_BYTES.fullmatch(piece))):
@@ -140,14 +140,14 @@ def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
 
 
 def display_piece(piece: str) -> str:
-    """A piece by itself as one shows it: without its space; a byte that is a character by itself, as that."""
+    """A single piece as it is displayed: without its space; an ASCII byte as its character."""
     if (byte := _BYTE.fullmatch(piece)) and (code := int(byte[1], 16)) < 0x80:
         return visible(chr(code)).strip() or piece
     return piece.replace(SPACE, " ").strip() or piece
 
 
 def _plain(pieces: list[str], *, at_start: bool) -> Spelt:
-    """What pieces spell. SentencePiece puts a space before every text: the first one is left out."""
+    """The text of pieces. SentencePiece puts a space before every text; it is left out."""
     text, places = "", []
     for piece in pieces:
         spelt = _UNKNOWN_TEXT if piece == _UNKNOWN else piece.replace(SPACE, " ")
@@ -161,7 +161,7 @@ def _plain(pieces: list[str], *, at_start: bool) -> Spelt:
 
 
 def _letters(pieces: list[str]) -> Spelt:
-    """What pieces of bytes spell: a byte that is part of no letter is U+FFFD."""
+    """The text of byte pieces; a byte that is part of no character is U+FFFD."""
     numbers = [[int(byte, 16) for byte in _BYTE.findall(piece)] for piece in pieces]
     data, text, letter_of = bytes(chain(*numbers)), "", list[int]()
     while (i := len(letter_of)) < len(data):
@@ -185,20 +185,22 @@ def _display(spelt: str, piece: str) -> str:
 
 
 def _word_numbers(text: str, spans: Sequence[tuple[int, int]], special: Sequence[bool]) -> list[int]:
-    """Which word each token belongs to. A token that is only a space belongs to the word that it opens."""
+    """The word of each token. A token that is only a space belongs to the word after it."""
     numbers: list[int] = []
-    before = ""  # the last letter of the word so far
+    before = ""  # last character of the word so far
     for i, (start, end) in enumerate(spans):
         spelt = text[start:end]
         same_letter = i > 0 and spelt and spans[i - 1] == (start, end)
-        fresh = i == 0 or special[i] or special[i - 1] or spelt[:1].isspace() or _parts(before, spelt[:1])
+        fresh = (
+            i == 0 or special[i] or special[i - 1] or spelt[:1].isspace() or _word_boundary(before, spelt[:1])
+        )
         numbers.append((numbers[-1] if numbers else -1) + (1 if fresh and not same_letter else 0))
         before = spelt.strip()[-1:] if spelt.strip() else "" if fresh else before
     return numbers
 
 
-def _parts(before: str, after: str) -> bool:
-    """Whether a word ends between two letters."""
+def _word_boundary(before: str, after: str) -> bool:
+    """Whether a word ends between two characters."""
     if not before or not after:
         return False
     if _UNSPACED.match(before) or _UNSPACED.match(after):
@@ -210,16 +212,16 @@ def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter in _INSIDE_WORDS or "\u0300" <= letter <= "\u036f"
 
 
-_UNFIT = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # control characters: an escape among them could repaint a terminal
-    "\u2028-\u202e\u2066-\u2069"  # line separators, and marks that turn the direction of what follows
-    "\ud800-\udfff\ufffe\uffff]"  # no characters at all; XML refuses them
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters, which could change a terminal
+    "\u2028-\u202e\u2066-\u2069"  # line separators and direction marks
+    "\ud800-\udfff\ufffe\uffff]"  # not characters; invalid in XML
 )
 
 
 def visible(text: str) -> str:
-    """One line in which control characters are pictures (␛ for an escape) and the rest of the unfit is �."""
-    return _UNFIT.sub(_sign, text)
+    """A text that is safe to display on one line: control characters as symbols (␛), the rest as �."""
+    return _UNSAFE.sub(_sign, text)
 
 
 def _sign(found: re.Match[str]) -> str:

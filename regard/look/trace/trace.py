@@ -6,7 +6,7 @@ The only module of this folder that imports views and files; everything below ta
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WHOLE = ".safetensors"
 """Suffix of the file that `Trace.load` reads."""
+FORMATS = (WHOLE, ".html", ".svg", ".png", ".csv", ".npz")
 
 
 class Trace(TraceData):
@@ -71,7 +72,7 @@ class Trace(TraceData):
             write_file(path, self.to_bytes())
             return
         choice = choose(self, view, kind=kind, layer=layer, head=head, query=query, aligning=aligning)
-        write_file(path, _WRITERS[path.suffix.lower()](self, choice))
+        write_file(path, _contents(self, choice, path.suffix.lower()))
 
     def show(self, height: int | None = None) -> Frame:
         """The whole page in a notebook cell, `height` pixels high."""
@@ -90,54 +91,32 @@ def check_suffix(path: Path) -> None:
     """Check the file format before anything is computed.
 
     Raises:
-        RequestError: no writer has this suffix.
+        RequestError: the suffix is none of `FORMATS`.
     """
-    if path.suffix.lower() not in (WHOLE, *_WRITERS):
-        known = ", ".join((WHOLE, *_WRITERS))
-        raise RequestError(f"{path}: the suffix must be one of {known}", code="unknown_format")
+    if path.suffix.lower() not in FORMATS:
+        raise RequestError(f"{path}: the suffix must be one of {', '.join(FORMATS)}", code="unknown_format")
 
 
-def _html(trace: TraceData, choice: Choice) -> bytes:
+def _contents(trace: TraceData, choice: Choice, suffix: str) -> bytes:
+    """The contents of a file in one of the `FORMATS`."""
     from regard.look.export.document import alignment
     from regard.look.export.html import html
+    from regard.look.figures.svg import rasterised
+    from regard.look.views.view import numbers, picture
 
+    match suffix:
+        case ".svg":
+            return picture(trace, choice).encode()
+        case ".png":
+            return rasterised(picture(trace, choice))
+        case ".csv":
+            return numbers(trace, choice).csv().encode()
+        case ".npz":
+            npz = io.BytesIO()
+            np.savez_compressed(npz, **numbers(trace, choice).arrays())  # type: ignore[arg-type]
+            return npz.getvalue()
     aligned = None
     if (heads := choice.aligning).measured:
         with suppress(RequestError):  # nothing to align; the page says so too
             aligned = alignment(trace, heads.heads, heads.rows)
     return html(trace, aligned=aligned).encode()
-
-
-def _svg(trace: TraceData, choice: Choice) -> bytes:
-    from regard.look.views.view import picture
-
-    return picture(trace, choice).encode()
-
-
-def _png(trace: TraceData, choice: Choice) -> bytes:
-    from regard.look.figures.svg import rasterised
-
-    return rasterised(_svg(trace, choice).decode())
-
-
-def _csv(trace: TraceData, choice: Choice) -> bytes:
-    from regard.look.views.view import numbers
-
-    return numbers(trace, choice).csv().encode()
-
-
-def _npz(trace: TraceData, choice: Choice) -> bytes:
-    from regard.look.views.view import numbers
-
-    written = io.BytesIO()
-    np.savez_compressed(written, **numbers(trace, choice).arrays())  # type: ignore[arg-type]
-    return written.getvalue()
-
-
-_WRITERS: dict[str, Callable[[TraceData, Choice], bytes]] = {
-    ".html": _html,
-    ".svg": _svg,
-    ".png": _png,
-    ".csv": _csv,
-    ".npz": _npz,
-}

@@ -9,7 +9,6 @@ from regard.look.alignment.alignment import Alignment, align
 from regard.look.figures.colours import ONE_WAY, PALETTE, style_rules
 from regard.look.figures.heatmap import Grid, rectangles
 from regard.look.figures.svg import (
-    LEGEND,
     LINE,
     MARGIN,
     NARROWEST,
@@ -19,7 +18,6 @@ from regard.look.figures.svg import (
     document,
     element,
     heading,
-    scale_of,
     words,
 )
 from regard.look.trace.data import TraceData
@@ -58,9 +56,7 @@ def alignment_svg(found: Alignment, title: str, by: str) -> str:
     grid = Grid.of([""], rows, columns)
     width = max(grid.width, NARROWEST)
     note = "rows: words written · columns: words read, below them their coverage · ○ a link"
-    drawn, top = heading(title, f"{by} · {note}", width)
-    drawn += scale_of(ONE_WAY, 1.0, top)
-    top += LEGEND
+    drawn, top = heading(title, f"{by} · {note}", width, ONE_WAY)
     box = grid.place(0, top)
 
     def tooltip(i: int, j: int) -> str:

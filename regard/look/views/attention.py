@@ -11,7 +11,6 @@ from regard.errors import RequestError
 from regard.look.figures.colours import ONE_WAY, STYLE
 from regard.look.figures.heatmap import heatmaps_svg, image, max_pooled
 from regard.look.figures.svg import (
-    LEGEND,
     LINE,
     MARGIN,
     NARROWEST,
@@ -24,7 +23,6 @@ from regard.look.figures.svg import (
     element,
     heading,
     number,
-    scale_of,
     text_width,
     words,
 )
@@ -75,9 +73,8 @@ def heads_svg(trace: TraceData, choice: Choice) -> str:
     beside = max(text_width(name, SMALL) for name in names) + 8
     whole = max(beside + n_heads * (width + BETWEEN), NARROWEST)
     note = f"{KIND_NAMES[kind]}, {n_layers} layers of {n_heads} heads{changes_of(trace)} · {AXES[kind]}"
-    drawn, top = heading(title, note, whole)
-    drawn += scale_of(ONE_WAY, 1.0, top)
-    top += LEGEND + LINE
+    drawn, top = heading(title, note, whole, ONE_WAY)
+    top += LINE
     lefts = [MARGIN + beside + head * (width + BETWEEN) for head in range(n_heads)]
     drawn += [words(f"head {head}", left, top - 5, "soft", SMALL) for head, left in enumerate(lefts)]
     for layer in range(n_layers):

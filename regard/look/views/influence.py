@@ -9,7 +9,6 @@ import numpy as np
 from regard.look.figures.colours import BOTH_WAYS
 from regard.look.figures.heatmap import Grid, rectangles, round_up
 from regard.look.figures.svg import (
-    LEGEND,
     LINE,
     MARGIN,
     NARROWEST,
@@ -19,7 +18,6 @@ from regard.look.figures.svg import (
     document,
     heading,
     minus,
-    scale_of,
     text_width,
     words,
 )
@@ -39,9 +37,8 @@ def influence_svg(trace: TraceData, choice: Choice) -> str:  # noqa: ARG001
     found, title = stored_influence(trace), title_of(trace)
     grid = Grid.of([""], found.methods, found.tokens)
     width = max(grid.width, NARROWEST)
-    drawn, top = heading(title, f"influence on “{found.on}” · {NOTE}{changes_of(trace)}", width)
-    drawn += scale_of(BOTH_WAYS, 1.0, top)
-    top += LEGEND
+    note = f"influence on “{found.on}” · {NOTE}{changes_of(trace)}"
+    drawn, top = heading(title, note, width, BOTH_WAYS)
 
     def tooltip(i: int, j: int) -> str:
         return f"{found.methods[i]}, {found.tokens[j]}: {found.values[i, j]:+.4f}"
@@ -73,9 +70,7 @@ def effects_svg(effects: Mapping[Kind, np.ndarray], title: str) -> str:
     widest = max(each.shape[1] for each in effects.values()) * WIDTH
     beside = text_width("layer 00", SMALL) + 8
     width = max(beside + widest, NARROWEST)
-    drawn, top = heading(title, EFFECTS_NOTE, width)
-    drawn += scale_of(BOTH_WAYS, most, top)
-    top += LEGEND
+    drawn, top = heading(title, EFFECTS_NOTE, width, BOTH_WAYS, most)
     for kind, effect in effects.items():
         layers, heads = effect.shape
         drawn.append(words(KIND_NAMES[kind], MARGIN, top + 12))

@@ -12,7 +12,6 @@ from regard.look.figures.axes import Scale, line_path, round_ticks
 from regard.look.figures.colours import BOTH_WAYS
 from regard.look.figures.heatmap import image, round_up
 from regard.look.figures.svg import (
-    LEGEND,
     LINE,
     MARGIN,
     SMALL,
@@ -21,7 +20,6 @@ from regard.look.figures.svg import (
     document,
     element,
     heading,
-    scale_of,
     text_width,
     tick_label,
     words,
@@ -93,9 +91,8 @@ def positions_svg(trace: TraceData, choice: Choice) -> str:  # noqa: ARG001
     encoding = encoding_of(trace)
     n, width = encoding.values.shape
     most = round_up(float(np.abs(encoding.values).max()))
-    drawn, top = heading(encoding.name, encoding.note, WIDTH)
-    drawn += scale_of(BOTH_WAYS, most, top)
-    top += LEGEND + LINE
+    drawn, top = heading(encoding.name, encoding.note, WIDTH, BOTH_WAYS, most)
+    top += LINE
     beside = text_width(f"{n:,}", SMALL) + 22
     box = Box(MARGIN + beside, top, WIDTH - beside, min(TALLEST, max(60.0, n * ROW)))
     drawn.append(words(NOTE, box.left, top - 6, "soft", SMALL))

@@ -145,7 +145,7 @@ async def influence(
 async def influences(request: Request, trace: str, row: Index = 0) -> Response:
     """Influence by every method, including earlier output tokens: values, agreement, deletion curves."""
     measures = await _computed(
-        request, trace, lambda model, found: document.measures(model.influences(found, row))
+        request, trace, lambda model, found: document.influences(model.influences(found, row))
     )
     return JSONResponse({"row": row, **measures})
 
