@@ -7,7 +7,7 @@ from setuptools import setup
 
 INSIDE = r"\((?!https?:|#)[^)]*\)"
 """Where a link into the repository leads."""
-LIST_OF_PAGES = "\n## Further\n"
+LIST_OF_PAGES = "\n## Documentation\n"
 
 
 def away_from_home(readme: str) -> str:

@@ -2,7 +2,7 @@
 
     python tools/python_page.py > docs/python.md
 
-The source is parsed rather than inspected, so that annotations and defaults stand as they were written.
+The source is parsed rather than inspected, so that annotations and defaults appear as they were written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 HEADING = """\
 # Python
 
-This page is made from the docstrings by `make docs`; a test holds the two equal. Every name is imported from
+This page is made from the docstrings by `make docs`; a test compares the two. Every name is imported from
 `regard` itself; `import regard` imports no torch until one of them needs it.
 """
 
@@ -51,16 +51,18 @@ class Public:
 
     name: str
     module: ModuleType
-    node: Definition
+    node: Definition | ast.Module
 
     @classmethod
     def find(cls, name: str) -> Public:
-        """Look a name up in the source of the module that defines it."""
-        module = sys.modules[getattr(regard, name).__module__]
+        """Look a name up in the source of the module that defines it; a module is its own definition."""
+        if isinstance(module := getattr(regard, name), ModuleType):
+            return cls(name, module, ast.parse(inspect.getsource(module)))
+        module = sys.modules[module.__module__]
         return cls(name, module, definition(module, name))
 
     def inner_bases(self) -> Iterator[ast.ClassDef]:
-        """Classes that it is built on and that have no entry of their own: what they can do, it can."""
+        """Base classes without an entry of their own: their members are listed with this class."""
         for base in getattr(regard, self.name).__mro__[1:]:
             if base.__module__.startswith("regard.") and base.__name__ not in regard.__all__:
                 node = definition(sys.modules[base.__module__], base.__name__)
@@ -80,7 +82,7 @@ class Public:
 
 
 def definition(module: ModuleType, name: str) -> Definition:
-    """What a module says that a name is."""
+    """The definition of a name in a module."""
     body = ast.parse(inspect.getsource(module)).body
     found = (node for node in body if isinstance(node, Definition) and node.name == name)
     return list(found)[-1]  # behind its overloads
@@ -90,7 +92,7 @@ def page() -> str:
     """The whole page, as Markdown."""
     chapters: dict[str, list[Public]] = {title: [] for title in (*CHAPTERS.values(), ELSEWHERE)}
     for name in regard.__all__:
-        if name != "__version__" and not isinstance(getattr(regard, name), ModuleType):
+        if name != "__version__":
             public = Public.find(name)
             chapters[public.chapter].append(public)
     parts = [HEADING]
@@ -104,7 +106,9 @@ def page() -> str:
 def entry(public: Public) -> str:
     """One public name: how it is called, what it says of itself, and its members."""
     parts = [f"### `{public.name}`\n", f"[{public.path}](../{public.path})\n"]
-    if isinstance(public.node, ast.FunctionDef):
+    if isinstance(public.node, ast.Module):
+        parts.append(prose(public.node))
+    elif isinstance(public.node, ast.FunctionDef):
         parts += [signature(public.node, public.name), prose(public.node)]
     else:
         parts += [*constructor(public.node), prose(public.node), *members(public.node, public.name)]
@@ -169,7 +173,7 @@ def split_arguments(words: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def prose(node: Definition) -> str:
+def prose(node: Definition | ast.Module) -> str:
     """A docstring as Markdown: its sections become lists."""
     text, *sections = SECTION.split(ast.get_docstring(node) or "")
     parts = [text.strip()]

@@ -14,7 +14,7 @@ FORBIDDEN = ("pad_id", "padding_idx", "pickle")
 # These write and read pickles under another name.
 FORBIDDEN_CALLS = ("torch.save", "torch.load")
 
-OTHER_PEOPLES = "exchange/foreign_folder.py"
+OTHER_PEOPLES = "exchange/families/folder.py"
 """The one file that opens such a thing: models of others come as pickles, too."""
 
 

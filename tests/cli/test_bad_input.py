@@ -62,7 +62,7 @@ def test_an_empty_file_is_told(train, files):
     refused(train("empty.zh", "empty.en"), "empty.zh: the file is empty")
     write(files, "empty.tsv")
     refused(train("empty.tsv", *TABLE), "empty.tsv: the file has no rows")
-    refused(train("-", *TABLE), "standard input: nothing comes from it")
+    refused(train("-", *TABLE), "error[empty_file]: standard input:")
     refused(train("train.zh", "train.en", "--test", "empty.zh", "empty.en"), "empty.zh: the file is empty")
 
 
