@@ -1,4 +1,4 @@
-"""Models that come with the package: each a model folder here, known by its name. No torch, no reading."""
+"""The models that come with the package: model folders, known by name."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from pathlib import Path
 from regard.errors import ConfigError
 
 DEFAULT = "zh-en"
-"""The translator that serves where no model is named."""
+"""The translator used when no model is named."""
 _HERE = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The models that this installation has."""
+    """The names of the bundled models."""
     return sorted(file.parent.name for file in _HERE.glob("*/manifest.json"))
 
 
 def folder(name: str = DEFAULT) -> Path:
-    """The folder of a model that comes with the package.
+    """The folder of a bundled model.
 
     Raises:
-        ConfigError: this installation has none of that name.
+        ConfigError: there is none of that name.
     """
     if name not in names():
-        raise ConfigError(
-            f"no model {name!r} comes with this installation of regard: name a model folder, or a run's"
-        )
+        problem = f"no model {name!r} comes with this installation; give a model folder or a run folder"
+        raise ConfigError(problem, code="missing_model")
     return _HERE / name

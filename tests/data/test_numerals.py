@@ -10,7 +10,7 @@ from regard.data.numerals import LARGEST, Pair, pairs, sample, split_of
 from regard.data.numerals.quantities import Dice
 from regard.data.numerals.sentences import PHRASES, SENTENCES
 from regard.data.numerals.words import NOUNS
-from regard.errors import ShapeError
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -127,17 +127,17 @@ def test_the_largest_number_is_kept_to():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "code", "name"),
     [
-        ((-1, "train", 1_000), "seed"),
-        ((1, "dev", 1_000), "split"),
-        ((1, "train", 99), "largest"),
-        ((1, "train", 10**12), "largest"),
+        ((-1, "train", 1_000), "out_of_range", "seed"),
+        ((1, "dev", 1_000), "unknown_split", "split"),
+        ((1, "train", 99), "out_of_range", "largest"),
+        ((1, "train", 10**12), "out_of_range", "largest"),
     ],
 )
-def test_wrong_arguments_are_refused_at_once(arguments, complaint):
+def test_wrong_arguments_are_refused_at_once(arguments, code, name):
     seed, split, largest = arguments
-    with pytest.raises(ShapeError, match=complaint):
+    with refused(code, name):
         pairs(seed, split, largest=largest)
 
 

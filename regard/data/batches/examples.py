@@ -1,4 +1,4 @@
-"""What a batch holds: examples of a store, packed, with what a model adds to them and should say of them."""
+"""The batches of each task: examples of a store, packed, with special tokens and targets."""
 
 from __future__ import annotations
 
@@ -15,80 +15,80 @@ from regard.packing import Boundaries, Packed
 
 
 class Batch(Protocol):
-    """What a step takes."""
+    """The interface of all batches."""
 
     @property
     def n_targets(self) -> int:
-        """What the mean of a loss is taken over."""
+        """The number that the mean of a loss is divided by."""
 
     def to(self, device: torch.device, /) -> Self:
-        """The same on another device."""
+        """A copy on another device."""
 
     def idle(self) -> Self:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
 
 
 class PairsBatch(NamedTuple):
-    """What a step of an encoder and decoder takes."""
+    """A batch of pairs, for an encoder and a decoder."""
 
     inputs: Packed
     outputs: Packed
-    """Shifted right (3.1): BOS first, and the last token left out."""
+    """Shifted right (3.1): BOS first, without the last token."""
     targets_T: Tensor
-    """The token that should follow each token of `outputs`; EOS last."""
+    """The next token for each token of `outputs`; EOS last."""
     counted_T: Tensor | None
-    """False where a target belongs to the filler; None where there is none."""
+    """False for targets of the filler; None without a filler."""
     n_tokens: tuple[int, int]
-    """Real tokens of inputs and of outputs."""
+    """Tokens of inputs and of outputs, without the filler."""
 
     @property
     def packs(self) -> tuple[Packed, ...]:
-        """What the model reads."""
+        """The inputs of the model."""
         return self.inputs, self.outputs
 
     @property
     def n_targets(self) -> int:
-        """Real tokens of outputs."""
+        """Tokens of outputs, without the filler."""
         return self.n_tokens[1]
 
     def to(self, device: torch.device) -> PairsBatch:
-        """The same on another device."""
+        """A copy on another device."""
         inputs, outputs = self.inputs.to(device), self.outputs.to(device)
         return PairsBatch(
             inputs, outputs, self.targets_T.to(device), _moved(self.counted_T, device), self.n_tokens
         )
 
     def idle(self) -> PairsBatch:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
         return self._replace(counted_T=_none_of(self.targets_T), n_tokens=(0, 0))
 
 
 class TextBatch(NamedTuple):
-    """What a step of a decoder alone takes."""
+    """A batch of texts, for a decoder alone."""
 
     outputs: Packed
     targets_T: Tensor
-    """The token that follows each token of `outputs` in its text."""
+    """The next token in the text, for each token of `outputs`."""
     counted_T: Tensor | None
     n_targets: int
 
     @property
     def packs(self) -> tuple[Packed, ...]:
-        """What the model reads."""
+        """The inputs of the model."""
         return (self.outputs,)
 
     def to(self, device: torch.device) -> TextBatch:
-        """The same on another device."""
+        """A copy on another device."""
         outputs, counted_T = self.outputs.to(device), _moved(self.counted_T, device)
         return TextBatch(outputs, self.targets_T.to(device), counted_T, self.n_targets)
 
     def idle(self) -> TextBatch:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
         return self._replace(counted_T=_none_of(self.targets_T), n_targets=0)
 
 
 class LabelledBatch(NamedTuple):
-    """What a step of an encoder alone takes."""
+    """A batch of texts with one label each, for an encoder alone."""
 
     inputs: Packed
     """[CLS] first."""
@@ -97,65 +97,65 @@ class LabelledBatch(NamedTuple):
     n_targets: int
 
     def to(self, device: torch.device) -> LabelledBatch:
-        """The same on another device."""
+        """A copy on another device."""
         labels_B, counted_B = self.labels_B.to(device), self.counted_B.to(device)
         return LabelledBatch(self.inputs.to(device), labels_B, counted_B, self.n_targets)
 
     def idle(self) -> LabelledBatch:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
         return self._replace(counted_B=_none_of(self.labels_B), n_targets=0)
 
 
 class TaggedBatch(NamedTuple):
-    """What a step of an encoder alone takes where a text may have several labels."""
+    """A batch of texts with any number of labels each, for an encoder alone."""
 
     inputs: Packed
     """[CLS] first."""
     labels_BC: Tensor
-    """1 where a text has a label, else 0."""
+    """1 where a text has a label, otherwise 0."""
     counted_B: Tensor
     n_targets: int
-    """Decisions: texts times labels."""
+    """Number of decisions: texts times labels."""
 
     def to(self, device: torch.device) -> TaggedBatch:
-        """The same on another device."""
+        """A copy on another device."""
         labels_BC, counted_B = self.labels_BC.to(device), self.counted_B.to(device)
         return TaggedBatch(self.inputs.to(device), labels_BC, counted_B, self.n_targets)
 
     def idle(self) -> TaggedBatch:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
         return self._replace(counted_B=_none_of(self.labels_BC), n_targets=0)
 
 
 class PlainBatch(NamedTuple):
-    """What a step of an encoder alone takes that guesses tokens."""
+    """A batch of texts for masked language modelling, with an encoder alone."""
 
     inputs: Packed
     """[CLS] first."""
     open_N: Tensor
-    """True where a token may be hidden: not [CLS], nor the filler. Stays with the host, which draws."""
+    """True where a token may be masked: not [CLS], nor the filler. Stays on the CPU, which draws masks."""
     n_targets: int
-    """Tokens that are to be guessed."""
+    """Number of tokens to predict."""
     n_places: int
-    """As many; of a batch of fixed size, as many as it can have."""
+    """Number of masks: `n_targets`, or for a batch of fixed size the most it can have."""
 
     def to(self, device: torch.device) -> PlainBatch:
-        """The same on another device."""
+        """A copy on another device."""
         return self._replace(inputs=self.inputs.to(device))
 
     def idle(self) -> PlainBatch:
-        """The same, counting for nothing."""
+        """A copy whose targets do not count."""
         return self._replace(n_targets=0)
 
 
 PAIRS_EXTRA, TEXT_EXTRA, LABELLED_EXTRA, PLAIN_EXTRA = (1, 1), (-1,), (1, 0), (1,)
-"""Tokens that the functions below add to each side of an example; a text's last one is not read."""
+"""Tokens that the functions below add to each side of an example; the last token of a text is not read."""
 
 
 def make_pairs_batch(
     store: Store, indices: np.ndarray, *, bos: int, eos: int, fill_to: Sequence[int | None] = (None, None)
 ) -> PairsBatch:
-    """Inputs end with EOS; outputs begin with BOS, and targets end with EOS. Fixed sizes are filled up."""
+    """Pairs: inputs end with EOS; outputs begin with BOS, targets end with EOS. Filled up to `fill_to`."""
     ids, lengths = store.gather(0, indices)
     n_inputs = len(ids) + len(indices)
     inputs = _packed(_with_one_more(ids, lengths, eos, last=True), lengths + 1, fill_to[0])
@@ -168,9 +168,9 @@ def make_pairs_batch(
 def make_text_batch(
     store: Store, indices: np.ndarray, *, fill_to: Sequence[int | None] = (None,)
 ) -> TextBatch:
-    """Windows of text: the first token is read and not asked for, the last one asked for and not read."""
+    """Windows of text: the first token is input only, the last one target only."""
     ids, lengths = store.gather(0, indices)
-    assert (lengths > 1).all(), "a window has a token to read and one to ask for"
+    assert (lengths > 1).all(), "a window has an input and a target"
     ends = np.cumsum(lengths)
     outputs = _packed(np.delete(ids, ends - 1).astype(np.int64), lengths - 1, fill_to[0])
     targets = np.delete(ids, ends - lengths).astype(np.int64)
@@ -178,7 +178,7 @@ def make_text_batch(
 
 
 def make_labelled_batch(store: Store, indices: np.ndarray, *, cls: int) -> LabelledBatch:
-    """Texts that begin with [CLS], and one label each: the second side of an example has one id."""
+    """Texts that begin with [CLS], with one label each: the only id of the second side."""
     ids, lengths = store.gather(0, indices)
     labels, ones = store.gather(1, indices)
     assert (ones == 1).all(), "an example has one label"
@@ -188,7 +188,7 @@ def make_labelled_batch(store: Store, indices: np.ndarray, *, cls: int) -> Label
 
 
 def make_tagged_batch(store: Store, indices: np.ndarray, *, cls: int, n_labels: int) -> TaggedBatch:
-    """Texts that begin with [CLS], and the labels of each: as many as the second side of an example has."""
+    """Texts that begin with [CLS], with the labels of each: the ids of the second side."""
     ids, lengths = store.gather(0, indices)
     labels, counts = store.gather(1, indices)
     inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
@@ -200,7 +200,7 @@ def make_tagged_batch(store: Store, indices: np.ndarray, *, cls: int, n_labels: 
 def make_plain_batch(
     store: Store, indices: np.ndarray, *, cls: int, share: float, fill_to: Sequence[int | None] = (None,)
 ) -> PlainBatch:
-    """Texts that begin with [CLS], of whose tokens a share is to be guessed. A fixed size is filled up."""
+    """Texts that begin with [CLS], a share of whose tokens is predicted. Filled up to `fill_to`."""
     ids, lengths = store.gather(0, indices)
     inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, fill_to[0])
     open_N = torch.arange(len(inputs.ids_N)) < len(ids) + len(indices)
@@ -211,10 +211,10 @@ def make_plain_batch(
 
 
 def windows(documents: Iterable[np.ndarray], longest: int, *, bos: int, eos: int) -> Iterator[np.ndarray]:
-    """Documents as examples for `make_text_batch`, in which a model reads at most `longest` tokens.
+    """Documents as examples for `make_text_batch`, of at most `longest` inputs.
 
-    A long document is cut into equal parts. Each begins with the last token of the one before, or BOS, and
-    the last ends with EOS: so every token is asked for once.
+    A long document is cut into equal parts. Each part begins with the last token of the previous one, or with
+    BOS, and the last part ends with EOS, so that every token is a target once.
     """
     for document in documents:
         whole = np.concatenate([[bos], document, [eos]])
@@ -224,7 +224,7 @@ def windows(documents: Iterable[np.ndarray], longest: int, *, bos: int, eos: int
 
 
 def _filled(targets: np.ndarray, fill_to: int | None) -> tuple[Tensor, Tensor | None]:
-    """Targets made up to a fixed size, and which of them count; None where all do."""
+    """Targets filled up to a fixed size, and which of them count; None if all do."""
     targets_T = torch.from_numpy(targets)
     if fill_to is None:
         return targets_T, None
@@ -233,7 +233,7 @@ def _filled(targets: np.ndarray, fill_to: int | None) -> tuple[Tensor, Tensor | 
 
 
 def _with_one_more(ids: np.ndarray, lengths: np.ndarray, token: int, *, last: bool) -> np.ndarray:
-    """The same sequences, laid end to end, with one more token after or before each."""
+    """The concatenated sequences, with one more token after or before each."""
     longer = np.full(len(ids) + len(lengths), token, dtype=np.int64)
     longer[np.arange(len(ids)) + np.repeat(np.arange(len(lengths)), lengths) + (not last)] = ids
     return longer

@@ -1,9 +1,9 @@
-"""The stream of batches: endless, shuffled by seed, and able to go on anywhere.
+"""The stream of batches: endless, shuffled by a seed, and resumable at any batch.
 
-An epoch goes through the store in windows of a hundred batches or more. A window takes blocks of neighbouring
+An epoch goes through the store in windows of a hundred batches or more. A window loads blocks of adjacent
 examples from all over the store into memory, shuffles their examples, and packs them: a store larger than
-memory is read in pieces that a disk likes, and no list has an entry for each example. A store that fits into
-one window is shuffled as a whole. Batches of free size, those for CPUs, have examples of like length.
+memory is read in large pieces, and no list has an entry per example. A store that fits into one window is
+shuffled as a whole. Batches of free size, for CPUs, have examples of similar length.
 
 Which batches come, and in which order, depends on store, seed and budget alone, never on the number of
 processes: each of several reads the same stream and takes its share of every batch (`training/parts.py`).
@@ -28,32 +28,32 @@ from regard.errors import ConfigError, CorpusError
 T = TypeVar("T")
 
 BLOCK_TOKENS = 1 << 14
-"""Tokens of neighbouring examples that stay in one window, about."""
+"""Approximate number of tokens in a block of adjacent examples."""
 WINDOW_BATCHES = 128
-"""Batches that a window has, about, where that is not too few tokens or too many."""
+"""Approximate number of batches in a window, within the limits below."""
 WINDOW_TOKENS = (1 << 22, 1 << 26)
-"""The fewest and the most tokens that a window has on a side, about."""
+"""Approximate minimum and maximum number of tokens of a window on one side."""
 POOL_BATCHES = 16
-"""Batches of free size whose examples are sorted by length together. Attention on CPUs pads, and pads less
-where lengths are alike: with the model of `benchmarks/train_step.py`, mixed lengths were 7% slower."""
+"""Batches of free size whose examples are sorted by length together. Attention on CPUs pads, and pads less if
+lengths are similar: with the model of `benchmarks/train_step.py`, mixed lengths were 7% slower."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Position:
-    """A place between two batches of the whole sequence."""
+    """A position between two batches of the stream."""
 
     epoch: int = 0
     window: int = 0
-    """Windows of this epoch that come before."""
+    """Windows of this epoch before it."""
     batch: int = 0
-    """Batches of this window that come before."""
+    """Batches of this window before it."""
     example: int = 0
-    """Examples of this epoch that come before."""
+    """Examples of this epoch before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class BatchOrder:
-    """The batches of all epochs in their order, by number of example."""
+    """The batches of all epochs in order, as indices of examples."""
 
     store: Store
     budget: Budget
@@ -61,17 +61,17 @@ class BatchOrder:
 
     @cached_property
     def examples_per_batch(self) -> float:
-        """Examples in a batch, about."""
+        """Approximate number of examples in a batch."""
         return min(most / self._mean_length(side) for side, most in self.budget.limits.items())
 
     @cached_property
     def block(self) -> int:
-        """Examples in a block."""
+        """Number of examples in a block."""
         return max(1, int(BLOCK_TOKENS / max(map(self._mean_length, self.budget.limits))))
 
     @cached_property
     def n_windows(self) -> int:
-        """Windows in an epoch."""
+        """Number of windows in an epoch."""
         fewest, most = WINDOW_TOKENS
         longest = max(map(self._mean_length, self.budget.limits))
         window = min(most, max(fewest, WINDOW_BATCHES * self.examples_per_batch * longest))
@@ -82,7 +82,7 @@ class BatchOrder:
         return self.store.facts.sides[side].n_tokens / len(self.store) + self.budget.extra[side]
 
     def origin(self) -> dict[str, Any]:
-        """What the order follows from, as JSON can say it."""
+        """Everything that determines the order, for JSON."""
         return {
             "data": self.store.facts.key,
             "examples": len(self.store),
@@ -96,14 +96,14 @@ class BatchOrder:
         }
 
     def ranges(self, epoch: int, window: int) -> list[tuple[int, int]]:
-        """The blocks of one window, each from its first example to before the next block's."""
+        """The blocks of one window, as ranges `(first, stop)` of examples."""
         n_blocks = -(-len(self.store) // self.block)
         first, stop = (n_blocks * i // self.n_windows for i in (window, window + 1))
         blocks = np.sort(_shuffle(n_blocks, self.seed, epoch, 0)[first:stop]) * self.block
         return [(start, min(start + self.block, len(self.store))) for start in blocks.tolist()]
 
     def window(self, epoch: int, window: int) -> tuple[Store, Plan]:
-        """The examples of one window, and the batches that are made of them."""
+        """The examples of one window, and its batches."""
         part = self.store.part(self.ranges(epoch, window))
         order = _shuffle(len(part), self.seed, epoch, 1 + window)
         if self.budget.fixed:
@@ -114,7 +114,7 @@ class BatchOrder:
         return part, plan.reordered(_shuffle(len(plan), self.seed, epoch, 1 + window, 0))
 
     def batches_from(self, start: Position) -> Iterator[tuple[Store, np.ndarray, Position]]:
-        """Every batch from a position on: part of the store, some of its examples, and the position after."""
+        """Every batch from a position on: a part of the store, indices into it, the position after it."""
         position = start
         while True:
             epoch, window = position.epoch, position.window
@@ -132,22 +132,22 @@ class BatchOrder:
 
     @cached_property
     def batches_per_epoch(self) -> float:
-        """Batches in an epoch: as many, if there is one window, and otherwise about."""
+        """Number of batches in an epoch; approximate if there are several windows."""
         _, plan = self.window(0, 0)
         return len(plan) * len(self.store) / len(plan.order)
 
 
 def _shuffle(n: int, seed: int, *use: int) -> np.ndarray:
-    """The numbers below `n`, in an order that follows from a seed and its use, in every version of numpy."""
+    """A permutation of the numbers below `n`, from a seed and its use, the same in every version of numpy."""
     random = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=use))
     return np.argsort(random.random_raw(n), kind="stable")
 
 
 class BatchStream(Generic[T]):
-    """What `make(store, indices)` makes of each batch, for ever; a thread makes a few of them in advance.
+    """An endless stream of the results of `make(store, indices)`; a thread prepares a few batches in advance.
 
-    The store that `make` gets is a part of the whole one, and the indices count in this part. Close the
-    stream, or use it in a `with`, to end the thread.
+    `make` gets a part of the store, and indices into that part. Close the stream, or use it in a `with`
+    statement, to end the thread.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class BatchStream(Generic[T]):
         state: Mapping[str, Any] | None = None,
         prefetch: int = 8,
     ) -> None:
-        """Start at the beginning, or where `state` was taken; with `prefetch=0`, without a thread."""
+        """Start at the beginning, or at the position of `state`; with `prefetch=0`, without a thread."""
         budget.check(store)
         self.order = BatchOrder(store, budget, seed)
         self.position = Position() if state is None else self._resumed(state)
@@ -183,42 +183,44 @@ class BatchStream(Generic[T]):
         self.close()
 
     def state(self) -> dict[str, Any]:
-        """Where the stream stands after the batches handed out, as JSON can say it."""
+        """The state after the batches yielded so far, for JSON."""
         return {**asdict(self.position), "origin": self.order.origin()}
 
     @property
     def epochs(self) -> float:
-        """Epochs that are done."""
+        """Epochs completed, as a fraction."""
         return self.position.epoch + self.position.example / len(self.order.store)
 
     def close(self) -> None:
-        """End the thread. Nothing comes after."""
+        """End the thread and the stream."""
         if self._ahead is not None:
             self._ahead.close()
 
     def _resumed(self, state: Mapping[str, Any]) -> Position:
-        """The position of a state, if it is one of this very order."""
+        """The position of a state, which must be of the same order."""
         before, now = state["origin"], self.order.origin()
         changes = {name: (before.get(name), now[name]) for name in now if before.get(name) != now[name]}
         if "data" in changes or "examples" in changes:
             was, is_ = (f"{origin['examples']:,} examples, key {origin['data']}" for origin in (before, now))
-            raise CorpusError(f"the data has changed since the checkpoint: it was {was}; it is {is_}")
+            problem = f"the data has changed since the checkpoint: it was {was}; it is {is_}"
+            raise CorpusError(problem, code="data_changed")
         if changes:
-            raise ConfigError([f"{name} was {was}, and is {is_}" for name, (was, is_) in changes.items()])
+            problems = [f"{name} was {was}, and is {is_}" for name, (was, is_) in changes.items()]
+            raise ConfigError(problems, code="setting_changed")
         return Position(**{name: state[name] for name in asdict(Position())})
 
 
 class Prefetch(Generic[T]):
-    """An iterator that a thread keeps ahead of its reader, by at most `size` items.
+    """An iterator whose items a thread prepares in advance, at most `size` of them.
 
-    An error in the thread is raised where the item it cost would have come.
+    An error in the thread is raised in place of the item.
     """
 
     def __init__(self, items: Iterator[T], size: int) -> None:
         self._ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(size)
         self._failure: BaseException | None = None
         stop = threading.Event()
-        # The thread knows the queue and not this object, so that a stream which is forgotten ends, too.
+        # The thread references the queue but not this object, so that a stream that is not closed ends, too.
         thread = threading.Thread(target=_fill, args=(items, self._ready, stop), name="prefetch", daemon=True)
         thread.start()
         self._end = weakref.finalize(self, _end, thread, stop)

@@ -4,12 +4,11 @@
     >>> for pair in sample("train", 2, seed=7):
     ...     print(pair.chinese, pair.english)
 
-Numbers, ordinals, prices, percentages, fractions, dates and clock times, and short sentences around them. It
-is written by us and free to ship, it needs no file, and every sentence has exactly one translation in either
-direction, so a model can be asked to get all of them right.
+Numbers, ordinals, prices, percentages, fractions, dates and clock times, and short sentences with them. It
+needs no file, and every sentence has exactly one translation in either direction, so that a model can get all
+of them right.
 
-A pair belongs to "train", "valid" or "test" by a hash of its text, whatever the seed: no run of the generator
-for one split ever gives a pair of another.
+A hash of its text assigns a pair to "train", "valid" or "test", for every seed: the splits never overlap.
 """
 
 from collections.abc import Iterator
@@ -27,17 +26,17 @@ __all__ = ["LARGEST", "Pair", "SplitName", "pairs", "sample", "split_of"]
 SplitName = Literal["train", "valid", "test"]
 
 LARGEST = 9_999_999
-"""No number that is drawn is larger, unless asked for. Dates and rows of digits have bounds of their own."""
+"""Default of the largest number. Dates and rows of digits have bounds of their own."""
 
 SMALLEST_LARGEST = 100
-"""Percentages, ages and minutes need numbers up to here."""
+"""Smallest value of `largest`: percentages, ages and minutes need numbers up to it."""
 
-# Of 32 pairs, one is kept for the test set and one for the validation set.
+# One pair in 32 belongs to the test set, and one to the validation set.
 BUCKETS = 32
 
 
 def split_of(pair: Pair) -> SplitName:
-    """The split to which a pair belongs, by its text alone."""
+    """The split of a pair, by its text alone."""
     text = f"{pair.chinese}\t{pair.english}".encode()
     bucket = blake2b(text, digest_size=1).digest()[0] % BUCKETS
     if bucket == 0:
@@ -46,17 +45,19 @@ def split_of(pair: Pair) -> SplitName:
 
 
 def pairs(seed: int, split: SplitName, *, largest: int = LARGEST) -> Iterator[Pair]:
-    """Pairs of a split without end, the same ones for the same seed, on every machine and Python.
+    """Endless pairs of a split, the same for the same seed on every machine and Python.
 
-    Common pairs come again, as they do in life; `sample` leaves out what it has given before.
+    Common pairs repeat; `sample` has no duplicates.
     """
     if split not in get_args(SplitName):
-        raise ShapeError("split", " or ".join(map(repr, get_args(SplitName))), repr(split))
+        expected = " or ".join(map(repr, get_args(SplitName)))
+        raise ShapeError("split", expected, repr(split), code="unknown_split")
     if not SMALLEST_LARGEST <= largest < LIMIT:
-        raise ShapeError("largest", f"a number from {SMALLEST_LARGEST} to {LIMIT - 1}", largest)
+        expected = f"a number from {SMALLEST_LARGEST} to {LIMIT - 1}"
+        raise ShapeError("largest", expected, largest, code="out_of_range")
     if seed < 0:
         # Python seeds with the absolute value: -3 would silently be 3.
-        raise ShapeError("seed", "0 or more", seed)
+        raise ShapeError("seed", "0 or more", seed, code="out_of_range")
     return _pairs(Dice(seed, largest), split)
 
 
@@ -68,9 +69,9 @@ def _pairs(dice: Dice, split: SplitName) -> Iterator[Pair]:
 
 
 def sample(split: SplitName, n: int, seed: int, *, largest: int = LARGEST) -> list[Pair]:
-    """So many pairs of a split, no two of them the same."""
+    """`n` pairs of a split, without duplicates."""
     stream = pairs(seed, split, largest=largest)
-    # A dictionary keeps the order in which the pairs came.
+    # A dictionary keeps the order.
     distinct: dict[Pair, None] = {}
     while len(distinct) < n:
         distinct[next(stream)] = None

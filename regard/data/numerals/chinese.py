@@ -1,8 +1,8 @@
 """Numbers, fractions, dates and clock times in Chinese characters.
 
-Where usage allows two forms, one is chosen and kept, so that a sentence has one translation:
+Where usage allows two forms, one is used throughout, so that a sentence has one translation:
 
-    2       二 as a number and in 二十, 二百; 两 before a measure word and in 两千, 两万, 两亿
+    2       二 alone and in 二十, 二百; 两 before a measure word and in 两千, 两万, 两亿
     10-19   十五 at the head of a number, 一十五 inside one (一百一十五)
     0       零 once for a gap (一千零五, 一万零三百), never at the end of a group of four (二十万三千)
     years   digit by digit (二零二六年); days are 日, Sunday is 星期日
@@ -15,13 +15,13 @@ from regard.errors import ShapeError
 DIGITS = "零一二三四五六七八九"
 
 LIMIT = 10**12
-"""Numbers from here on would need a unit above 亿."""
+"""Larger numbers would need a unit above 亿."""
 
 
 def chinese_number(n: int) -> str:
     """A whole number by itself: 2 is 二, 1001 is 一千零一, 10203040 is 一千零二十万三千零四十."""
     if not 0 <= n < LIMIT:
-        raise ShapeError("n", f"a number from 0 to {LIMIT - 1}", n)
+        raise ShapeError("n", f"a number from 0 to {LIMIT - 1}", n, code="out_of_range")
     if n < 10_000:
         return _head(_group(n)) if n else "零"
     text, gap = "", False
@@ -38,7 +38,7 @@ def chinese_number(n: int) -> str:
 
 
 def chinese_count(n: int) -> str:
-    """A number before a measure word or a unit: only a 2 that stands alone differs, 两个 but 十二个."""
+    """A number before a measure word or a unit: only the number 2 differs, 两个 but 十二个."""
     return "两" if n == 2 else chinese_number(n)
 
 
@@ -70,8 +70,8 @@ def chinese_year(year: int) -> str:
 def chinese_clock(hour: int, minute: int) -> str:
     """A time on a twelve-hour clock: 三点, 三点零七分, 三点一刻, 三点半, 差一刻四点.
 
-    The last 25 minutes count down to the next hour in steps of five, as English does ("a quarter to four"):
-    a time that English reads forwards, Chinese reads forwards too.
+    Multiples of five after the half hour count down to the next hour, as in English ("a quarter to four"), so
+    that both languages read every time in the same way.
     """
     if minute > 30 and minute % 5 == 0:
         left = 60 - minute
@@ -86,7 +86,7 @@ _MINUTES = {0: "", 15: "一刻", 30: "半"}
 
 @cache
 def _group(n: int) -> str:
-    """The digits and units of a number from 1 to 9999, without what depends on its neighbours."""
+    """The digits and units of a number from 1 to 9999, before the rules between groups."""
     text, gap = "", False
     for unit, size in (("千", 1000), ("百", 100), ("十", 10), ("", 1)):
         digit, n = divmod(n, size)

@@ -1,6 +1,6 @@
 """Numbers, fractions, dates and clock times in English words.
 
-British usage, kept throughout: "one hundred and one", "one thousand and one", "half past three",
+British usage throughout: "one hundred and one", "one thousand and one", "half past three",
 "the fifteenth of November", "per cent", "kilometres".
 """
 
@@ -19,20 +19,20 @@ MONTHS = (
 )
 
 LIMIT = 10**12
-"""Numbers from here on would need a word above "billion"."""
+"""Larger numbers would need a word above "billion"."""
 
 
 def english_number(n: int) -> str:
     """A whole number: 1001 is "one thousand and one", 1100 is "one thousand one hundred"."""
     if not 0 <= n < LIMIT:
-        raise ShapeError("n", f"a number from 0 to {LIMIT - 1}", n)
+        raise ShapeError("n", f"a number from 0 to {LIMIT - 1}", n, code="out_of_range")
     if n < 1000:
         return _group(n) if n else "zero"
     words = []
     for unit, size in ((" billion", 10**9), (" million", 10**6), (" thousand", 1000), ("", 1)):
         group, n = divmod(n, size)
         if group:
-            # Only the last group is joined by "and", and only where no "hundred" brings its own.
+            # Only the last group is joined by "and", and only if it has no hundreds, which have their own.
             words.append(("and " if not unit and group < 100 else "") + _group(group) + unit)
     return " ".join(words)
 

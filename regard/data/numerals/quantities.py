@@ -1,4 +1,8 @@
-"""The numbers themselves, as things that can be drawn: counts, ordinals, prices, shares, measures, sums."""
+"""Random pairs of phrases: counts, ordinals, prices, shares, measures, sums, dates and times.
+
+A `Draw` takes the dice and returns a pair. `one_of` draws from a list; `phrase` and `sentence` fill the gaps
+of a template in each language.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -32,16 +36,16 @@ from regard.data.numerals.words import CURRENCIES, WEEKDAYS, Noun, Pair
 T = TypeVar("T")
 
 
-# (share, bound): small numbers are common in life, and large ones are where both languages show their rules.
-# 1 and 2 have rules of their own, "one book" and 两本书, and would be rare among the others.
+# (cumulative share, bound): small numbers are common, and large ones show the rules of both languages. 1 and
+# 2 have rules of their own, "one book" and 两本书, and would otherwise be rare.
 SIZES = ((0.10, 2), (0.40, 20), (0.72, 100), (0.93, 1_000), (0.98, 10_000))
 
-# Significant digits of a large number. People round: most cities have "about 320,000" inhabitants.
+# Significant digits of a large number, which people mostly round: "320,000 inhabitants".
 ROUNDINGS = (1, 1, 2, 2, 2, 2, 3, 9)
 
 
 class Dice:
-    """All of the chance there is: Python's `random()` and nothing else, as only its sequence is promised."""
+    """The source of randomness: only Python's `random()`, whose sequence is the same in all versions."""
 
     __slots__ = ("largest", "random")
 
@@ -54,7 +58,7 @@ class Dice:
         return int(self.random() * n)
 
     def between(self, low: int, high: int) -> int:
-        """A number from low to high, both of them included."""
+        """A number from low to high, inclusive."""
         return low + int(self.random() * (high - low + 1))
 
     def pick(self, choices: Sequence[T]) -> T:
@@ -62,7 +66,7 @@ class Dice:
         return choices[int(self.random() * len(choices))]
 
     def number(self, low: int, high: int) -> int:
-        """A number from low to high, seldom a large one, and none above `largest`."""
+        """A number from low to high, rarely a large one, at most `largest`."""
         high = min(high, self.largest)
         u = self.random()
         for share, bound in SIZES:
@@ -71,7 +75,7 @@ class Dice:
         return self.large(SIZES[-1][1], high)
 
     def large(self, low: int, high: int) -> int:
-        """A number from low to high, mostly round, each length equally likely, and none above `largest`."""
+        """A number from low to high, mostly round, all lengths equally likely, at most `largest`."""
         high = min(high, self.largest)
         low = min(low, high)
         n_digits = self.between(len(str(low)), len(str(high)))
@@ -90,7 +94,7 @@ def one_of(pairs: Sequence[Pair]) -> Draw:
 
 
 def phrase(chinese: str, english: str, *gaps: Gap) -> Draw:
-    """A phrase with gaps {0}, {1} … in both languages; what fills them is drawn in this order."""
+    """A phrase with gaps {0}, {1} … in both languages; the gaps are drawn in this order."""
     draws = [gap if callable(gap) else one_of(gap) for gap in gaps]
     in_chinese, in_english = chinese.format, english.format
 
@@ -102,7 +106,7 @@ def phrase(chinese: str, english: str, *gaps: Gap) -> Draw:
 
 
 def sentence(chinese: str, english: str, *gaps: Gap) -> Draw:
-    """A phrase that begins with a capital letter, where the language has them."""
+    """A phrase that begins with a capital letter in English."""
     draw_phrase = phrase(chinese, english, *gaps)
 
     def draw(dice: Dice) -> Pair:
@@ -118,7 +122,7 @@ def plain(n: int) -> Pair:
 
 
 def count(n: int, noun: Noun) -> Pair:
-    """So many of a thing: 两本书, two books."""
+    """A count of a thing: 两本书, two books."""
     name = noun.english if n == 1 else noun.plural
     return Pair(chinese_count(n) + noun.counted, f"{english_number(n)} {name}")
 
@@ -129,12 +133,12 @@ def number(low: int = 0, high: int = LIMIT - 1) -> Draw:
 
 
 def several(nouns: Sequence[Noun], low: int = 1, high: int = 1_000) -> Draw:
-    """So many of one of these things, mostly few."""
+    """A count of one of these things, mostly small."""
     return lambda dice: count(dice.number(low, high), dice.pick(nouns))
 
 
 def large(nouns: Sequence[Noun], low: int, high: int = LIMIT - 1) -> Draw:
-    """Very many of one of these things, mostly a round number."""
+    """A large count of one of these things, mostly round."""
     return lambda dice: count(dice.large(low, high), dice.pick(nouns))
 
 
@@ -186,7 +190,7 @@ def after_nth(nouns: Sequence[Noun]) -> tuple[Pair, ...]:
 
 
 def all_of(nouns: Sequence[Noun]) -> tuple[Pair, ...]:
-    """What a share is taken of: 书, "books"."""
+    """The whole of a share: 书, "books"."""
     return tuple(Pair(noun.chinese, noun.plural) for noun in nouns)
 
 

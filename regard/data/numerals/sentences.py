@@ -1,7 +1,7 @@
-"""The grammar: every phrase and sentence that the corpus can say.
+"""The grammar: all phrases and sentences of the corpus.
 
-A frame stands for one meaning. Two frames never share a form in either language, nor do two ways of filling
-one frame, so each sentence has exactly one translation and exact match is a fair score.
+A frame has one meaning. Two frames never share a form in either language, nor do two ways of filling one
+frame, so every sentence has exactly one translation, and exact match is a fair score.
 """
 
 from regard.data.numerals.quantities import (
@@ -71,7 +71,7 @@ ROSE = (Pair("上涨了", "rose"), Pair("下降了", "fell"))
 TODAY_IS = (Pair("今天是", "today is"), Pair("明天是", "tomorrow is"), Pair("昨天是", "yesterday was"))
 
 PHRASES: tuple[Draw, ...] = (
-    # A bare number shows all the rules there are, so it comes up more often than the rest.
+    # A bare number shows all the rules, so it is more frequent than the rest.
     *(3 * [number()]),
     several(NOUNS, high=10_000),
     phrase("{0}{1}", "the {0} {1}", nth(), after_nth(NOUNS)),
@@ -207,5 +207,5 @@ SENTENCES: tuple[Draw, ...] = (
 
 
 def any_pair(dice: Dice) -> Pair:
-    """A phrase in one case of four, else a sentence; within each, every frame is equally likely."""
+    """A phrase in one case of four, otherwise a sentence; all frames of a kind are equally likely."""
     return dice.pick(SENTENCES if dice.below(4) else PHRASES)(dice)

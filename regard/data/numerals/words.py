@@ -1,17 +1,17 @@
-"""The words around the numbers: who, what, where. Each has one translation, in both directions."""
+"""The words of the corpus: nouns, places, owners. Every word has one translation in either direction."""
 
 from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """The same thing said in two languages."""
+    """A text in two languages."""
 
     chinese: str
     english: str
 
 
 class Noun(NamedTuple):
-    """Something that can be counted."""
+    """A countable noun."""
 
     chinese: str
     """By itself: 书."""
@@ -22,11 +22,11 @@ class Noun(NamedTuple):
 
 
 def _nouns(table: str) -> tuple[Noun, ...]:
-    """Lines of measure word, Chinese, English and, where it is not the English with an s, the plural.
+    """Entries of measure word, Chinese, English and, if irregular, the English plural.
 
-    A - stands where no measure word is wanted: 三天, and not 三个天.
+    The measure word is - for nouns without one: 三天, not 三个天.
     """
-    rows = [line.split() for line in table.strip().splitlines()]
+    rows = [entry.split() for entry in _entries(table)]
     return tuple(
         Noun(chinese, measure.strip("-") + chinese, english, *(plural or [english + "s"]))
         for measure, chinese, english, *plural in rows
@@ -34,146 +34,51 @@ def _nouns(table: str) -> tuple[Noun, ...]:
 
 
 def _pairs(table: str) -> tuple[Pair, ...]:
-    """Lines of Chinese, a space, and English."""
-    return tuple(Pair(*line.strip().split(" ", 1)) for line in table.strip().splitlines())
+    """Entries of Chinese and English, separated by a space."""
+    return tuple(Pair(*entry.split(" ", 1)) for entry in _entries(table))
+
+
+def _entries(table: str) -> list[str]:
+    return [entry.strip() for line in table.strip().splitlines() for entry in line.split("|")]
 
 
 SMALL_THINGS = _nouns("""
-    本 书 book
-    本 词典 dictionary dictionaries
-    张 票 ticket
-    张 照片 photo
-    把 刀 knife knives
-    把 雨伞 umbrella
-    支 铅笔 pencil
-    朵 花 flower
-    个 苹果 apple
-    个 鸡蛋 egg
-    个 杯子 cup
+    本 书 book | 本 词典 dictionary dictionaries | 张 票 ticket | 张 照片 photo | 把 刀 knife knives
+    把 雨伞 umbrella | 支 铅笔 pencil | 朵 花 flower | 个 苹果 apple | 个 鸡蛋 egg | 个 杯子 cup
 """)
 LARGE_THINGS = _nouns("""
-    张 桌子 table
-    把 椅子 chair
-    件 衬衫 shirt
-    件 大衣 coat
-    条 裙子 skirt
-    台 电脑 computer
-    辆 汽车 car
-    辆 自行车 bicycle
+    张 桌子 table | 把 椅子 chair | 件 衬衫 shirt | 件 大衣 coat | 条 裙子 skirt | 台 电脑 computer
+    辆 汽车 car | 辆 自行车 bicycle
 """)
 THINGS = (*SMALL_THINGS, *LARGE_THINGS)
-ANIMALS = _nouns("""
-    只 猫 cat
-    只 狗 dog
-    只 鸟 bird
-    只 羊 sheep sheep
-    头 牛 cow
-    匹 马 horse
-    条 鱼 fish fish
-""")
-PEOPLE = _nouns("""
-    个 学生 student
-    个 孩子 child children
-    位 老师 teacher
-    位 医生 doctor
-""")
-SIGHTS = _nouns("""
-    座 桥 bridge
-    座 山 mountain
-    条 河 river
-    棵 树 tree
-    艘 船 ship
-    架 飞机 plane
-""")
+ANIMALS = _nouns(
+    "只 猫 cat | 只 狗 dog | 只 鸟 bird | 只 羊 sheep sheep | 头 牛 cow | 匹 马 horse | 条 鱼 fish fish"
+)
+PEOPLE = _nouns("个 学生 student | 个 孩子 child children | 位 老师 teacher | 位 医生 doctor")
+SIGHTS = _nouns("座 桥 bridge | 座 山 mountain | 条 河 river | 棵 树 tree | 艘 船 ship | 架 飞机 plane")
 NOUNS = (*THINGS, *ANIMALS, *PEOPLE, *SIGHTS)
 
-TIMES = _nouns("""
-    - 分钟 minute
-    个 小时 hour
-    - 天 day
-    个 星期 week
-    个 月 month
-    - 年 year
-""")
+TIMES = _nouns("- 分钟 minute | 个 小时 hour | - 天 day | 个 星期 week | 个 月 month | - 年 year")
 PAGES = _nouns("- 页 page")
 PERSONS = _nouns("- 人 person people")
 METRES = _nouns("- 米 metre")
 KILOMETRES = _nouns("- 公里 kilometre")
 YEARS_OLD = (Noun("岁", "岁", "year old", "years old"),)
-CURRENCIES = _nouns("""
-    - 块 yuan yuan
-    - 美元 dollar
-    - 欧元 euro
-    - 英镑 pound
-""")
+CURRENCIES = _nouns("- 块 yuan yuan | - 美元 dollar | - 欧元 euro | - 英镑 pound")
 
 WEEKDAYS = _pairs("""
-    星期一 Monday
-    星期二 Tuesday
-    星期三 Wednesday
-    星期四 Thursday
-    星期五 Friday
-    星期六 Saturday
+    星期一 Monday | 星期二 Tuesday | 星期三 Wednesday | 星期四 Thursday | 星期五 Friday | 星期六 Saturday
     星期日 Sunday
 """)
-CITIES = _pairs("""
-    北京 Beijing
-    上海 Shanghai
-    伦敦 London
-    巴黎 Paris
-    东京 Tokyo
-    柏林 Berlin
-""")
-EVENTS = _pairs("""
-    会议 meeting
-    考试 exam
-    比赛 match
-    音乐会 concert
-""")
-VEHICLES = _pairs("""
-    火车 train
-    飞机 plane
-    船 ship
-    公共汽车 bus
-""")
-SHOPS = _pairs("""
-    商店 shop
-    银行 bank
-    图书馆 library
-    博物馆 museum
-""")
-FOODS = _pairs("""
-    蛋糕 cake
-    面包 bread
-    西瓜 watermelon
-""")
-RISING = _pairs("""
-    价格 price
-    房租 rent
-    人口 population
-""")
-COLOURS = _pairs("""
-    红 red
-    白 white
-    黑 black
-    蓝 blue
-""")
-OWNERS = _pairs("""
-    我 my
-    你 your
-    他 his
-    她 her
-    我们 our
-    他们 their
-""")
-OWNED = _pairs("""
-    我的 mine
-    你的 yours
-    他的 his
-    她的 hers
-    我们的 ours
-    他们的 theirs
-""")
+CITIES = _pairs("北京 Beijing | 上海 Shanghai | 伦敦 London | 巴黎 Paris | 东京 Tokyo | 柏林 Berlin")
+EVENTS = _pairs("会议 meeting | 考试 exam | 比赛 match | 音乐会 concert")
+VEHICLES = _pairs("火车 train | 飞机 plane | 船 ship | 公共汽车 bus")
+SHOPS = _pairs("商店 shop | 银行 bank | 图书馆 library | 博物馆 museum")
+FOODS = _pairs("蛋糕 cake | 面包 bread | 西瓜 watermelon")
+RISING = _pairs("价格 price | 房租 rent | 人口 population")
+COLOURS = _pairs("红 red | 白 white | 黑 black | 蓝 blue")
+OWNERS = _pairs("我 my | 你 your | 他 his | 她 her | 我们 our | 他们 their")
+OWNED = _pairs("我的 mine | 你的 yours | 他的 his | 她的 hers | 我们的 ours | 他们的 theirs")
 ROUTES = tuple(
     Pair(f"从{a.chinese}到{b.chinese}", f"from {a.english} to {b.english}")
     for a in CITIES
@@ -188,7 +93,7 @@ HABITS = (
 
 
 def by_subject(chinese: str, i: str, *, he: str | None = None, we: str | None = None) -> tuple[Pair, ...]:
-    """Who does it, with the verb's forms for I, for he and she, and for the others, where they differ."""
+    """Subjects with a verb: its form for I, for he and she, and for the others, if they differ."""
     he, we = he or i, we or i
     return (
         Pair(f"我{chinese}", f"I {i}"),

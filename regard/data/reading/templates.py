@@ -31,8 +31,6 @@ LINE = "line"
 class MissingFieldError(RequestError):
     """A row lacks a field that the template names."""
 
-    code = "missing_field"
-
 
 def template_fields(template: str) -> list[str]:
     """The names of the fields in a template."""
@@ -189,7 +187,7 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
         return json.dumps(value)
     known = names_in(row)
     near = did_you_mean(field, known) or f"; the fields are {', '.join(known)}"
-    raise MissingFieldError(f"there is no text in {field}{near}")
+    raise MissingFieldError(f"there is no text in {field}{near}", code="missing_field")
 
 
 def single_line(text: str) -> str:
