@@ -64,10 +64,7 @@ export class Tip {
 /** The key of a screen's words. @param {Screen} screen @param {Context} context */
 export const wordsOf = (screen, context) => screen.named?.(context) ?? screen.id;
 
-/**
- * @param {Context} context
- * @param {Screen[]} screens
- */
+/** @param {Context} context @param {Screen[]} screens */
 export function rail(context, screens) {
   const { state, store, t } = context;
   return screens.map((screen, i) => {
@@ -96,16 +93,9 @@ export function rail(context, screens) {
  * @param {boolean} doings.hasTable
  */
 export function bar({ about, live, state, store, t }, { save, help, canSave, hasTable }) {
-  const button = (
-    /** @type {string} */ id,
-    /** @type {string} */ text,
-    /** @type {string} */ title,
-    /** @type {() => void} */ onclick,
-    more = {},
-  ) => h("button", { id, type: "button", title, onclick, ...more }, text);
-  const next = /** @type {Record<string, string>} */ ({ auto: "light", light: "dark", dark: "auto" })[
-    state.theme
-  ];
+  const button = (id, text, title, onclick, more = {}) =>
+    h("button", { id, type: "button", title, onclick, ...more }, text);
+  const next = { auto: "light", light: "dark", dark: "auto" }[state.theme];
   return [
     h("strong", { class: "brand" }, "regard"),
     live && h("span", { class: "served" }, live.way(state).model),
@@ -167,9 +157,9 @@ export function strips(context, row) {
   const { about, kind, t } = context;
   if (!about) return [];
   return ["inputs", "outputs"]
-    .filter((side) => about[/** @type {"inputs"} */ (side)])
+    .filter((side) => about[side])
     .map((side) => {
-      const { tokens } = about[/** @type {"inputs"} */ (side)];
+      const { tokens } = about[side];
       const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
       const role =
         side === kind.queries && side === kind.keys
@@ -188,7 +178,7 @@ export function strips(context, row) {
     });
 }
 
-const MARKS = /** @type {Record<string, string>} */ ({ "<s>": "start", "</s>": "end", "[CLS]": "label" });
+const MARKS = { "<s>": "start", "</s>": "end", "[CLS]": "label" };
 
 /** What a token that is no text is for. @param {Context} context @param {import("./state/source.js").Token} token */
 function markOf({ state, t }, { special, text }) {
@@ -233,20 +223,16 @@ function chip(context, side, token, i, row) {
       "aria-label": looks ? t("strip.looks", { token: token.text }) : told,
       style: colour ? { "background-color": css(colour), color: on(colour) } : {},
       onclick: pick,
-      onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+      onmousemove: (event) => tip.show(told, event),
       onmouseleave: () => tip.hide(),
     },
     token.text,
   );
 }
 
-/**
- * The sheet of keys.
- * @param {import("./words/i18n.js").Say} t
- * @param {boolean} live Whether there is a server.
- */
+/** The sheet of keys. @param {import("./words/i18n.js").Say} t @param {boolean} live Whether there is a server. */
 export function sheet(t, live) {
-  const close = () => /** @type {HTMLDialogElement} */ (dialog).close();
+  const close = () => dialog.close();
   const dialog = h(
     "dialog",
     { class: "sheet", "aria-labelledby": "sheet-title" },
@@ -255,20 +241,13 @@ export function sheet(t, live) {
       "dl",
       {},
       KEYS.filter((each) => live || !each.live)
-        .map(({ keys, words }) => [
-          h(
-            "dt",
-            {},
-            keys.map((key) => h("kbd", {}, key)),
-          ),
-          h("dd", {}, t(words)),
-        ])
+        .map(({ keys, words }) => [h("dt", {}, keys.map((key) => h("kbd", {}, key))), h("dd", {}, t(words))])
         .flat(),
     ),
     h("button", { type: "button", onclick: close, autofocus: true }, t("close")),
   );
   dialog.addEventListener("close", () => dialog.remove());
-  return /** @type {HTMLDialogElement} */ (dialog);
+  return dialog;
 }
 
 /** To where one writes. @param {Context} context @param {Screen} first */

@@ -82,9 +82,9 @@ export class Page {
         ? this.night.matches
           ? "dark"
           : "light"
-        : /** @type {"light" | "dark"} */ (state.theme);
+        : state.theme;
     const kind = this.about?.kinds.find((each) => each.kind === state.kind);
-    return /** @type {import("./frame.js").Context} */ ({
+    return {
       source: this.source,
       about: this.about,
       live: this.live,
@@ -97,7 +97,7 @@ export class Page {
       queries: kind ? this.about?.[kind.queries].tokens : [],
       keys: kind ? this.about?.[kind.keys].tokens : [],
       tip: this.tip,
-    });
+    };
   }
 
   async draw() {
@@ -118,7 +118,7 @@ export class Page {
     const context = this.context();
     const row = this.source && (await this.attentionRow(context).catch(() => null));
     const [first] = this.screens;
-    const refused = (/** @type {Error} */ why) => failed(context, first, why, () => this.draw());
+    const refused = (why) => failed(context, first, why, () => this.draw());
     const view = problem
       ? refused(problem)
       : screen.alone || opened
@@ -177,7 +177,7 @@ export class Page {
     const held = this.towards || document.activeElement?.id;
     this.towards = "";
     const doings = {
-      save: (/** @type {"svg" | "png" | "csv"} */ kind) => void this.save(kind),
+      save: (kind) => void this.save(kind),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
@@ -234,10 +234,7 @@ export class Page {
    * @param {() => void} redraw
    */
   keepScroll(part, redraw) {
-    const places = [...part.querySelectorAll(".chips, .scroll")].map((each) => [
-      each.scrollLeft,
-      each.scrollTop,
-    ]);
+    const places = [...part.querySelectorAll(".chips, .scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
     redraw();
     [...part.querySelectorAll(".chips, .scroll")].forEach(
       (each, i) => places[i] && each.scrollTo(places[i][0], places[i][1]),
@@ -265,10 +262,7 @@ export class Page {
     return at(matrix, state.query).data;
   }
 
-  /**
-   * How exact the numbers are: a page that rounds must say so.
-   * @param {import("./frame.js").Context} context
-   */
+  /** How exact the numbers are: a page that rounds must say so. @param {import("./frame.js").Context} context */
   footer({ t, source, about }) {
     const { precision, kept } = source.precision();
     return h(
@@ -316,7 +310,7 @@ export class Page {
 
   /** @param {KeyboardEvent} event */
   pressed(event) {
-    const target = /** @type {HTMLElement} */ (event.target);
+    const target = event.target;
     if (
       event.ctrlKey ||
       event.metaKey ||
@@ -330,12 +324,7 @@ export class Page {
     const own = this.screen.keys?.[event.key];
     const changes = own
       ? null
-      : changesOf(
-          event.key,
-          this.context().state,
-          this.about,
-          this.screens.map((screen) => screen.id),
-        );
+      : changesOf(event.key, this.context().state, this.about, this.screens.map((screen) => screen.id));
     this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();

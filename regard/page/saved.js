@@ -14,10 +14,7 @@ import { languageOf, speaker } from "./words/i18n.js";
 
 const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of the side bar
 
-/**
- * Show the trace that `regard/look/export/html.py` has written into the file.
- * @param {Record<string, any>} held
- */
+/** Show the trace that `regard/look/export/html.py` has written into the file. @param {Record<string, any>} held */
 export async function start(held) {
   const source = remembered(fileSource(held));
   const loading = speaker(languageOf(navigator.languages))("loading");

@@ -48,7 +48,7 @@ function keyForm() {
   );
   asked.addEventListener("submit", (event) => {
     event.preventDefault();
-    keepKey(String(new FormData(/** @type {HTMLFormElement} */ (asked)).get("key")));
+    keepKey(String(new FormData(asked).get("key")));
     location.reload();
   });
   return asked;

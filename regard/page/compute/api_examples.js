@@ -12,10 +12,7 @@
  * @property {string} target The language that it is translated into all the same; nothing where none is known.
  */
 
-/**
- * As one word of a shell, whatever it holds.
- * @param {string} text
- */
+/** As one word of a shell, whatever it holds. @param {string} text */
 export function shellWord(text) {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -31,11 +28,7 @@ function told(body) {
   return JSON.stringify(body, null, 2);
 }
 
-/**
- * @param {string} address
- * @param {object} body
- * @param {boolean} key
- */
+/** @param {string} address @param {object} body @param {boolean} key */
 function curl(address, body, key) {
   const lines = [
     `curl -s ${address}`,
@@ -130,11 +123,7 @@ function translation(base, { text, model, from, to, target }, key) {
   const call = `chat.completions.create(model=${string(model)}, messages=${messages})`;
   /** @type {[id: string, language: string, code: string][]} */
   const asLibre = [
-    [
-      "libretranslate",
-      "curl",
-      curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false),
-    ],
+    ["libretranslate", "curl", curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false)],
     ["libretranslatepy", "Python", client],
   ];
   return [

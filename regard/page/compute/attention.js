@@ -11,30 +11,23 @@ import { dot, softmax } from "./tensor.js";
 
 const NEVER = -1e30; // the score of a key that a pinned query does not look at
 
-const MODULES = /** @type {Record<string, string>} */ ({
+const MODULES = {
   encoder: "multi_head_attention",
   decoder: "masked_multi_head_attention",
   cross: "multi_head_attention",
   "encoder-feed-forward": "feed_forward",
   "decoder-feed-forward": "feed_forward",
-});
+};
 
 /** @param {string} block */
 export const stackOf = (block) => (block.startsWith("encoder") ? "encoder" : "decoder");
 
-/**
- * @param {string} block
- * @param {number} layer
- */
+/** @param {string} block @param {number} layer */
 export function addressOf(block, layer) {
   return `${stackOf(block)}.layers.${layer}.${MODULES[block]}`;
 }
 
-/**
- * The blocks of one layer, in the order in which they run.
- * @param {About} about
- * @param {string} stack
- */
+/** The blocks of one layer, in the order in which they run. @param {About} about @param {string} stack */
 export function sublayers(about, stack) {
   if (stack === "encoder") return ["encoder", "encoder-feed-forward"];
   return about.architecture === "decoder"
@@ -96,18 +89,13 @@ function scoreBias(arrays, { kind, head, query }) {
  */
 export function similarities(arrays, about, { kind, layer, head, query }) {
   const at = addressOf(kind, layer);
-  const q = ofHead(/** @type {Tensor} */ (arrays(`${at}.q`)), head)[query];
-  const keys = ofHead(/** @type {Tensor} */ (arrays(`${at}.k`)), head);
-  if (storesScores(about.settings)) return rowOf(/** @type {Tensor} */ (arrays(`${at}.scores`)), head, query);
+  const q = ofHead(arrays(`${at}.q`), head)[query];
+  const keys = ofHead(arrays(`${at}.k`), head);
+  if (storesScores(about.settings)) return rowOf(arrays(`${at}.scores`), head, query);
   if (about.settings.similarity !== "additive") return keys.map((k) => dot(q, k));
-  const { data } = /** @type {Tensor} */ (arrays(`${at}.similarity.weight`));
+  const { data } = arrays(`${at}.similarity.weight`);
   const weight = data.subarray(head * q.length, (head + 1) * q.length);
-  return keys.map((k) =>
-    dot(
-      weight,
-      Float32Array.from(k, (value, i) => Math.tanh(q[i] + value)),
-    ),
-  );
+  return keys.map((k) => dot(weight, Float32Array.from(k, (value, i) => Math.tanh(q[i] + value))));
 }
 
 /**
@@ -123,8 +111,7 @@ export function scores(arrays, about, place) {
   const scaled = about.settings.similarity === "scaled-dot" ? similar.map((value) => value / root) : similar;
   const bias = scoreBias(arrays, place);
   const usual = bias ? scaled.map((value, key) => value + bias[key]) : scaled;
-  const here = (/** @type {Record<string, any>} */ each) =>
-    each.kind === place.kind && each.layer === place.layer && each.head === place.head;
+  const here = (each) => each.kind === place.kind && each.layer === place.layer && each.head === place.head;
   let changed = usual;
   if (about.interventions.some((each) => each.op === "no-scale"))
     changed = changed.map((value) => value * root);
@@ -137,39 +124,20 @@ export function scores(arrays, about, place) {
   return { similar, scaled, usual, changed };
 }
 
-/**
- * @param {About} about
- * @param {Place} place
- * @param {number[]} values
- */
+/** @param {About} about @param {Place} place @param {number[]} values */
 export function masked(about, { kind, query }, values) {
-  const found = /** @type {import("../state/source.js").Kind} */ (about.kinds.find((each) => each.kind === kind));
-  return values.map((value, key) =>
-    (found.causal && key > query) || found.masked.includes(key) ? -Infinity : value,
-  );
+  const found = about.kinds.find((each) => each.kind === kind);
+  return values.map((value, key) => (found.causal && key > query) || found.masked.includes(key) ? -Infinity : value);
 }
 
-/**
- * One row of attention weights.
- * @param {Arrays} arrays
- * @param {About} about
- * @param {Place} place
- */
+/** One row of attention weights. @param {Arrays} arrays @param {About} about @param {Place} place */
 export function weights(arrays, about, place) {
   return softmax(masked(about, place, scores(arrays, about, place).changed));
 }
 
-/**
- * What one head has found for one query.
- * @param {Arrays} arrays
- * @param {About} about
- * @param {Place} place
- */
+/** What one head has found for one query. @param {Arrays} arrays @param {About} about @param {Place} place */
 export function headOutput(arrays, about, place) {
   const shares = weights(arrays, about, place);
-  const values = ofHead(
-    /** @type {Tensor} */ (arrays(`${addressOf(place.kind, place.layer)}.v`)),
-    place.head,
-  );
+  const values = ofHead(arrays(`${addressOf(place.kind, place.layer)}.v`), place.head);
   return Array.from(values[0], (_, i) => shares.reduce((sum, share, key) => sum + share * values[key][i], 0));
 }

@@ -9,7 +9,7 @@ const MOST = 0.5; // a head that gives this share of its attention to one relati
  * @returns {Record<string, number>}
  */
 export function relations({ data, shape: [rows, columns] }, self) {
-  const mean = (/** @type {(row: number) => number} */ column) => {
+  const mean = (column) => {
     let sum = 0;
     let counted = 0;
     for (let row = 0; row < rows; row++) {

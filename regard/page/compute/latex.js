@@ -109,7 +109,7 @@ class Reader {
     if (name === "begin") return this.cases();
     if (NAMES.has(name)) return node("mi", [name]);
     if (name in SIGNS) {
-      return node(IDENTIFIERS.has(name) ? "mi" : "mo", [SIGNS[/** @type {keyof typeof SIGNS} */ (name)]]);
+      return node(IDENTIFIERS.has(name) ? "mi" : "mo", [SIGNS[name]]);
     }
     return name === "," || name === " " || name === "\\" ? node("mspace", [], { width: "0.3em" }) : null;
   }
@@ -141,10 +141,7 @@ class Reader {
   }
 }
 
-/**
- * @param {string} latex
- * @returns {Formula}
- */
+/** @param {string} latex @returns {Formula} */
 export function parse(latex) {
   const kept = latex.replace(/\\text\{([^}]*)\}/g, (_, words) => `\\text{${words.replaceAll(" ", "␣")}}`);
   return node("math", [new Reader(tokens(kept)).row()], { display: "block" });

@@ -11,10 +11,7 @@ export function fixed(value, digits = 3) {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-/**
- * A number in about four signs, whatever its size.
- * @param {number | null} value
- */
+/** A number in about four signs, whatever its size. @param {number | null} value */
 export function short(value) {
   if (value === null || !Number.isFinite(value)) return fixed(value);
   const size = Math.abs(value);
@@ -24,10 +21,7 @@ export function short(value) {
   return fixed(value, 3);
 }
 
-/**
- * A negative number in brackets, as it stands behind another sign.
- * @param {number} value
- */
+/** A negative number in brackets, as it stands behind another sign. @param {number} value */
 export function bracketed(value) {
   return value < 0 ? `(${short(value)})` : short(value);
 }
@@ -37,14 +31,12 @@ export function bracketed(value) {
  * @param {{ head: string[], rows: (string | number)[][] }} table
  */
 export function csv({ head, rows }) {
-  const plain = (/** @type {string | number} */ cell) =>
-    String(cell)
+  const plain = (cell) => String(cell)
       .replace(/^−∞$/, "-inf")
       .replace(/^−(?=[\d.])/, "-")
       .replaceAll("\u00a0", " ")
       .trim();
-  const line = (/** @type {(string | number)[]} */ cells) =>
-    cells.map((cell) => `"${plain(cell).replaceAll('"', '""')}"`).join(",");
+  const line = (cells) => cells.map((cell) => `"${plain(cell).replaceAll('"', '""')}"`).join(",");
   return `\ufeff${[head, ...rows].map(line).join("\r\n")}\r\n`;
 }
 

@@ -38,12 +38,7 @@ export const vectorBefore = (steps, index, ...names) => before(steps, index, ...
  */
 export const rowsBefore = (steps, index, name) => before(steps, index, name)?.values ?? [];
 
-/**
- * a₁·b₁ + a₂·b₂ + … = sum
- * @param {number[]} a
- * @param {number[]} b
- * @param {number} sum
- */
+/** a₁·b₁ + a₂·b₂ + … = sum @param {number[]} a @param {number[]} b @param {number} sum */
 export function products(a, b, sum) {
   const terms = a
     .slice(0, TERMS)
@@ -54,10 +49,7 @@ export function products(a, b, sum) {
 /** A square root, whole where it is. @param {number} value */
 const root = (value) => String(Number(Math.sqrt(value).toFixed(3)));
 
-/**
- * @param {number[]} values
- * @returns {{ mean: number, variance: number }}
- */
+/** @param {number[]} values @returns {{ mean: number, variance: number }} */
 export function moments(values) {
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   return { mean, variance: values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length };
@@ -68,7 +60,7 @@ export function moments(values) {
  * @param {(number | null)[]} scores
  */
 export function exponentials(scores) {
-  const finite = /** @type {number[]} */ (scores.filter((score) => score !== null && score > -1e29));
+  const finite = scores.filter((score) => score !== null && score > -1e29);
   const most = Math.max(...finite);
   const shift = Math.abs(most) > 8 ? most : 0;
   const powers = scores.map((score) => (score === null ? 0 : Math.exp(score - shift)));
@@ -167,11 +159,7 @@ const LINES = {
   },
 };
 
-/**
- * The lines of one step; none where the formula says it all.
- * @param {At} at
- * @returns {string[]}
- */
+/** The lines of one step; none where the formula says it all. @param {At} at @returns {string[]} */
 export function substituted(at) {
   const { name, values } = at.steps[at.index];
   return LINES[name]?.(at, values) ?? [];

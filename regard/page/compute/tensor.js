@@ -2,10 +2,7 @@
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor Row by row. */
 
-/**
- * @param {string} text
- * @returns {ArrayBuffer}
- */
+/** @param {string} text @returns {ArrayBuffer} */
 export function fromBase64(text) {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
@@ -13,10 +10,7 @@ export function fromBase64(text) {
   return bytes.buffer;
 }
 
-/**
- * One half-precision number out of its sixteen bits.
- * @param {number} bits
- */
+/** One half-precision number out of its sixteen bits. @param {number} bits */
 export function half(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
@@ -58,21 +52,14 @@ export function at(tensor, index) {
   return { data: tensor.data.subarray(index * size, (index + 1) * size), shape };
 }
 
-/**
- * @param {ArrayLike<number>} a
- * @param {ArrayLike<number>} b
- */
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function dot(a, b) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
 }
 
-/**
- * The softmax; of -Infinity, exactly 0.
- * @param {ArrayLike<number>} scores
- * @returns {number[]}
- */
+/** The softmax; of -Infinity, exactly 0. @param {ArrayLike<number>} scores @returns {number[]} */
 export function softmax(scores) {
   const values = Array.from(scores);
   const most = Math.max(...values);
@@ -81,10 +68,7 @@ export function softmax(scores) {
   return powers.map((power) => power / sum);
 }
 
-/**
- * How undecided shares are, in bits.
- * @param {ArrayLike<number>} shares
- */
+/** How undecided shares are, in bits. @param {ArrayLike<number>} shares */
 export function entropy(shares) {
   let bits = 0;
   for (let i = 0; i < shares.length; i++) if (shares[i] > 0) bits -= shares[i] * Math.log2(shares[i]);

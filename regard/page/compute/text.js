@@ -92,7 +92,7 @@ export function pieces(text, links, sure) {
   /** @type {Piece[]} */
   const found = [];
   let end = 0;
-  const between = (/** @type {number} */ until) => {
+  const between = (until) => {
     if (until > end) found.push({ text: text.slice(end, until), link: null, probability: null });
   };
   for (const link of [...links].sort((a, b) => a.target_start - b.target_start)) {
@@ -141,7 +141,7 @@ export function difference(before, after) {
         from[i] === to[j] ? 1 + longest[i + 1][j + 1] : Math.max(longest[i + 1][j], longest[i][j + 1]);
   /** @type {Part[]} */
   const parts = [];
-  const add = (/** @type {string} */ text, /** @type {Part["change"]} */ change) => {
+  const add = (text, change) => {
     const last = parts[parts.length - 1];
     if (last?.change === change) last.text += text;
     else parts.push({ text, change });

@@ -44,7 +44,7 @@ class Numbers {
 
   /** This token's row of an array. @param {string} name */
   row(name) {
-    const { data, shape } = /** @type {Tensor} */ (this.arrays(name));
+    const { data, shape } = this.arrays(name);
     const width = shape[1];
     return Array.from(data.subarray(this.place.query * width, (this.place.query + 1) * width));
   }
@@ -64,9 +64,7 @@ class Numbers {
 
   /** @param {string} block @param {string} what */
   around(block, what) {
-    return this.row(
-      `${this.stack}.layers.${this.place.layer}.add_and_norm.${this.blocks.indexOf(block)}.${what}`,
-    );
+    return this.row(`${this.stack}.layers.${this.place.layer}.add_and_norm.${this.blocks.indexOf(block)}.${what}`);
   }
 
   /** @param {string} block */
@@ -104,8 +102,7 @@ class Numbers {
   of(name, block) {
     const { kind, layer, head, query } = this.place;
     const at = addressOf(kind, layer);
-    const rows = (/** @type {string} */ which) =>
-      ofHead(/** @type {Tensor} */ (this.arrays(`${at}.${which}`)), head).map((row) => Array.from(row));
+    const rows = (which) => ofHead(this.arrays(`${at}.${which}`), head).map((row) => Array.from(row));
     switch (name) {
       case "embedding":
         return this.row(`${this.side}.embedded`);
@@ -170,7 +167,7 @@ class Numbers {
 export function buildWalk(arrays, about, sentences, said, place) {
   const numbers = new Numbers(arrays, about, place, said);
   const { kind, layer, query } = place;
-  const side = /** @type {import("../state/source.js").Kind} */ (about.kinds.find((each) => each.kind === kind));
+  const side = about.kinds.find((each) => each.kind === kind);
   const keys = about[side.keys].tokens.map((token) => token.text);
   const gaps = gapsOf(numbers, about[side.queries].tokens[query].text, keys);
   const end = about.settings.norm_position === "post" ? "norm" : "residual";
@@ -218,7 +215,7 @@ function withInterventions(numbers, sentences, words, block) {
   const { kind, layer, head } = numbers.place;
   const { usual, changed } = numbers.scores;
   const step = { words, values: numbers.of(words.name, block) };
-  const by = (/** @type {any} */ values) => ({ words: sentences.intervention, values });
+  const by = (values) => ({ words: sentences.intervention, values });
   switch (words.name) {
     case "masked": {
       const sees = numbers.masked.includes(-Infinity) ? "some" : "all";

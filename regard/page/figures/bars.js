@@ -41,12 +41,7 @@ function scale(values, most, hatched, across) {
   const signed = values.some((value) => !isNever(value) && Number(value) < 0);
   const zero = LEFT + (signed ? across / 2 : 0);
   const unit = (signed ? across / 2 : across) / Math.max(most, furthest(values));
-  const bar = (
-    /** @type {number | null} */ value,
-    /** @type {number} */ y,
-    /** @type {number} */ height,
-    /** @type {Record<string, unknown>} */ look,
-  ) => {
+  const bar = (value, y, height, look) => {
     if (isNever(value)) return s("rect", { x: LEFT, y, width: across, height, fill: hatched, opacity: 0.7 });
     const width = Math.max(1, Math.abs(Number(value)) * unit);
     return s("rect", { x: Number(value) < 0 ? zero - width : zero, y, width, height, rx: 2, ...look });

@@ -46,12 +46,9 @@ export function thinned(points, most) {
   if (points.length <= most) return points;
   const size = points.length / (most - 1);
   const means = Array.from({ length: most - 1 }, (_, i) => {
-    const some = points.slice(
-      Math.floor(i * size),
-      Math.max(Math.floor((i + 1) * size), Math.floor(i * size) + 1),
-    );
-    const mean = (/** @type {0 | 1} */ axis) => some.reduce((sum, each) => sum + each[axis], 0) / some.length;
-    return /** @type {[number, number]} */ ([mean(0), mean(1)]);
+    const some = points.slice(Math.floor(i * size), Math.max(Math.floor((i + 1) * size), Math.floor(i * size) + 1));
+    const mean = (axis) => some.reduce((sum, each) => sum + each[axis], 0) / some.length;
+    return [mean(0), mean(1)];
   });
   return [...means, points[points.length - 1]];
 }
@@ -70,10 +67,7 @@ export function logTicks(least, most) {
     .filter((tick) => tick >= least && tick <= most);
 }
 
-/**
- * A number at an axis, where zeros behind the point say nothing.
- * @param {number} value
- */
+/** A number at an axis, where zeros behind the point say nothing. @param {number} value */
 export const tickLabel = (value) => short(value).replace(/(\.\d*[1-9])0+$|\.0+$/, "$1");
 
 /**
@@ -107,7 +101,7 @@ export function chart({ palette, tip }, given) {
   const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
   const xs = shown.flatMap((line) => line.points.map(([x]) => x));
   const ys = shown.flatMap(({ points, band = [] }) => [...points, ...band].flatMap(([, ...values]) => values));
-  const range = (/** @type {number[]} */ values) => [Math.min(...values), Math.max(...values)];
+  const range = (values) => [Math.min(...values), Math.max(...values)];
   const [x0, x1] = xs.length ? range(xs) : [0, 1];
   const [low, high] = ys.length ? range(ys) : [0, 1];
   const room = (high - low || Math.abs(high) || 1) * 0.05;
@@ -115,12 +109,10 @@ export function chart({ palette, tip }, given) {
     ? [low / 1.1, high * 1.1]
     : [low >= 0 && low < (high - low) * 0.5 ? 0 : low - room, high + room];
   const [wide, tall] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
-  const share = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
-    (value - from) / (to - from || 1);
-  const logShare = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ to) =>
-    share(Math.log(value), Math.log(from), Math.log(to));
-  const atX = (/** @type {number} */ x) => LEFT + (logX ? logShare : share)(x, x0, x1) * wide;
-  const atY = (/** @type {number} */ y) => TOP + tall - (logY ? logShare : share)(y, y0, y1) * tall;
+  const share = (value, from, to) => (value - from) / (to - from || 1);
+  const logShare = (value, from, to) => share(Math.log(value), Math.log(from), Math.log(to));
+  const atX = (x) => LEFT + (logX ? logShare : share)(x, x0, x1) * wide;
+  const atY = (y) => TOP + tall - (logY ? logShare : share)(y, y0, y1) * tall;
   const text = { "font-size": 11, fill: palette.soft };
   const rules = [
     ...(logY ? logTicks(y0, y1) : ticks(y0, y1, 6)).map((y) => [
@@ -218,10 +210,7 @@ function nearest(points, x) {
   return points.reduce((best, each) => (Math.abs(each[0] - x) < Math.abs(best[0] - x) ? each : best));
 }
 
-/**
- * How wide a chart can be: as wide as wanted, or as the window.
- * @param {number} wanted
- */
+/** How wide a chart can be: as wide as wanted, or as the window. @param {number} wanted */
 export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
 
 /**

@@ -48,25 +48,17 @@ export function oklch(lightness, chroma, hue) {
   const long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const brief = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
-  return /** @type {RGB} */ (
-    [
+  return [
       4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * brief,
       -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * brief,
       -0.0041960863 * long - 0.7034186147 * medium + 1.707614701 * brief,
     ].map((light) => {
       const clipped = Math.min(1, Math.max(0, light));
-      return Math.round(
-        255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055),
-      );
-    })
-  );
+      return Math.round(255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055));
+    });
 }
 
-/**
- * @param {number[]} least
- * @param {number[]} most
- * @returns {RGB[]}
- */
+/** @param {number[]} least @param {number[]} most @returns {RGB[]} */
 function ramp(least, most) {
   return Array.from({ length: LEVELS }, (_, i) => {
     const share = i / (LEVELS - 1);
@@ -100,10 +92,7 @@ export function css(rgb) {
   return `#${rgb.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/**
- * Black or white, whichever is read more easily on a shade.
- * @param {RGB} rgb
- */
+/** Black or white, whichever is read more easily on a shade. @param {RGB} rgb */
 export function on(rgb) {
   const [red, green, blue] = rgb.map((part) => {
     const light = part / 255;

@@ -21,12 +21,7 @@ export function textWidth(text, size) {
   return ems * size;
 }
 
-/**
- * A text, cut to a width.
- * @param {string} text
- * @param {number} width
- * @param {number} size
- */
+/** A text, cut to a width. @param {string} text @param {number} width @param {number} size */
 export function shortened(text, width, size) {
   if (textWidth(text, size) <= width) return text;
   const letters = Array.from(text);
@@ -34,19 +29,12 @@ export function shortened(text, width, size) {
   return `${letters.join("")}…`;
 }
 
-/**
- * How large the cells of a matrix are drawn, in pixels.
- * @param {number} rows
- * @param {number} columns
- */
+/** How large the cells of a matrix are drawn, in pixels. @param {number} rows @param {number} columns */
 export function cellSize(rows, columns) {
   return Math.max(2, Math.min(44, Math.floor(Math.min(760 / columns, 620 / rows))));
 }
 
-/**
- * Every how many cells a label fits.
- * @param {number} cell
- */
+/** Every how many cells a label fits. @param {number} cell */
 export function labelEvery(cell) {
   return Math.max(1, Math.ceil(13 / cell));
 }
@@ -86,7 +74,7 @@ export function ancestry(nodes, id) {
 export function neighbour(nodes, id, arrow) {
   const here = nodes.find((node) => node.id === id);
   if (!here) return id;
-  const byRank = (/** @type {TreeNode[]} */ found) => found.sort((a, b) => a.rank - b.rank);
+  const byRank = (found) => found.sort((a, b) => a.rank - b.rank);
   if (arrow === "ArrowLeft") return here.parent ?? id;
   if (arrow === "ArrowRight") return byRank(nodes.filter((node) => node.parent === id))[0]?.id ?? id;
   const column = byRank(nodes.filter((node) => node.step === here.step));

@@ -27,14 +27,13 @@ export function linesFigure(context, shown) {
   const step = Math.max(18, Math.min(30, 620 / most));
   const left = widest(rows, SIZE);
   const right = left + SPAN;
-  const y = (/** @type {number} */ i, /** @type {number} */ count) =>
-    10 + ((most - count) / 2 + i + 0.5) * step;
-  const curve = (/** @type {number} */ row, /** @type {number} */ column) => {
+  const y = (i, count) => 10 + ((most - count) / 2 + i + 0.5) * step;
+  const curve = (row, column) => {
     const [y1, y2] = [y(row, rows.length), y(column, columns.length)];
     return `M${left} ${y1}C${left + SPAN / 2} ${y1} ${left + SPAN / 2} ${y2} ${right} ${y2}`;
   };
-  const pickRow = (/** @type {number} */ i) => shown.pick(i, -1);
-  const pickColumn = (/** @type {number} */ i) => shown.pick(shown.row, i);
+  const pickRow = (i) => shown.pick(i, -1);
+  const pickColumn = (i) => shown.pick(shown.row, i);
   return figure(right + widest(columns, SIZE), most * step + 20, shown.told, [
     ...curves(context, shown, curve),
     ...rows.map((text, i) =>
@@ -83,9 +82,9 @@ export function arcsFigure(context, shown) {
   const widths = shown.rows.map((text) => Math.min(LABEL, textWidth(text, SIZE)) + 14);
   const starts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, 10));
   const width = starts[starts.length - 1] + widths[widths.length - 1] + 10;
-  const x = (/** @type {number} */ i) => starts[i] + widths[i] / 2;
+  const x = (i) => starts[i] + widths[i] / 2;
   const base = Math.min(260, 40 + width / 3);
-  const arc = (/** @type {number} */ row, /** @type {number} */ column) => {
+  const arc = (row, column) => {
     const [x1, x2] = [x(row), x(column)];
     if (row === column) return `M${x1} ${base}C${x1 - 14} ${base - 34} ${x1 + 14} ${base - 34} ${x1} ${base}`;
     const top = base - 1.3 * Math.min(base, 14 + Math.abs(x2 - x1) * 0.5);

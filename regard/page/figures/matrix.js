@@ -31,11 +31,7 @@ const DRAWN_ONE_BY_ONE = 2500;
 export const widest = (labels, size = 12) =>
   Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, size)))) + 10;
 
-/**
- * Rows look at columns.
- * @param {Context} context
- * @param {Shown} shown
- */
+/** Rows look at columns. @param {Context} context @param {Shown} shown */
 export function matrixFigure({ theme, palette, tip }, shown) {
   const { matrix, rows, columns, row, column } = shown;
   const cell = cellSize(rows.length, columns.length);
@@ -76,22 +72,15 @@ export function matrixFigure({ theme, palette, tip }, shown) {
  */
 function names({ rows, columns, row, column }, cell, palette) {
   const every = labelEvery(cell);
-  const written = (
-    /** @type {string} */ text,
-    /** @type {number} */ i,
-    /** @type {number} */ selected,
-    /** @type {Record<string, unknown>} */ look,
-  ) =>
+  const written = (text, i, selected, look) =>
     (i % every === 0 || i === selected) &&
     label(shortened(text, LABEL, 12), 0, 0, { ...look, ...emphasis(i === selected, palette) });
-  const middle = (/** @type {number} */ i) => (i + 0.5) * cell;
+  const middle = (i) => (i + 0.5) * cell;
   return [
     ...rows.map((text, i) =>
       written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
     ),
-    ...columns.map((text, i) =>
-      written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-50)` }),
-    ),
+    ...columns.map((text, i) => written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-50)` })),
   ];
 }
 
@@ -104,8 +93,7 @@ function names({ rows, columns, row, column }, cell, palette) {
  */
 function cellAt(frame, { rows, columns }, event) {
   const box = frame.getBoundingClientRect();
-  const within = (/** @type {number} */ share, /** @type {number} */ count) =>
-    Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+  const within = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
   return [
     within((event.clientY - box.top) / box.height, rows.length),
     within((event.clientX - box.left) / box.width, columns.length),
@@ -136,9 +124,7 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
       if (!may(row, column)) continue;
       const value = matrix.data[row * columns.length + column];
       const colour = shade(value, most, theme);
-      drawn.push(
-        s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }),
-      );
+      drawn.push(s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }));
       if (written && Math.abs(value) >= 0.005) {
         drawn.push(
           label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
@@ -158,11 +144,7 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
 const short2 = (value) =>
   Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
 
-/**
- * The staircase of what may not be looked at.
- * @param {Shown} shown
- * @param {number} cell
- */
+/** The staircase of what may not be looked at. @param {Shown} shown @param {number} cell */
 function hiddenPath({ rows, columns, may }, cell) {
   let path = "";
   for (let row = 0; row < rows.length; row++) {
@@ -215,7 +197,7 @@ function legendOf(most, signed, theme, palette) {
 export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, rows];
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
   for (let i = 0; i < data.length; i++) image.data.set([...shade(data[i], most, theme), 255], 4 * i);
   context.putImageData(image, 0, 0);

@@ -39,23 +39,22 @@ export function plane({ palette, t, tip }, { tokens, explained }) {
   const width = across(700);
   const near = tokens.flatMap((token) => token.nearest);
   const all = [...tokens, ...near];
-  const scaled = (/** @type {"x" | "y"} */ axis, /** @type {number} */ room) => {
+  const scaled = (axis, room) => {
     const values = all.map((each) => each[axis]);
     const [least, most] = [Math.min(...values), Math.max(...values)];
-    return (/** @type {Placed} */ each) => EDGE + ((each[axis] - least) / (most - least || 1)) * (room - 2 * EDGE);
+    return (each) => EDGE + ((each[axis] - least) / (most - least || 1)) * (room - 2 * EDGE);
   };
   const [atX, atY] = [scaled("x", width), scaled("y", TALL)];
   /** @type {number[][]} */
   const taken = [];
-  const named = (/** @type {Placed} */ each, /** @type {number} */ size, /** @type {object} */ look) => {
+  const named = (each, size, look) => {
     const [x, y, half] = [atX(each), atY(each) - 10, textWidth(each.piece, size) / 2];
     const box = [x - half, x + half, y - size / 2, y + size / 2];
     if (taken.some(([a, b, c, d]) => box[0] < b && box[1] > a && box[2] < d && box[3] > c)) return null;
     taken.push(box);
     return label(each.piece, x, y, { "text-anchor": "middle", "font-size": size, ...look });
   };
-  const dot = (/** @type {Placed} */ each, /** @type {number} */ r, /** @type {string} */ fill) =>
-    telling(s("circle", { cx: atX(each), cy: atY(each), r, fill }), tip, each.piece);
+  const dot = (each, r, fill) => telling(s("circle", { cx: atX(each), cy: atY(each), r, fill }), tip, each.piece);
   const lines = tokens.flatMap((token) =>
     token.nearest.map((each) =>
       s("line", { x1: atX(token), y1: atY(token), x2: atX(each), y2: atY(each), stroke: palette.grid }),

@@ -67,7 +67,7 @@ export function emphasis(selected, palette) {
  * @returns {T}
  */
 export function telling(node, tip, text, pick) {
-  node.addEventListener("mousemove", (event) => tip.show(text, /** @type {MouseEvent} */ (event)));
+  node.addEventListener("mousemove", (event) => tip.show(text, event));
   node.addEventListener("mouseleave", () => tip.hide());
   if (pick) {
     node.setAttribute("cursor", "pointer");
@@ -90,7 +90,7 @@ export function pressable(node, text, pick) {
   node.classList.add("pressable");
   node.addEventListener("click", pick);
   node.addEventListener("keydown", (event) => {
-    if (!["Enter", " "].includes(/** @type {KeyboardEvent} */ (event).key)) return;
+    if (!["Enter", " "].includes(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     pick();
@@ -104,7 +104,7 @@ export function pressable(node, text, pick) {
  * @param {string} told
  */
 export function stacked(parts, told) {
-  const there = /** @type {Part[]} */ (parts.filter(Boolean));
+  const there = parts.filter(Boolean);
   let y = 4;
   const placed = there.map((part) => {
     const group = s("g", { transform: `translate(0 ${y})` }, part.node);
@@ -116,11 +116,7 @@ export function stacked(parts, told) {
 
 let hatches = 0;
 
-/**
- * Hatching, for what is masked.
- * @param {string} colour
- * @returns {{ definition: SVGElement, fill: string }}
- */
+/** Hatching, for what is masked. @param {string} colour @returns {{ definition: SVGElement, fill: string }} */
 export function hatching(colour) {
   const id = `hatch${hatches++}`;
   const definition = s(
@@ -128,26 +124,16 @@ export function hatching(colour) {
     {},
     s(
       "pattern",
-      {
-        id,
-        width: 6,
-        height: 6,
-        patternUnits: "userSpaceOnUse",
-        patternTransform: "rotate(45)",
-      },
+      { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
       s("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: colour, "stroke-width": 1.6 }),
     ),
   );
   return { definition, fill: `url(#${id})` };
 }
 
-/**
- * A figure as a file of its own.
- * @param {SVGElement} drawn
- * @param {string} paper
- */
+/** A figure as a file of its own. @param {SVGElement} drawn @param {string} paper */
 export function svgText(drawn, paper) {
-  const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
+  const copy = drawn.cloneNode(true);
   for (const name of ["class", "tabindex", "style"]) copy.removeAttribute(name);
   copy.prepend(s("rect", { width: "100%", height: "100%", fill: paper }));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}`;
@@ -165,18 +151,14 @@ export async function pngBlob(drawn, paper) {
   await image.decode();
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = ["width", "height"].map((side) => 2 * Number(drawn.getAttribute(side)));
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const context = canvas.getContext("2d");
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done, failed) =>
     canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no PNG could be drawn")))),
   );
 }
 
-/**
- * Hand a file to the reader.
- * @param {Blob} blob
- * @param {string} name
- */
+/** Hand a file to the reader. @param {Blob} blob @param {string} name */
 export function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

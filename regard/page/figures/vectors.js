@@ -22,8 +22,7 @@ const WIDTH = LEFT + ACROSS + 70;
  * @param {number} y
  * @param {Record<string, string>} palette
  */
-const more = (left, y, palette) =>
-  left > 0 && label(`+ ${left} …`, LEFT + ACROSS + 10, y, { fill: palette.soft });
+const more = (left, y, palette) => left > 0 && label(`+ ${left} …`, LEFT + ACROSS + 10, y, { fill: palette.soft });
 
 /**
  * One vector as bars, up where it is positive and down where it is not.
@@ -123,11 +122,7 @@ function cells({ theme, tip }, { text, values, most, tall }) {
     const box = { x: LEFT + i * cell, y: 1, width: cell + (roomy ? -2 : 0.3), height: tall - 2 };
     const look = { "text-anchor": "middle", "font-size": 11.5, "pointer-events": "none", ...TABULAR };
     return [
-      telling(
-        s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }),
-        tip,
-        `${text}[${i}] = ${short(value)}`,
-      ),
+      telling(s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }), tip, `${text}[${i}] = ${short(value)}`),
       roomy && label(short(value), box.x + cell / 2 - 1, tall / 2 + 0.5, { ...look, fill: on(colour) }),
     ];
   });

@@ -16,7 +16,7 @@ import { bars, heat } from "./vectors.js";
  */
 
 /** The name of a step's numbers in formulas. */
-export const SIGNS = /** @type {Record<string, string>} */ ({
+export const SIGNS = {
   embedding: "E·√d",
   position: "PE",
   x: "x",
@@ -41,7 +41,7 @@ export const SIGNS = /** @type {Record<string, string>} */ ({
   logits: "logits",
   normaliser: "log Σ",
   probabilities: "p",
-});
+};
 
 /** What softmax would give without the scale. @param {At} at */
 export function unscaled({ steps, index }) {
@@ -59,7 +59,7 @@ export function doubt(at) {
 
 /** A step's vector as bars, below those that it was made of. @param {...string} names */
 function vectors(...names) {
-  return (/** @type {Context} */ context, /** @type {At} */ { steps, index }) =>
+  return (context, { steps, index }) =>
     [...names.map((name) => before(steps, index, name)), steps[index]]
       .filter((step) => step !== undefined)
       .map(({ name, values }) =>
@@ -70,14 +70,14 @@ function vectors(...names) {
 /** One number a key. @param {Context} context @param {At} at @param {object} [given] */
 function perKey(context, { steps, index, focus }, given = {}) {
   const { rows, values } = steps[index];
-  const pick = (/** @type {number} */ key) => context.store.set({ key });
+  const pick = (key) => context.store.set({ key });
   return scalars(context, { rows, values, selected: focus, pick, ...given });
 }
 
 /** One vector a key. @param {Context} context @param {At} at */
 function keyRows(context, { steps, index, focus }) {
   const { rows, values } = steps[index];
-  const pick = (/** @type {number} */ key) => context.store.set({ key });
+  const pick = (key) => context.store.set({ key });
   return [heat(context, { rows, values, selected: focus, wide: Boolean(context.state.wide), pick })];
 }
 
@@ -197,17 +197,11 @@ const PANELS = {
   norm: vectors("residual"),
   "final-norm": vectors("residual"),
   logits: (context, { steps, index }) => [scalars(context, steps[index])],
-  normaliser: (context, { steps, index }) => [
-    scalars(context, { rows: ["z"], values: [steps[index].values] }),
-  ],
+  normaliser: (context, { steps, index }) => [scalars(context, { rows: ["z"], values: [steps[index].values] })],
   probabilities: (context, { steps, index }) => [scalars(context, { ...steps[index], most: 1, selected: 0 })],
 };
 
-/**
- * The figure of a step.
- * @param {Context} context
- * @param {At} at
- */
+/** The figure of a step. @param {Context} context @param {At} at */
 export function panel(context, at) {
   const { name, rows } = at.steps[at.index];
   const draw = PANELS[name] ?? (rows.length ? PANELS.masked : vectors());

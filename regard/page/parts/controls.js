@@ -41,7 +41,7 @@ export function segments(name, choices, chosen, choose) {
  * @param {(value: number) => void} set
  */
 export function stepper(name, id, value, count, set) {
-  const button = (/** @type {string} */ sign, /** @type {number} */ by) =>
+  const button = (sign, by) =>
     h(
       "button",
       {
@@ -63,10 +63,7 @@ export function stepper(name, id, value, count, set) {
   );
 }
 
-/**
- * Which head of which layer of which kind.
- * @param {Context} context
- */
+/** Which head of which layer of which kind. @param {Context} context */
 export function placeControls({ state, store, about, kind, t }) {
   return [
     segments(
@@ -98,18 +95,18 @@ export function placeControls({ state, store, about, kind, t }) {
  */
 export function slider({ id, text, title, range: [min, max, step], value, told, slide, set }) {
   const output = h("output", {}, told(value));
-  const of = (/** @type {Event} */ event) => Number(/** @type {HTMLInputElement} */ (event.target).value);
+  const of = (event) => Number(event.target.value);
   return h(
     "label",
     { class: "slider", title },
     text,
     h("input", {
       ...{ id, type: "range", min, max, step, value },
-      oninput: (/** @type {Event} */ event) => {
+      oninput: (event) => {
         output.textContent = told(of(event));
         slide?.(of(event));
       },
-      onchange: (/** @type {Event} */ event) => set?.(of(event)),
+      onchange: (event) => set?.(of(event)),
     }),
     output,
   );
@@ -126,12 +123,7 @@ export function tick(id, text, on, set) {
   return h(
     "label",
     { class: "tick" },
-    h("input", {
-      id,
-      type: "checkbox",
-      checked: on,
-      onchange: (/** @type {Event} */ event) => set(/** @type {HTMLInputElement} */ (event.target).checked),
-    }),
+    h("input", { id, type: "checkbox", checked: on, onchange: (event) => set(event.target.checked) }),
     text,
   );
 }
@@ -148,43 +140,27 @@ export function tableOf({ caption, head, rows }) {
       "table",
       {},
       h("caption", {}, caption),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          head.map((text) => h("th", { scope: "col" }, text)),
-        ),
-      ),
+      h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))),
       h(
         "tbody",
         {},
         rows.map(([first, ...rest]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, first),
-            rest.map((value) => h("td", {}, value)),
-          ),
+          h("tr", {}, h("th", { scope: "row" }, first), rest.map((value) => h("td", {}, value))),
         ),
       ),
     ),
   );
 }
 
-/**
- * From which language into which, by which model; nothing where there is no choice.
- * @param {Context} context
- */
+/** From which language into which, by which model; nothing where there is no choice. @param {Context} context */
 export function picker({ live, state, store, t }) {
   const { ways } = live;
   const chosen = live.way(state);
   if (ways.length < 2) return [];
   const named = new Intl.DisplayNames([state.lang], { type: "language" });
   const several = live.models.length > 1;
-  const translates = (/** @type {string} */ model) => ways.some((way) => way.model === model && way.from);
-  const text = (/** @type {import("../state/live.js").Way} */ { model, from, to }) =>
+  const translates = (model) => ways.some((way) => way.model === model && way.from);
+  const text = ({ model, from, to }) =>
     [
       from ? `${named.of(from)} → ${named.of(to)}` : translates(model) && t("translate.detect"),
       (several || !translates(model)) && model,
@@ -198,9 +174,9 @@ export function picker({ live, state, store, t }) {
       {
         id: "way",
         "aria-label": t("translate.way"),
-        onchange: (/** @type {Event} */ event) =>
+        onchange: (event) =>
           store.set({
-            ...ways[Number(/** @type {HTMLSelectElement} */ (event.target).value)],
+            ...ways[Number(event.target.value)],
             ...ANEW,
             screen: "", // the first of the model that was chosen
           }),
@@ -210,12 +186,7 @@ export function picker({ live, state, store, t }) {
     back &&
       h(
         "button",
-        {
-          id: "swap",
-          type: "button",
-          title: t("translate.swap"),
-          onclick: () => store.set({ ...back, ...ANEW }),
-        },
+        { id: "swap", type: "button", title: t("translate.swap"), onclick: () => store.set({ ...back, ...ANEW }) },
         "⇄",
       ),
   ];
@@ -247,10 +218,6 @@ export function forced({ about, state, store, t }) {
     "div",
     { class: "forced" },
     h("span", {}, t(state.prefix ? "forced.prefix" : "forced.whole", { text: tokens.join(" ") })),
-    h(
-      "button",
-      { id: "free", type: "button", onclick: () => store.set({ ...FREE, node: -1 }) },
-      t("forced.free"),
-    ),
+    h("button", { id: "free", type: "button", onclick: () => store.set({ ...FREE, node: -1 }) }, t("forced.free")),
   );
 }

@@ -8,20 +8,14 @@ const MATH = "http://www.w3.org/1998/Math/MathML";
  * @typedef {Node | string | number | null | undefined | false} Child
  */
 
-/**
- * @param {Element} element
- * @param {Attributes} attributes
- * @param {(Child | Child[])[]} children
- */
+/** @param {Element} element @param {Attributes} attributes @param {(Child | Child[])[]} children */
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
-    else if (name === "dataset") Object.assign(/** @type {HTMLElement} */ (element).dataset, value);
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "dataset") Object.assign(element.dataset, value);
     else if (name === "style")
-      Object.entries(/** @type {object} */ (value)).forEach(([property, set]) =>
-        /** @type {HTMLElement} */ (element).style.setProperty(property, String(set)),
-      );
+      Object.entries(value).forEach(([property, set]) => element.style.setProperty(property, String(set)));
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat()) {
@@ -39,7 +33,7 @@ function fill(element, attributes, children) {
  * @returns {HTMLElement}
  */
 export function h(name, attributes = {}, ...children) {
-  return /** @type {HTMLElement} */ (fill(document.createElement(name), attributes, children));
+  return fill(document.createElement(name), attributes, children);
 }
 
 /**
@@ -50,7 +44,7 @@ export function h(name, attributes = {}, ...children) {
  * @returns {SVGElement}
  */
 export function s(name, attributes = {}, ...children) {
-  return /** @type {SVGElement} */ (fill(document.createElementNS(SVG, name), attributes, children));
+  return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
 /**

@@ -32,10 +32,7 @@ function normed({ about, steps, index }) {
 }
 
 /** @param {number[]} a @param {number[]} b @param {Record<string, number[]>} given */
-const summed = (a, b, given) => ({
-  work: (/** @type {Read} */ read) => dot(a.map(read), b.map(read)),
-  given,
-});
+const summed = (a, b, given) => ({ work: (read) => dot(a.map(read), b.map(read)), given });
 
 /** @type {Record<string, (at: At) => Task | null>} */
 const TASKS = {
@@ -46,7 +43,7 @@ const TASKS = {
   },
   x: ({ steps, index }) => {
     const parts = ["embedding", "position"].map((name) => vectorBefore(steps, index, name)[0]);
-    return parts.includes(/** @type {any} */ (undefined))
+    return parts.includes(undefined)
       ? null
       : { work: (read) => read(parts[0]) + read(parts[1]) };
   },
@@ -114,14 +111,12 @@ const isSought = (context, at) =>
 
 /** Lines without the number that is to be found. @param {Context} context @param {At} at @param {string[]} lines */
 export const openLines = (context, at, lines) =>
-  lines.map((line, i) =>
-    isSought(context, at) && i === lines.length - 1 ? line.replace(/= [^=]*$/, "= ?") : line,
-  );
+  lines.map((line, i) => isSought(context, at) && i === lines.length - 1 ? line.replace(/= [^=]*$/, "= ?") : line);
 
 /** A text without the number that is to be found. @param {Context} context @param {At} at @param {string} text */
 export function concealed(context, at, text) {
   if (!isSought(context, at)) return text;
-  const sought = short(/** @type {Task} */ (taskOf(at)).work(exact)).replace(".", "\\.");
+  const sought = short(taskOf(at).work(exact)).replace(".", "\\.");
   return text.replace(new RegExp(`(?<![\\d.])${sought}(?!\\d)`, "g"), "?");
 }
 
@@ -136,14 +131,14 @@ function box(context, at, task) {
   const value = short(task.work(exact));
   if (!isSought(context, at))
     return h("strong", { id: "verdict", role: "status" }, t(`walk.hand.${told.right ? "right" : "is"}`, { value }));
-  const tell = (/** @type {boolean} */ right) => {
+  const tell = (right) => {
     told = { which: named(context, at), right };
     void store.tell();
   };
   const verdict = h("span", { id: "verdict", role: "status" });
   const look = { id: "answer", type: "text", class: "brief", autocomplete: "off" };
-  const input = /** @type {HTMLInputElement} */ (h("input", { ...look, "aria-label": t("walk.hand.answer") }));
-  const check = (/** @type {Event} */ event) => {
+  const input = h("input", { ...look, "aria-label": t("walk.hand.answer") });
+  const check = (event) => {
     event.preventDefault();
     const side = judged(task, input.value);
     if (side === 0) tell(true);
@@ -160,11 +155,7 @@ function box(context, at, task) {
   );
 }
 
-/**
- * The tick that asks for it, and the box for an answer.
- * @param {Context} context
- * @param {At} at
- */
+/** The tick that asks for it, and the box for an answer. @param {Context} context @param {At} at */
 export function byHand(context, at) {
   const { state, store, t } = context;
   const task = taskOf(at);

@@ -8,10 +8,7 @@ import { h } from "./dom.js";
 
 const TOGETHER = 16; // lines of one request
 
-/**
- * The text of a file: UTF-8, or what older Chinese programs write.
- * @param {ArrayBuffer} bytes
- */
+/** The text of a file: UTF-8, or what older Chinese programs write. @param {ArrayBuffer} bytes */
 export function textOf(bytes) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -22,9 +19,7 @@ export function textOf(bytes) {
 
 export class FileDesk {
   constructor() {
-    this.input = /** @type {HTMLInputElement} */ (
-      h("input", { id: "file", type: "file", accept: ".txt,text/plain", hidden: true })
-    );
+    this.input = h("input", { id: "file", type: "file", accept: ".txt,text/plain", hidden: true });
     this.choose = h("button", { id: "choose-file", type: "button", onclick: () => this.input.click() });
     this.far = h("progress", { id: "file-far", max: 1 });
     this.told = h("span", { class: "soft", id: "file-told", role: "status" });
@@ -52,8 +47,8 @@ export class FileDesk {
 
   /** Take files that are dropped on an element. @param {HTMLElement} element */
   listen(element) {
-    const carried = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
-    const over = (/** @type {boolean} */ on) => element.classList.toggle("dropping", on);
+    const carried = (event) => event.dataTransfer?.types.includes("Files");
+    const over = (on) => element.classList.toggle("dropping", on);
     element.addEventListener("dragover", (event) => {
       if (!carried(event)) return;
       event.preventDefault();
@@ -80,7 +75,7 @@ export class FileDesk {
 
   /** Translate a file, the way that is chosen now. @param {File} file */
   async take(file) {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store, t } = this.context;
     const state = { ...store.state };
     const text = textOf(await file.arrayBuffer());
     this.asking.stop();
@@ -119,7 +114,7 @@ export class FileDesk {
   }
 
   show() {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     const [done, of] = [this.done.length, this.lines.length];
     this.far.hidden = this.stop.hidden = !of || done === of;
     this.far.setAttribute("value", String(of && done / of));

@@ -22,10 +22,7 @@ export function ranked(labels) {
   return all.sort((one, other) => other.share - one.share);
 }
 
-/**
- * @param {Share[]} all
- * @param {string} told For those who hear it.
- */
+/** @param {Share[]} all @param {string} told For those who hear it. */
 export function shares(all, told) {
   return h(
     "ol",
@@ -62,7 +59,7 @@ export function influence({ t, theme, tip }, label, tokens, values) {
         class: "read",
         title: told,
         style: { "background-color": css(colour), color: on(colour) },
-        onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+        onmousemove: (event) => tip.show(told, event),
         onmouseleave: () => tip.hide(),
       },
       token.text,

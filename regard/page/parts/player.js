@@ -66,12 +66,7 @@ export class Player {
 
   /** Back, play, next. @param {Context} context */
   buttons({ state, store, t }) {
-    const button = (
-      /** @type {string} */ id,
-      /** @type {string} */ text,
-      /** @type {() => void} */ onclick,
-      more = {},
-    ) => h("button", { id, type: "button", onclick, ...more }, text);
+    const button = (id, text, onclick, more = {}) => h("button", { id, type: "button", onclick, ...more }, text);
     const place = this.place(state);
     const playing = this.play !== null;
     return [

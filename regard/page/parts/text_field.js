@@ -10,9 +10,7 @@ const PAUSE = 300; // milliseconds without a key after which a text is taken
 export class Paper {
   /** @param {() => void} taken Called when the text has changed and was noted. */
   constructor(taken) {
-    this.text = /** @type {HTMLTextAreaElement} */ (
-      h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" })
-    );
+    this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.clear = h("button", { id: "clear", type: "button" }, "✕");
     this.title = h("span", {});
     this.pane = h(
@@ -42,10 +40,7 @@ export class Paper {
     return h("div", { class: "panes" }, this.pane, said);
   }
 
-  /**
-   * @param {Context} context
-   * @param {string} title
-   */
+  /** @param {Context} context @param {string} title */
   draw(context, title) {
     const { state, t } = context;
     this.context = context;
@@ -65,7 +60,7 @@ export class Paper {
   }
 
   note() {
-    const { store } = /** @type {Context} */ (this.context);
+    const { store } = this.context;
     this.clear.toggleAttribute("disabled", !this.text.value);
     if (this.text.value === store.state.text) return;
     store.note({ text: this.text.value, ...ANEW });
@@ -86,7 +81,7 @@ export function typing(field, pause, taken) {
   };
   field.addEventListener("input", (event) => {
     clearTimeout(timer); // what was typed before waits for the character, too: the field holds its letters
-    if (!(/** @type {InputEvent} */ (event).isComposing)) later();
+    if (!event.isComposing) later();
   });
   field.addEventListener("compositionend", later);
 }

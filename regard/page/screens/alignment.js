@@ -16,8 +16,7 @@ import { h } from "../parts/dom.js";
  * @returns {import("../figures/matrix.js").Shown}
  */
 function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
-  const name = (/** @type {import("../state/source.js").Word} */ { text }, /** @type {number} */ i) =>
-    state.gold ? `${i} ${text}` : text;
+  const name = ({ text }, i) => state.gold ? `${i} ${text}` : text;
   const here = outputs.findIndex((word) => word.first <= state.query && state.query <= word.last);
   return {
     matrix: { data: Float32Array.from(shares.flat()), shape: [outputs.length, inputs.length] },
@@ -38,12 +37,7 @@ function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
   };
 }
 
-/**
- * How much was taken from each word.
- * @param {Context} context
- * @param {Alignment} aligned
- * @param {Gold} gold
- */
+/** How much was taken from each word. @param {Context} context @param {Alignment} aligned @param {Gold} gold */
 function coverageOf(context, aligned, gold) {
   const { t } = context;
   const { inputs, coverage, untouched, heads, measured } = aligned;
@@ -84,8 +78,7 @@ function goldOf({ state, store, t }, { links }, gold) {
     : shares
       ? t("alignment.gold.score", shares)
       : t("alignment.gold.note");
-  const set = (/** @type {Event} */ { target }) =>
-    store.set({ gold: /** @type {HTMLInputElement} */ (target).value.trim() });
+  const set = ({ target }) => store.set({ gold: target.value.trim() });
   const look = { id: "gold", type: "text", value: state.gold, placeholder: "0-0 1-2 2p1" };
   return h(
     "div",
@@ -110,20 +103,12 @@ export const alignment = {
     const view = state.view === "lines" ? "lines" : "matrix";
     const views = ["matrix", "lines"].map((value) => ({ value, text: t(`view.${value}`) }));
     const figure = (view === "lines" ? linesFigure : matrixFigure)(context, shownOf(context, aligned, gold));
-    const row = (/** @type {[number, number]} */ [input, output]) => [
-      outputs[output].text,
-      inputs[input].text,
-      percent(shares[output][input]),
-    ];
+    const row = ([input, output]) => [outputs[output].text, inputs[input].text, percent(shares[output][input])];
     return {
       controls: [segments(t("view"), views, view, (value) => store.set({ view: value }))],
       body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), coverageOf(context, aligned, gold)),
       figure,
-      table: {
-        caption: t("alignment"),
-        head: [t("outputs"), t("inputs"), t("share")],
-        rows: links.map(row),
-      },
+      table: { caption: t("alignment"), head: [t("outputs"), t("inputs"), t("share")], rows: links.map(row) },
     };
   },
 };
@@ -156,7 +141,7 @@ export function readGold(text, inputs, outputs) {
  */
 export function scored(links, { sure, possible }) {
   const found = new Set(links.map((link) => link.join("-")));
-  const both = (/** @type {Set<string>} */ known) => [...found].filter((link) => known.has(link)).length;
+  const both = (known) => [...found].filter((link) => known.has(link)).length;
   if (!found.size || !sure.size) return null;
   return {
     precision: both(possible) / found.size,

@@ -17,13 +17,7 @@ function shown({ t }, { id, language, code }) {
   return h(
     "section",
     { class: "request" },
-    h(
-      "div",
-      { class: "request-head" },
-      h("h2", {}, t(`api.${id}`)),
-      h("span", { class: "tag" }, language),
-      button,
-    ),
+    h("div", { class: "request-head" }, h("h2", {}, t(`api.${id}`)), h("span", { class: "tag" }, language), button),
     h("pre", { class: "scroll", tabindex: 0, "aria-label": t(`api.${id}`) }, code),
   );
 }

@@ -20,18 +20,14 @@ function step({ state, store }, arrow) {
   store.set({ node: neighbour(tree.nodes, here, arrow) });
 }
 
-/**
- * @param {Context} context
- * @param {import("../state/source.js").Beam} beam
- * @param {number} selected
- */
+/** @param {Context} context @param {import("../state/source.js").Beam} beam @param {number} selected */
 function drawn(context, beam, selected) {
   const { palette, t } = context;
   const places = treeLayout(beam.nodes, { ...SIZE, left: 20, top: 34 });
   const best = ancestry(beam.nodes, beam.winner);
   const ranks = 1 + Math.max(...beam.nodes.map((node) => node.rank));
   const look = { "text-anchor": "middle", "font-size": 11, fill: palette.soft };
-  const at = (/** @type {number} */ id) => /** @type {{ x: number, y: number }} */ (places.get(id));
+  const at = (id) => places.get(id);
   return figure(20 + beam.steps * SIZE.column, 44 + ranks * SIZE.row, t("beam"), [
     ...Array.from({ length: beam.steps }, (_, i) =>
       label(String(i + 1), 20 + i * SIZE.column + BOX.width / 2, 14, look),
@@ -129,15 +125,7 @@ function details(context, beam, node) {
       node.fate !== "winner" &&
       h(
         "button",
-        {
-          id: "force",
-          type: "button",
-          onclick: () =>
-            force(
-              context,
-              path.map((each) => each.token),
-            ),
-        },
+        { id: "force", type: "button", onclick: () => force(context, path.map((each) => each.token)) },
         t("beam.force"),
       ),
   );
@@ -148,7 +136,7 @@ function searching({ live, state, store, t }, size) {
   if (!live || state.whole) return [];
   const { decoding, limits } = live.model(state);
   const penalty = state.penalty < 0 ? decoding.length_penalty : state.penalty;
-  const of = (/** @type {string} */ id, /** @type {number[]} */ range, /** @type {number} */ value) =>
+  const of = (id, range, value) =>
     slider({
       ...{ id, range, value, text: t(`beam.${id}`), title: t(`beam.${id}.title`), told: String },
       set: (chosen) => store.set({ [id]: chosen, node: -1 }),
@@ -163,10 +151,7 @@ export const beam = {
   task: "translate",
   searches: true,
   keys: Object.fromEntries(
-    ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((arrow) => [
-      arrow,
-      (context) => step(context, arrow),
-    ]),
+    ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((arrow) => [arrow, (context) => step(context, arrow)]),
   ),
   render: async (context) => {
     const { source, state, t } = context;
@@ -174,7 +159,7 @@ export const beam = {
     const choice = context.live && forced(context);
     if (!tree || !tree.nodes.length)
       return { controls: [choice], body: h("p", { class: "empty" }, t("beam.none")) };
-    const found = (/** @type {number | null | undefined} */ id) => tree?.nodes.find((each) => each.id === id);
+    const found = (id) => tree?.nodes.find((each) => each.id === id);
     const node = found(state.node) ?? found(tree.winner) ?? tree.nodes[0];
     const selected = node.id;
     const shown = drawn(context, tree, selected);

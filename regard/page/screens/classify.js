@@ -49,7 +49,7 @@ export class Labeller {
 
   /** Ask for the label of what is written. */
   async label() {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store, t } = this.context;
     const { state } = store;
     const wanted = JSON.stringify([live.way(state).model, state.text]);
     if (wanted === this.asked) return;
@@ -78,7 +78,7 @@ export class Labeller {
 
   /** Ask for the part that each token has in the label, or in another that the reader chose. */
   async weigh() {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store, t } = this.context;
     await this.weighing.ask(
       async (signal) => {
         const opened = this.answer && (await live.trace(store.state));
@@ -95,12 +95,12 @@ export class Labeller {
 
   /** @param {string} name */
   choose(name) {
-    /** @type {Context} */ (this.context).store.note({ target: name === this.answer.label ? "" : name });
+    this.context.store.note({ target: name === this.answer.label ? "" : name });
     void this.weigh();
   }
 
   show() {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     const { answer } = this;
     this.output.replaceChildren(
       answer
@@ -121,7 +121,7 @@ export class Labeller {
     const { answer, influence: found } = this;
     this.why.hidden = !answer || !found;
     if (!answer || !found) return;
-    const context = /** @type {Context} */ (this.context);
+    const context = this.context;
     this.why.replaceChildren(...influence(context, found.label, found.tokens, found.values));
   }
 }

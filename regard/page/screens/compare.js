@@ -39,11 +39,7 @@ async function beside({ about, live, state }) {
   return live.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
-/**
- * One of the two, at the place that is chosen.
- * @param {Context} context
- * @param {Opened} opened
- */
+/** One of the two, at the place that is chosen. @param {Context} context @param {Opened} opened */
 async function column(context, { source, about }) {
   const { state, store, t } = context;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
@@ -100,12 +96,7 @@ async function apart({ state, store, t, theme }, one, other) {
             ),
           );
         });
-        return h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, `${t(`kind.${kind.kind}`)} · ${t("layer")} ${layer}`),
-          cells,
-        );
+        return h("tr", {}, h("th", { scope: "row" }, `${t(`kind.${kind.kind}`)} · ${t("layer")} ${layer}`), cells);
       }),
     ),
   );
@@ -123,7 +114,7 @@ function both({ palette, t }, names, drawn) {
   const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
   const places = [0, wide[0] + 30];
   const copies = drawn.map((each, i) => {
-    const copy = /** @type {SVGElement} */ (each.cloneNode(true));
+    const copy = each.cloneNode(true);
     copy.setAttribute("x", String(places[i]));
     copy.setAttribute("y", "26");
     return copy;
@@ -134,20 +125,17 @@ function both({ palette, t }, names, drawn) {
 
 /** What the controls of this screen choose between. @param {Context} context */
 function choices({ state, store, t }) {
-  const choice = (/** @type {string} */ value) => ({ value, text: t(`compare.${value}`) });
+  const choice = (value) => ({ value, text: t(`compare.${value}`) });
   const field = h("input", {
     id: "other",
     type: "text",
     value: state.other,
     placeholder: t("compare.write"),
     "aria-label": t("compare.text"),
-    onchange: (/** @type {Event} */ event) =>
-      store.set({ other: /** @type {HTMLInputElement} */ (event.target).value }),
+    onchange: (event) => store.set({ other: event.target.value }),
   });
   return [
-    segments(t("compare"), ["off", "text"].map(choice), state.beside, (value) =>
-      store.set({ beside: value }),
-    ),
+    segments(t("compare"), ["off", "text"].map(choice), state.beside, (value) => store.set({ beside: value })),
     state.beside === "text" && field,
     state.beside === "off" &&
       h(
@@ -205,12 +193,7 @@ export const compare = {
         h(
           "div",
           { class: "split even" },
-          h(
-            "section",
-            {},
-            heading(context, names[0], one),
-            h("div", { class: "scroll" }, left.drawn),
-          ),
+          h("section", {}, heading(context, names[0], one), h("div", { class: "scroll" }, left.drawn)),
           h(
             "section",
             {},
@@ -238,8 +221,7 @@ export const compare = {
  * @param {ArrayLike<number>} b
  */
 export function distance(a, b) {
-  const total = (/** @type {ArrayLike<number>} */ shares) =>
-    Array.from(shares).reduce((sum, each) => sum + each, 0) || 1;
+  const total = (shares) => Array.from(shares).reduce((sum, each) => sum + each, 0) || 1;
   const [ofA, ofB] = [total(a), total(b)];
   let bits = 0;
   for (let i = 0; i < a.length; i++) {
@@ -251,11 +233,7 @@ export function distance(a, b) {
   return Math.sqrt(Math.max(0, bits));
 }
 
-/**
- * The mean over all rows of two matrices of one shape.
- * @param {Tensor} a
- * @param {Tensor} b
- */
+/** The mean over all rows of two matrices of one shape. @param {Tensor} a @param {Tensor} b */
 export function meanDistance(a, b) {
   const [rows, columns] = a.shape;
   let sum = 0;

@@ -38,7 +38,7 @@ import { ask } from "../state/requests.js";
 export function told(cell, lang) {
   if (cell === null) return "–";
   if (typeof cell === "string") return cell;
-  if (typeof cell === "object" && "en" in cell) return cell[/** @type {"en"} */ (lang)];
+  if (typeof cell === "object" && "en" in cell) return cell[lang];
   if (typeof cell === "number") return Number.isInteger(cell) ? String(cell) : brief(cell);
   if (cell.mean === null) return "–";
   if (cell.low === cell.high) return told(cell.mean, lang);
@@ -52,7 +52,7 @@ const brief = (value) => (value && Math.abs(value) < 0.001 ? value.toExponential
 const points = ({ x, y }) =>
   x.flatMap((place, i) => {
     const mean = y[i].mean;
-    return mean === null ? [] : [/** @type {[number, number]} */ ([place, mean])];
+    return mean === null ? [] : [[place, mean]];
   });
 
 /**
@@ -63,7 +63,7 @@ const points = ({ x, y }) =>
 function band({ x, y }) {
   const ends = x.flatMap((place, i) => {
     const { low, high } = y[i];
-    return low === null || high === null ? [] : [/** @type {[number, number, number]} */ ([place, low, high])];
+    return low === null || high === null ? [] : [[place, low, high]];
   });
   return ends.some(([, low, high]) => low !== high) ? ends : undefined;
 }
@@ -111,7 +111,7 @@ function verdict({ state, t }, { verdict: judgements }) {
  * @param {Experiment} experiment
  */
 function listed({ state, t }, { name, tables, charts }) {
-  const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
+  const say = (cell) => told(cell, state.lang);
   return {
     caption: t(`experiments.name.${name}`),
     head: [t("table"), t("experiments.row"), t("experiments.column"), t("experiments.value")],
@@ -140,7 +140,7 @@ export const experiments = {
       (await (await ask("/api/v1/experiments")).json()).experiments,
     );
     const chosen = all.find((each) => each.name === state.experiment) ?? all[0];
-    const say = (/** @type {Cell} */ cell) => told(cell, state.lang);
+    const say = (cell) => told(cell, state.lang);
     const picture = chosen.charts.length ? drawn(context, chosen) : undefined;
     return {
       controls: [

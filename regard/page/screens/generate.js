@@ -84,7 +84,7 @@ export class Writer {
 
   /** Go on from the text; each time another way, where tokens are drawn. */
   async write() {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store, t } = this.context;
     this.paper.note();
     const { state } = store;
     this.added = this.problem = "";
@@ -113,7 +113,7 @@ export class Writer {
 
   /** Ask what the model holds likely to come next. */
   async guess() {
-    const { live, store, t } = /** @type {Context} */ (this.context);
+    const { live, store, t } = this.context;
     const { state } = store;
     const wanted = JSON.stringify([live.way(state).model, state.text]);
     if (wanted === this.guessed) return;
@@ -138,7 +138,7 @@ export class Writer {
   }
 
   show() {
-    const { t, store } = /** @type {Context} */ (this.context);
+    const { t, store } = this.context;
     const prompt = this.paper.text.value;
     this.output.replaceChildren(
       ...(this.added || this.running
@@ -176,18 +176,18 @@ export class Writer {
 let writer = null;
 
 /** @param {Event} event */
-const value = (event) => /** @type {HTMLInputElement} */ (event.target).value;
+const value = (event) => event.target.value;
 
 /** How the next tokens are chosen; what that cuts away is shown while one slides. @param {Context} context */
 function choices({ state, store, t }) {
-  const all = (/** @type {number} */ value) => (value ? String(value) : t("generate.all"));
-  const whole = (/** @type {number} */ value) => (value < 1 ? String(value) : t("generate.all"));
-  const sliding = /** @type {[keyof import("../compute/sampling.js").Settings, number[], (value: number) => string][]} */ ([
+  const all = (value) => (value ? String(value) : t("generate.all"));
+  const whole = (value) => (value < 1 ? String(value) : t("generate.all"));
+  const sliding = [
     ["heat", [0, 2, 0.1], String],
     ["top_k", [0, 100, 1], all],
     ["top_p", [0.05, 1, 0.05], whole],
     ["min_p", [0, 0.5, 0.01], all],
-  ]);
+  ];
   return [
     ...sliding.map(([id, range, told]) =>
       slider({
@@ -204,7 +204,7 @@ function choices({ state, store, t }) {
       t("generate.most"),
       h("input", {
         ...{ id: "most", type: "number", min: 1, max: 1000, value: state.most },
-        onchange: (/** @type {Event} */ event) =>
+        onchange: (event) =>
           store.set({ most: Math.min(1000, Math.max(1, Math.round(Number(value(event))) || 1)) }),
       }),
     ),
@@ -214,7 +214,7 @@ function choices({ state, store, t }) {
       t("generate.until"),
       h("input", {
         ...{ id: "until", type: "text", class: "brief", value: state.stop },
-        onchange: (/** @type {Event} */ event) => store.set({ stop: value(event) }),
+        onchange: (event) => store.set({ stop: value(event) }),
       }),
     ),
   ];

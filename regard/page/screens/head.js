@@ -61,12 +61,7 @@ function favourites({ about, state, store, source, kind, queries, keys, t }, { d
       ),
     h(
       "button",
-      {
-        id: "to-walk",
-        type: "button",
-        class: "primary",
-        onclick: () => store.set({ screen: "walk", panel: "" }),
-      },
+      { id: "to-walk", type: "button", class: "primary", onclick: () => store.set({ screen: "walk", panel: "" }) },
       t("head.walk"),
     ),
   );
@@ -83,8 +78,7 @@ export const head = {
     const form = state.view === "matrix" && exact ? state.form : "weights";
     const weights = await source.matrix(name, layer, number, "weights");
     const matrix = form === "weights" ? weights : await source.matrix(name, layer, number, form);
-    const say = (/** @type {number} */ query, /** @type {number} */ key) =>
-      mayAttend(kind, query, key)
+    const say = (query, key) => mayAttend(kind, query, key)
         ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
         : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
     /** @type {import("../figures/matrix.js").Shown} */
@@ -100,11 +94,9 @@ export const head = {
       pick: (query, key) => store.set({ query: Math.max(0, query), key }),
       told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${number}`,
     };
-    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[
-      /** @type {"matrix"} */ (state.view)
-    ](context, shown);
+    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[state.view](context, shown);
     const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : [])];
-    const choice = (/** @type {string} */ value) => ({ value, text: t(`view.${value}`) });
+    const choice = (value) => ({ value, text: t(`view.${value}`) });
     return {
       controls: [
         ...placeControls(context),

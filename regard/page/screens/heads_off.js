@@ -68,10 +68,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
   const words = told.filter(Boolean).join(" · ");
   const drawn = s(
     "g",
-    {
-      id: `off-${names.off}`,
-      "aria-pressed": String(Boolean(op)),
-    },
+    { id: `off-${names.off}`, "aria-pressed": String(Boolean(op)) },
     s("rect", {
       x,
       y,
@@ -164,10 +161,7 @@ function said({ about, t }, { text, labels }, before = { text }) {
   return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);
 }
 
-/**
- * The tokens of the inputs, each of which can be dropped; one stays.
- * @param {Context} context
- */
+/** The tokens of the inputs, each of which can be dropped; one stays. @param {Context} context */
 function tokens({ about, state, store, t }) {
   if (!about.inputs) return null;
   const dropped = state.drop.split(",");
@@ -186,8 +180,7 @@ function tokens({ about, state, store, t }) {
 function results(context, answer, count) {
   const { store, t } = context;
   const item = answer.items[0];
-  const likely = (/** @type {number} */ value) =>
-    h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(value, 3) }));
+  const likely = (value) => h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(value, 3) }));
   const same = !item?.labels && item?.text === answer.intact.text && h("span", { class: "tag" }, t("off.same"));
   return h(
     "aside",
@@ -220,7 +213,7 @@ export const headsOff = {
   render: async (context) => {
     const { about, live, state, store, t } = context;
     const list = changes(state, about);
-    const without = (/** @type {string} */ name) =>
+    const without = (name) =>
       tick(name, t(`off.${name}`), state.off.split(",").includes(name), () =>
         store.set({ off: toggled(state.off, name) }),
       );

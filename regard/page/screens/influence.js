@@ -35,10 +35,7 @@ function titled(context, title, rows, columns, values, say) {
   drawn.removeAttribute("tabindex");
   const [width, height] = ["width", "height"].map((side) => Number(drawn.getAttribute(side)));
   const look = { "font-size": 13, "font-weight": 600, fill: context.palette.ink };
-  return [
-    { node: label(title, 0, 10, look), width: 0, height: 12 },
-    { node: drawn, width, height },
-  ];
+  return [{ node: label(title, 0, 10, look), width: 0, height: 12 }, { node: drawn, width, height }];
 }
 
 /**
@@ -50,8 +47,7 @@ function readBefore({ about }, row) {
   const inputs = about.inputs?.tokens ?? [];
   const written = about.outputs?.tokens.slice(0, row + 1) ?? [];
   const gap = inputs.length && written.length ? [{ text: "", place: -1 }] : [];
-  const placed = (/** @type {import("../state/source.js").Token[]} */ tokens, /** @type {number} */ first) =>
-    tokens.map(({ text }, i) => ({ text, place: first + i }));
+  const placed = (tokens, first) => tokens.map(({ text }, i) => ({ text, place: first + i }));
   return [...placed(inputs, 0), ...gap, ...placed(written, inputs.length)];
 }
 
@@ -68,10 +64,10 @@ export const influence = {
     const tokens = readBefore(context, row);
     const names = Object.keys(found.methods).map((name) => t(`influence.${name}`));
     const each = Object.values(found.methods);
-    const at = (/** @type {number[]} */ values) => tokens.map(({ place }) => (place < 0 ? 0 : values[place]));
+    const at = (values) => tokens.map(({ place }) => (place < 0 ? 0 : values[place]));
     const lines = each.map(({ curve }, i) => ({
       name: names[i],
-      points: curve.map((value, x) => /** @type {[number, number]} */ ([found.masked[x], value])),
+      points: curve.map((value, x) => ([found.masked[x], value])),
     }));
     const wide = across(700);
     const shares = each.map(({ values }) => at(values).map((value) => value / furthest(values)));

@@ -49,7 +49,7 @@ async function headsOf(source, kind, layer) {
 
 /** For each kind, for each layer, its heads. @param {Context} context @returns {Promise<Head[][][]>} */
 function gathered({ source, about }) {
-  const layersOf = (/** @type {import("../state/source.js").Kind} */ kind) =>
+  const layersOf = (kind) =>
     Promise.all(Array.from({ length: kind.layers }, (_, layer) => headsOf(source, kind, layer)));
   const found = known.get(source) ?? Promise.all(about.kinds.map(layersOf));
   known.set(source, found);
@@ -67,11 +67,7 @@ async function measures({ about, live, source }) {
   );
 }
 
-/**
- * @param {Context} context
- * @param {Head[][][]} all
- * @returns {Promise<Measure | null>}
- */
+/** @param {Context} context @param {Head[][][]} all @returns {Promise<Measure | null>} */
 async function measured({ live, source, state }, all) {
   /** @type {Record<string, number[][]>} */
   const found =
@@ -80,8 +76,7 @@ async function measured({ live, source, state }, all) {
       : state.by === "importance" && live
         ? (await live.ablate(state, { effects: true })).effects
         : {};
-  const of = (/** @type {Head} */ { kind, layer, head, manners }) =>
-    found[kind.kind]?.[layer]?.[head] ?? manners[state.by];
+  const of = ({ kind, layer, head, manners }) => found[kind.kind]?.[layer]?.[head] ?? manners[state.by];
   const values = all.flat(2).map(of);
   return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
 }
@@ -123,7 +118,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
           head,
           ...(kind.kind === state.kind ? {} : { query: -1, key: -1 }),
         }),
-      onmousemove: (/** @type {MouseEvent} */ event) => tip.show(told, event),
+      onmousemove: (event) => tip.show(told, event),
       onmouseleave: () => tip.hide(),
     },
     canvas,
@@ -216,7 +211,7 @@ export const map = {
     });
     const heads = all.flat(2);
     const sign = state.by === "importance" ? -1 : 1; // a head matters by what is lost without it
-    const rank = (/** @type {Head} */ head) => sign * (by?.of(head) ?? -sign * 1e9);
+    const rank = (head) => sign * (by?.of(head) ?? -sign * 1e9);
     if (by) heads.sort((one, other) => rank(other) - rank(one));
     return {
       controls: [

@@ -71,14 +71,10 @@ function matrix({ palette, store, t, theme, tip }, values, dims) {
     stroke: palette.grid,
     cursor: "pointer",
   });
-  const under = (/** @type {MouseEvent} */ event) => {
+  const under = (event) => {
     const box = field.getBoundingClientRect();
-    const part = (/** @type {number} */ offset, /** @type {number} */ size, /** @type {number} */ count) =>
-      Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
-    return [
-      part(event.clientY - box.top, box.height, places),
-      part(event.clientX - box.left, box.width, width),
-    ];
+    const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
+    return [part(event.clientY - box.top, box.height, places), part(event.clientX - box.left, box.width, width)];
   };
   field.addEventListener("mousemove", (event) => {
     const [place, dim] = under(event);
@@ -170,10 +166,7 @@ export const positions = {
     const products = byDistance(values);
     const curves = dims.map((dim, i) => ({
       name: names[i],
-      points: Array.from(
-        { length: places },
-        (_, place) => /** @type {[number, number]} */ ([place, values.data[place * width + dim]]),
-      ),
+      points: Array.from({ length: places }, (_, place) => ([place, values.data[place * width + dim]])),
     }));
     const wide = across(700);
     const drawn = stacked(

@@ -22,7 +22,7 @@ export const player = new Player("training", "moment", 700);
 async function moment(context, { run, ...place }) {
   const { t } = context;
   const [probe, matrix] = await Promise.all([probeAt(run, place), attentionAt(run, place)]);
-  const texts = (/** @type {"inputs" | "outputs"} */ side) => probe[side].tokens.map((token) => token.text);
+  const texts = (side) => probe[side].tokens.map((token) => token.text);
   const rows = texts(place.kind === "encoder" ? "inputs" : "outputs");
   const columns = texts(place.kind === "decoder" ? "outputs" : "inputs");
   const drawn = matrixFigure(context, {
@@ -33,8 +33,7 @@ async function moment(context, { run, ...place }) {
     row: -1,
     column: -1,
     pick: () => {},
-    say: (query, key) =>
-      `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
+    say: (query, key) => `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
     told: t("training.attention"),
   });
   const mean = probe.log_probs.reduce((sum, each) => sum + each, 0) / probe.log_probs.length;
@@ -65,10 +64,10 @@ export async function attentionThroughTraining(context, run, validations) {
   const head = Math.min(state.head, heads - 1);
   player.names = steps.map((_, i) => i);
   const now = state.moment < 0 ? player.last : Math.min(state.moment, player.last);
-  const placeOf = (/** @type {number} */ i) => ({ run, step: steps[i], probe, kind, layer, head });
+  const placeOf = (i) => ({ run, step: steps[i], probe, kind, layer, head });
   if (now < player.last) void attentionAt(run, placeOf(now + 1)).catch(() => null); // the next, at hand
   const shown = h("div", { class: "played" }, await moment(context, placeOf(now)));
-  const told = (/** @type {number} */ i) => t("training.step", { step: steps[i] });
+  const told = (i) => t("training.step", { step: steps[i] });
   const step = h("output", {}, told(now));
   const slider = h("input", {
     id: "moment",
@@ -79,7 +78,7 @@ export async function attentionThroughTraining(context, run, validations) {
     "aria-label": t("training.moment"),
     // Shown here, and not by a redraw, which would take the slider out of the reader's hand.
     oninput: async () => {
-      const value = Number(/** @type {HTMLInputElement} */ (slider).value);
+      const value = Number(slider.value);
       store.note({ moment: value });
       step.textContent = told(value);
       const nodes = await moment(context, placeOf(value));
@@ -96,13 +95,8 @@ export async function attentionThroughTraining(context, run, validations) {
     player.play ? `❚❚ ${t("pause")}` : `▶ ${t("play")}`,
   );
   const several = probes.length > 1;
-  const choose = (/** @type {string} */ name) => (/** @type {string | number} */ value) =>
-    store.set({ [name]: value });
-  const choices = kinds.map((each) => ({
-    value: each,
-    text: t(`kind.${each}`),
-    title: t(`kind.${each}.title`),
-  }));
+  const choose = (name) => (value) => store.set({ [name]: value });
+  const choices = kinds.map((each) => ({ value: each, text: t(`kind.${each}`), title: t(`kind.${each}.title`) }));
   return [
     h(
       "div",
@@ -157,7 +151,7 @@ function speeds(entries) {
 
 /** @param {Context} context @param {Run[]} runs */
 function lines({ state, t }, runs) {
-  const [trained, valid] = MEASURES[/** @type {"loss"} */ (state.measure)] ?? MEASURES.loss;
+  const [trained, valid] = MEASURES[state.measure] ?? MEASURES.loss;
   const several = runs.length > 1;
   return runs.flatMap(({ run, entries }) =>
     [
@@ -247,11 +241,7 @@ export const training = {
         h("section", { class: "played" }, h("h2", {}, t("training.attention")), played),
       ),
       figure: curves,
-      table: {
-        caption: title,
-        head: [t("training.steps"), ...drawn.map((line) => line.name)],
-        rows: table(drawn),
-      },
+      table: { caption: title, head: [t("training.steps"), ...drawn.map((line) => line.name)], rows: table(drawn) },
     };
   },
 };

@@ -19,9 +19,7 @@ const BEST = 4;
 
 export class Desk {
   constructor() {
-    this.text = /** @type {HTMLTextAreaElement} */ (
-      h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" })
-    );
+    this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
     this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
     this.status = h("p", { class: "status soft", role: "status" });
@@ -97,7 +95,7 @@ export class Desk {
     const way = live.way(state);
     const { does } = live.model(state);
     const named = new Intl.DisplayNames([state.lang], { type: "language" });
-    const name = (/** @type {string} */ code, /** @type {string} */ usual) => (code ? named.of(code) : usual);
+    const name = (code, usual) => (code ? named.of(code) : usual);
     this.heads[0].textContent = name(way.from, t(`${does}.text`)) ?? way.from;
     this.heads[1].textContent = name(way.to, t(`${does}.output`)) ?? way.to;
     this.text.setAttribute("aria-label", t(`${does}.text`));
@@ -118,7 +116,7 @@ export class Desk {
   }
 
   typed() {
-    const { store } = /** @type {Context} */ (this.context);
+    const { store } = this.context;
     if (this.text.value === store.state.text) return;
     store.note({ text: this.text.value, ...ANEW });
     void this.translate();
@@ -126,7 +124,7 @@ export class Desk {
 
   /** Ask for a translation of what is written, and no longer for that of what was. */
   async translate() {
-    const { live, store } = /** @type {Context} */ (this.context);
+    const { live, store } = this.context;
     const wanted = JSON.stringify(live.asked(store.state));
     if (wanted === this.asked) return;
     this.asked = wanted;
@@ -145,7 +143,7 @@ export class Desk {
       clearTimeout(waiting);
       if (signal.aborted) return;
       if (!item) this.answered(null); // what stood there translates another text
-      this.refused(/** @type {Error} */ (problem), signal);
+      this.refused(problem, signal);
     }
   }
 
@@ -162,12 +160,9 @@ export class Desk {
     return item.token_scores ? sureness(item.text, item.tokens, item.token_scores) : [];
   }
 
-  /**
-   * @param {Error} problem
-   * @param {AbortSignal} signal
-   */
+  /** @param {Error} problem @param {AbortSignal} signal */
   refused(problem, signal) {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     this.output.removeAttribute("aria-busy");
     this.asked = "";
     const { busy, told } = saidOf(problem, t);
@@ -177,7 +172,7 @@ export class Desk {
   }
 
   show() {
-    const { t, tip, store, live } = /** @type {Context} */ (this.context);
+    const { t, tip, store, live } = this.context;
     const { answer } = this;
     live.shown = answer && { of: this.asked, text: answer.text };
     this.lit = -1;
@@ -195,7 +190,7 @@ export class Desk {
     this.status.title = answer ? t("translate.score.title") : "";
     const others = (answer?.hypotheses ?? []).slice(1);
     this.others.replaceChildren(
-      ...others.map((/** @type {{ text: string, score: number }} */ each) =>
+      ...others.map((each) =>
         h(
           "li",
           {},
@@ -215,7 +210,7 @@ export class Desk {
 
   /** @param {any} answer */
   told({ score, engine, split, unfinished, repetitive }) {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     return [
       t("translate.score", { score: fixed(score, 2) }),
       engine && t("translate.by", { engine }),
@@ -227,10 +222,7 @@ export class Desk {
       .join(" · ");
   }
 
-  /**
-   * @param {Piece} piece
-   * @param {number} i
-   */
+  /** @param {Piece} piece @param {number} i */
   word(piece, i) {
     if (!piece.link) return document.createTextNode(piece.text);
     const doubtful = piece.probability !== null && piece.probability < DOUBT;
@@ -239,23 +231,19 @@ export class Desk {
       {
         class: doubtful ? "word doubtful" : "word",
         dataset: { word: i },
-        onmouseenter: (/** @type {MouseEvent} */ event) => this.light(i, event),
+        onmouseenter: (event) => this.light(i, event),
         onclick: () => this.light(i),
       },
       piece.text,
     );
   }
 
-  /**
-   * Light up a word and the one that it comes from.
-   * @param {number} i
-   * @param {MouseEvent} [event]
-   */
+  /** Light up a word and the one that it comes from. @param {number} i @param {MouseEvent} [event] */
   light(i, event) {
-    const { tip } = /** @type {Context} */ (this.context);
+    const { tip } = this.context;
     this.lit = i;
     for (const each of this.output.querySelectorAll(".word"))
-      each.classList.toggle("lit", Number(/** @type {HTMLElement} */ (each).dataset.word) === i);
+      each.classList.toggle("lit", Number(each.dataset.word) === i);
     const link = this.said[i]?.link;
     if (!link) {
       this.mirror.replaceChildren();
@@ -270,7 +258,7 @@ export class Desk {
 
   /** @param {number} i */
   saidOf(i) {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     const { link, probability } = this.said[i];
     const from = `${link?.target} ← ${link?.source} (${percent(link?.strength ?? 0)})`;
     return probability === null ? from : `${from} · ${t("translate.sure", { share: percent(probability) })}`;
@@ -288,7 +276,7 @@ export class Desk {
   }
 
   async copied() {
-    const { t } = /** @type {Context} */ (this.context);
+    const { t } = this.context;
     await navigator.clipboard.writeText(this.answer?.text ?? "");
     this.copy.textContent = t("copied");
     setTimeout(() => (this.copy.textContent = t("copy")), 1500);
@@ -304,7 +292,7 @@ export const translate = {
   sign: "文",
   alone: true,
   task: "translate",
-  named: ({ live, state }) => /** @type {import("../state/live.js").Live} */ (live).model(state).does,
+  named: ({ live, state }) => live.model(state).does,
   keys: { "/": () => desk?.text.focus() },
   render: async (context) => {
     const first = !desk;

@@ -26,19 +26,10 @@ const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // without
 function mathml(part, t) {
   if (typeof part === "string") return part;
   const { name, attributes = {}, children } = part;
-  return m(
-    name,
-    attributes,
-    children.map((child) => (name === "mtext" ? t(String(child)) : mathml(child, t))),
-  );
+  return m(name, attributes, children.map((child) => (name === "mtext" ? t(String(child)) : mathml(child, t))));
 }
 
-/**
- * All the steps, as the way so far.
- * @param {Context} context
- * @param {WalkStep[]} steps
- * @param {number} index
- */
+/** All the steps, as the way so far. @param {Context} context @param {WalkStep[]} steps @param {number} index */
 function way({ store, t }, steps, index) {
   return h(
     "ol",
@@ -96,7 +87,7 @@ function comparison({ about, state, store, t }, at) {
 function table(step, t) {
   const { rows, values } = step;
   const listed = Array.isArray(values) ? values : [values];
-  const line = (/** @type {any} */ value) => (Array.isArray(value) ? value.map(short) : [short(value)]);
+  const line = (value) => (Array.isArray(value) ? value.map(short) : [short(value)]);
   return {
     caption: t(`walk.${step.name}`),
     head: ["", ...line(listed[0]).map((_, i) => String(i))],
@@ -118,11 +109,7 @@ function formula(context, at) {
     "div",
     { class: "formula" },
     mathml(parse(latex), t),
-    h(
-      "div",
-      { class: "substituted" },
-      lines.map((line) => h("div", {}, line)),
-    ),
+    h("div", { class: "substituted" }, lines.map((line) => h("div", {}, line))),
     OF_KEYS.includes(name) && h("p", { class: "soft" }, t("walk.focus", whose)),
   );
 }
@@ -177,7 +164,7 @@ export const walk = {
     const focus = state.key < 0 ? argmax(weights) : state.key;
     const at = { steps, index, focus, about, query: state.query };
     const figure = panel(context, at);
-    const widen = (/** @type {boolean} */ on) => store.set({ wide: on ? 1 : 0 });
+    const widen = (on) => store.set({ wide: on ? 1 : 0 });
     const wide =
       !NARROW.includes(steps[index].name) && tick("wide", t("walk.wide"), Boolean(state.wide), widen);
     return {

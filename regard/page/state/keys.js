@@ -34,9 +34,8 @@ export function changesOf(key, state, about, screens) {
   if (!about) return null;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
-  const turned = (/** @type {number} */ value, /** @type {number} */ by, /** @type {number} */ count) =>
-    Math.min(count - 1, Math.max(0, value + by));
-  const to = /** @type {Record<string, string>} */ ({ e: "encoder", d: "decoder", x: "cross" })[key];
+  const turned = (value, by, count) => Math.min(count - 1, Math.max(0, value + by));
+  const to = { e: "encoder", d: "decoder", x: "cross" }[key];
   if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
   switch (key) {
     case "[":

@@ -72,10 +72,7 @@ export class Live {
     this.shown = null;
   }
 
-  /**
-   * The way that the state names, or the nearest.
-   * @param {Pick<State, "model" | "from" | "to">} state
-   */
+  /** The way that the state names, or the nearest. @param {Pick<State, "model" | "from" | "to">} state */
   way({ model, from, to }) {
     const of = this.ways.filter((way) => way.model === model);
     const exact = of.find((way) => way.from === from && way.to === to);
@@ -84,7 +81,7 @@ export class Live {
 
   /** @param {State} state */
   model(state) {
-    return /** @type {Model} */ (this.models.find((each) => each.id === this.way(state).model));
+    return this.models.find((each) => each.id === this.way(state).model);
   }
 
   /** The sizes of a model, as a trace of it tells them. @param {State} state */
@@ -100,11 +97,7 @@ export class Live {
     return { architecture, sizes: { ...config, d_k, ...stacks }, weights_hash, ...none };
   }
 
-  /**
-   * What is asked for the translation of a text.
-   * @param {State} state
-   * @param {object} [more]
-   */
+  /** What is asked for the translation of a text. @param {State} state @param {object} [more] */
   asked(state, more = {}) {
     const { model, from, to } = this.way(state);
     return { text: state.text, model, ...(from && { source: from }), ...(to && { target: to }), ...more };
@@ -138,11 +131,7 @@ export class Live {
     return directions.find(({ source }) => source === items[0]?.language) ?? directions[0];
   }
 
-  /**
-   * @param {State} state
-   * @param {object} more
-   * @param {AbortSignal} [signal]
-   */
+  /** @param {State} state @param {object} more @param {AbortSignal} [signal] */
   async translate(state, more, signal) {
     return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
   }
@@ -164,20 +153,13 @@ export class Live {
     return lines.map((line) => (line.trim() ? items.shift().text : line));
   }
 
-  /**
-   * The label of a text: how likely each is.
-   * @param {State} state
-   * @param {AbortSignal} [signal]
-   */
+  /** The label of a text: how likely each is. @param {State} state @param {AbortSignal} [signal] */
   async classify(state, signal) {
     const body = { text: state.text, model: this.way(state).model, too_long: "cut" };
     return (await (await ask("/api/v1/classify", body, signal)).json()).items[0];
   }
 
-  /**
-   * What is asked for the continuation of a text.
-   * @param {State} state
-   */
+  /** What is asked for the continuation of a text. @param {State} state */
   continuing({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }) {
     const drawn = { temperature: heat, top_k, top_p, min_p, seed };
     const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }), past_length: "slide" };
@@ -199,20 +181,13 @@ export class Live {
       }
   }
 
-  /**
-   * How likely each token is to come next, by ids.
-   * @param {State} state
-   * @param {AbortSignal} signal
-   */
+  /** How likely each token is to come next, by ids. @param {State} state @param {AbortSignal} signal */
   async next(state, signal) {
     const body = { prompt: state.text, model: this.way(state).model };
     return (await received(await ask("/api/v1/next", body, signal))).data;
   }
 
-  /**
-   * What is asked for the trace of a text.
-   * @param {State} state
-   */
+  /** What is asked for the trace of a text. @param {State} state */
   looked({ text, target, prefix, whole, beam, penalty, ...state }) {
     const { model, to } = this.way(state);
     const given = whole || target;
@@ -253,11 +228,7 @@ export class Live {
     return shown && found && found.about.outputs?.text.trim() !== shown.text.trim() ? shown.text : "";
   }
 
-  /**
-   * What was asked for lately is not asked for again.
-   * @param {string} key
-   * @param {() => Promise<any>} make
-   */
+  /** What was asked for lately is not asked for again. @param {string} key @param {() => Promise<any>} make */
   once(key, make) {
     const found = this.known.get(key) ?? make();
     this.known.delete(key);
@@ -275,9 +246,7 @@ export class Live {
   async ablate(state, asked) {
     const { model, to } = this.way(state);
     const body = { source: state.text, model, ...(to && { to }), ...asked };
-    return this.once(JSON.stringify(["ablate", body]), async () =>
-      (await ask("/api/v1/ablate", body)).json(),
-    );
+    return this.once(JSON.stringify(["ablate", body]), async () => (await ask("/api/v1/ablate", body)).json());
   }
 }
 
@@ -299,25 +268,25 @@ async function opened(body) {
       renewing = null;
     }
   };
-  const gone = (/** @type {unknown} */ problem) => problem instanceof Refused && problem.status === 404;
+  const gone = (problem) => problem instanceof Refused && problem.status === 404;
   const asked =
-    (/** @type {string} */ name) =>
-    async (/** @type {any[]} */ ...given) => {
+    (name) =>
+    async (...given) => {
       const from = current; // another question may renew it meanwhile
       try {
-        const found = await from[/** @type {"walk"} */ (name)](
-          .../** @type {[any, any, any, any]} */ (given),
+        const found = await from[name](
+          ...given,
         );
         if (found === null) await from.describe(); // nothing to show, or nothing there any more?
         return found;
       } catch (problem) {
         if (!gone(problem)) throw problem;
         if (from === current) await (renewing ??= renew());
-        return current[/** @type {"walk"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
+        return current[name](...given);
       }
     };
   const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
-  return { source: remembered(/** @type {any} */ (whole)), about: /** @type {any} */ (about) };
+  return { source: remembered(whole), about: about };
 }

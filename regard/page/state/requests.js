@@ -25,10 +25,7 @@ let lost = false;
 
 /** Try until somebody answers. */
 async function reach() {
-  const there = await fetch("/livez").then(
-    () => true,
-    () => false,
-  );
+  const there = await fetch("/livez").then(() => true, () => false);
   if (!there) return setTimeout(reach, PATIENCE);
   lost = false;
   connection.dispatchEvent(new Event("back"));
@@ -130,7 +127,7 @@ export function saidOf(problem, t) {
       ? t("lost")
       : mended
         ? t(`refused.${problem.code}`, { told: problem.message })
-        : /** @type {Error} */ (problem).message;
+        : problem.message;
   return { busy: seconds, told, mended };
 }
 
@@ -144,7 +141,7 @@ export function parsed(text) {
   const rest = blocks.pop() ?? "";
   const events = blocks
     .map((block) => {
-      const field = (/** @type {string} */ name) =>
+      const field = (name) =>
         block
           .split("\n")
           .find((line) => line.startsWith(`${name}: `))
@@ -162,7 +159,7 @@ export function parsed(text) {
  * @returns {AsyncGenerator<{ name: string, data: any }[]>}
  */
 export async function* arriving(response) {
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
   for (let came = await reader.read(); !came.done; came = await reader.read()) {

@@ -104,11 +104,7 @@ export async function journal(run, tell) {
   return it.entries;
 }
 
-/**
- * What the journal of a run held when it was first asked for.
- * @param {string} run
- * @returns {Promise<Entry[]>}
- */
+/** What the journal of a run held when it was first asked for. @param {string} run @returns {Promise<Entry[]>} */
 export const curveOf = (run) =>
   once(`/api/v1/runs/${encodeURIComponent(run)}/curve`, asJson).then(({ entries }) => entries);
 
@@ -127,7 +123,7 @@ function once(address, read, state = "") {
 
 /** @param {string} run */
 const at = (run) => `/api/v1/runs/${encodeURIComponent(run)}/probes`;
-const asJson = (/** @type {Response} */ answer) => answer.json();
+const asJson = (answer) => answer.json();
 
 /**
  * The sentences that a run probed, and when; asked for again when it has validated again.

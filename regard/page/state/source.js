@@ -116,12 +116,12 @@ export function remembered(source) {
   /** @type {Map<string, Promise<any>>} */
   const known = new Map();
   const ask =
-    (/** @type {string} */ name) =>
-    (/** @type {any[]} */ ...given) => {
+    (name) =>
+    (...given) => {
       const key = JSON.stringify([name, ...given]);
       const found =
         known.get(key) ??
-        source[/** @type {"matrix"} */ (name)](.../** @type {[any, any, any, any]} */ (given));
+        source[name](...given);
       known.set(key, found);
       found.catch(() => known.delete(key));
       return found;
@@ -131,12 +131,7 @@ export function remembered(source) {
   return { ...source, ...Object.fromEntries(asked) };
 }
 
-/**
- * Whether a query may look at a key.
- * @param {Kind} kind
- * @param {number} query
- * @param {number} key
- */
+/** Whether a query may look at a key. @param {Kind} kind @param {number} query @param {number} key */
 export function mayAttend(kind, query, key) {
   return !(kind.causal && key > query) && !kind.masked.includes(key);
 }

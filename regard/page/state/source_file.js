@@ -12,7 +12,7 @@ export function fileSource(held) {
   const { about, steps, alignment, beam, precision } = held;
   /** @type {Map<string, import("../compute/tensor.js").Tensor>} */
   const decoded = new Map();
-  const arrays = (/** @type {string} */ name) => {
+  const arrays = (name) => {
     const written = held.arrays[name];
     if (written && !decoded.has(name)) {
       const data = decode(fromBase64(written.data), precision === "top" ? "u16" : precision);
@@ -20,26 +20,18 @@ export function fileSource(held) {
     }
     return decoded.get(name) ?? null;
   };
-  const shapeOf = (/** @type {string} */ kind) => {
-    const found = about.kinds.find((/** @type {any} */ each) => each.kind === kind);
+  const shapeOf = (kind) => {
+    const found = about.kinds.find((each) => each.kind === kind);
     return [about[found.queries].tokens.length, about[found.keys].tokens.length];
   };
-  const headMatrix = (
-    /** @type {string} */ kind,
-    /** @type {number} */ layer,
-    /** @type {number} */ head,
-    form = "weights",
-  ) => {
+  const headMatrix = (kind, layer, head, form = "weights") => {
     const shape = shapeOf(kind);
-    if (precision === "top") return spread(/** @type {any} */ (arrays(`${kind}.${layer}.${head}`)), shape);
-    const row = (/** @type {number} */ query) => {
+    if (precision === "top") return spread(arrays(`${kind}.${layer}.${head}`), shape);
+    const row = (query) => {
       const place = { kind, layer, head, query };
       return form === "weights" ? weights(arrays, about, place) : scores(arrays, about, place).changed;
     };
-    return {
-      data: Float32Array.from(Array.from({ length: shape[0] }, (_, query) => row(query)).flat()),
-      shape,
-    };
+    return { data: Float32Array.from(Array.from({ length: shape[0] }, (_, query) => row(query)).flat()), shape };
   };
   return {
     describe: async () => about,

@@ -9,8 +9,8 @@ import { ask, Refused } from "./requests.js";
  * @returns {Promise<import("../compute/tensor.js").Tensor>}
  */
 export async function received(response) {
-  const header = (/** @type {string} */ name) => response.headers.get(name) ?? "";
-  const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
+  const header = (name) => response.headers.get(name) ?? "";
+  const precision = header("X-Dtype");
   const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
   return { data, shape: header("X-Shape").split(",").map(Number) };
 }
@@ -21,16 +21,12 @@ export async function received(response) {
  * @returns {import("./source.js").Source}
  */
 export function httpSource(id, base = "/api/v1/traces") {
-  const asked = (/** @type {string} */ what, /** @type {Record<string, string | number>} */ given = {}) => {
+  const asked = (what, given = {}) => {
     const query = new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]));
     return ask(`${base}/${encodeURIComponent(id)}${what}${query.size ? `?${query}` : ""}`);
   };
-  const json = async (
-    /** @type {string} */ what,
-    /** @type {Record<string, string | number>} */ given = {},
-  ) => (await asked(what, given)).json();
-  const attention = async (/** @type {Record<string, string | number>} */ given) =>
-    received(await asked("/attention", given));
+  const json = async (what, given = {}) => (await asked(what, given)).json();
+  const attention = async (given) => received(await asked("/attention", given));
   return {
     describe: () => json(""),
     steps: () => json("/steps"),

@@ -107,14 +107,11 @@ export const DEFAULTS = {
 /** What belongs to one text, and is forgotten with it. */
 export const ANEW = { target: "", prefix: "", whole: "", drop: "", gold: "", query: -1, key: -1, step: 0, node: -1 };
 
-/**
- * The state as an address's hash; what is as usual is left out.
- * @param {State} state
- */
+/** The state as an address's hash; what is as usual is left out. @param {State} state */
 export function toHash(state) {
   const parts = new URLSearchParams();
   for (const [name, usual] of Object.entries(DEFAULTS)) {
-    const value = state[/** @type {keyof State} */ (name)];
+    const value = state[name];
     if (value !== usual) parts.set(name, String(value));
   }
   const text = parts.toString();
@@ -136,7 +133,7 @@ export function fromHash(hash) {
     if (typeof usual === "string") state[name] = value;
     else if (value.trim() && Number.isFinite(Number(value))) state[name] = Number(value);
   }
-  return /** @type {State} */ (/** @type {unknown} */ (state));
+  return state;
 }
 
 /**
@@ -150,7 +147,7 @@ export function fitted(state, about) {
   const kinds = about.kinds.map((each) => each.kind);
   const kind =
     about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
-  const within = (/** @type {number} */ value, /** @type {number} */ count, usual = 0) =>
+  const within = (value, count, usual = 0) =>
     Number.isInteger(value) && value >= 0 ? Math.min(value, count - 1) : usual;
   const { tokens } = about[kind.queries];
   const queries = tokens.length;

@@ -8,10 +8,7 @@ const WORDS = { en, zh };
 
 /** @typedef {(key: string, gaps?: Record<string, string | number>) => string} Say */
 
-/**
- * @param {string} lang
- * @returns {Say}
- */
+/** @param {string} lang @returns {Say} */
 export function speaker(lang) {
   const words = WORDS[lang] ?? en;
   return (key, gaps = {}) =>
