@@ -4,13 +4,13 @@ import { percent } from "./compute/number.js";
 import { css, on, shade } from "./figures/colour.js";
 import { h } from "./parts/dom.js";
 import { KEYS } from "./state/keys.js";
-import { saidOf } from "./state/requests.js";
+import { describeError } from "./state/requests.js";
 
 /**
- * @typedef {object} Context What a screen is drawn from.
- * @property {import("./state/source.js").Source} source Null on a screen that stands alone, and so are the next.
+ * @typedef {object} Context What a screen needs for drawing.
+ * @property {import("./state/source.js").Source} source Null on a screen that needs no trace, like `about`.
  * @property {import("./state/source.js").About} about
- * @property {import("./state/live.js").Live | null} live The server, where there is one.
+ * @property {import("./state/server.js").Server | null} server Null in a saved file.
  * @property {import("./state/store.js").Store} store
  * @property {import("./state/store.js").State} state
  * @property {import("./words/i18n.js").Say} t
@@ -19,29 +19,29 @@ import { saidOf } from "./state/requests.js";
  * @property {import("./state/source.js").Kind} kind
  * @property {import("./state/source.js").Token[]} queries
  * @property {import("./state/source.js").Token[]} keys
- * @property {Tip} tip
+ * @property {Tooltip} tip
  *
- * @typedef {object} View What a screen gives back.
+ * @typedef {object} View What a screen returns.
  * @property {(Node | false | null)[]} [controls]
  * @property {Node} body
- * @property {string} [note] The key of what is said beside the title, where it is not the screen's.
- * @property {SVGElement} [figure] What is saved.
- * @property {string} [heard] What those who hear the page are told behind a key, where it is not about attention.
+ * @property {string} [note] Key of the text beside the title; default: `ID.note`.
+ * @property {SVGElement} [figure] The figure to save.
+ * @property {string} [heard] Text for screen readers after a key; default: the attention weight.
  * @property {{ caption: string, head: string[], rows: (string | number)[][] }} [table]
  *
  * @typedef {object} Screen
- * @property {string} id Also the key of its words.
+ * @property {string} id Also the key of its title.
  * @property {string} sign
- * @property {boolean} [alone] Whether it needs no trace.
- * @property {boolean} [searches] Whether it shows a search, whatever output was chosen.
- * @property {string} [task] What a model must be for; without it, all have this screen.
- * @property {(context: Context) => string} [named] The key of its words, where that depends on the model.
+ * @property {boolean} [alone] Whether it works without a trace.
+ * @property {boolean} [searches] Whether it always shows the search, even if an output was chosen.
+ * @property {string} [task] The task of the models that have this screen; default: all.
+ * @property {(context: Context) => string} [named] Key of the title, if it depends on the model.
  * @property {(context: Context) => Promise<View>} render
- * @property {Record<string, (context: Context) => void>} [keys] Keys of its own.
+ * @property {Record<string, (context: Context) => void>} [keys] Keys that only this screen has.
  */
 
-/** Words beside the pointer. */
-export class Tip {
+/** The tooltip at the pointer. */
+export class Tooltip {
   constructor() {
     this.node = h("div", { class: "tip", role: "status", hidden: true });
   }
@@ -61,14 +61,14 @@ export class Tip {
   }
 }
 
-/** The key of a screen's words. @param {Screen} screen @param {Context} context */
-export const wordsOf = (screen, context) => screen.named?.(context) ?? screen.id;
+/** Key of a screen's title. @param {Screen} screen @param {Context} context */
+export const titleKey = (screen, context) => screen.named?.(context) ?? screen.id;
 
 /** @param {Context} context @param {Screen[]} screens */
-export function rail(context, screens) {
+export function sideBar(context, screens) {
   const { state, store, t } = context;
   return screens.map((screen, i) => {
-    const name = t(wordsOf(screen, context));
+    const name = t(titleKey(screen, context));
     return h(
       "button",
       {
@@ -92,14 +92,14 @@ export function rail(context, screens) {
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
  */
-export function bar({ about, live, state, store, t }, { save, help, canSave, hasTable }) {
+export function bar({ about, server, state, store, t }, { save, help, canSave, hasTable }) {
   const button = (id, text, title, onclick, more = {}) =>
     h("button", { id, type: "button", title, onclick, ...more }, text);
   const next = { auto: "light", light: "dark", dark: "auto" }[state.theme];
   return [
     h("strong", { class: "brand" }, "regard"),
-    live && h("span", { class: "served" }, live.way(state).model),
-    model(about ?? live?.described(state), t),
+    server && h("span", { class: "served" }, server.way(state).model),
+    model(about ?? server?.description(state), t),
     h("span", { class: "gap" }),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
@@ -127,17 +127,17 @@ export function bar({ about, live, state, store, t }, { save, help, canSave, has
 }
 
 /**
- * What was looked at, and whether it was as it was trained.
- * @param {any} about A trace, or a model of which there is none yet.
+ * Architecture and sizes of the model, and how many interventions it has.
+ * @param {any} about A trace, or a model without one.
  * @param {import("./words/i18n.js").Say} t
  */
 function model({ architecture, sizes, interventions, engine, weights_hash, hash }, t) {
   const layers = [sizes.encoder_layers, sizes.decoder_layers].filter(Boolean).join(" + ");
   const { n_heads: heads, d_model, d_k, d_ff } = sizes;
-  const told = { hash, engine: engine || "–", weights: weights_hash.slice(0, 16) || "–" };
+  const facts = { hash, engine: engine || "–", weights: weights_hash.slice(0, 16) || "–" };
   return h(
     "span",
-    { class: "model soft", title: t("model.title", told) },
+    { class: "model soft", title: t("model.title", facts) },
     `${t(`model.${architecture}`)} · ${t("model.sizes", { layers, heads, d_model, d_k, d_ff })}`,
     interventions.length > 0 &&
       h(
@@ -149,11 +149,11 @@ function model({ architecture, sizes, interventions, engine, weights_hash, hash 
 }
 
 /**
- * Both texts, always there: what looks is outlined, what is looked at shaded by how much.
+ * The tokens of both texts: the query is outlined, keys are shaded by their weight.
  * @param {Context} context
  * @param {Float32Array | null} row The weights of the selected query.
  */
-export function strips(context, row) {
+export function tokenStrips(context, row) {
   const { about, kind, t } = context;
   if (!about) return [];
   return ["inputs", "outputs"]
@@ -180,7 +180,7 @@ export function strips(context, row) {
 
 const MARKS = { "<s>": "start", "</s>": "end", "[CLS]": "label" };
 
-/** What a token that is no text is for. @param {Context} context @param {import("./state/source.js").Token} token */
+/** The meaning of a special token. @param {Context} context @param {import("./state/source.js").Token} token */
 function markOf({ state, t }, { special, text }) {
   const language = /^<2([a-z]{2,3})>$/.exec(text)?.[1];
   const named = language && new Intl.DisplayNames([state.lang], { type: "language" }).of(language);
@@ -202,7 +202,7 @@ function chip(context, side, token, i, row) {
   const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
   const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
   const facts = [i, `${token.text}${spelt}${space}`, `#${token.id}`, row && percent(row[i]), markOf(context, token)];
-  const told = facts.filter((fact) => fact || fact === 0).join(" · ");
+  const tooltip = facts.filter((fact) => fact || fact === 0).join(" · ");
   const pick = () => {
     if (side === kind.queries) store.set({ query: i });
     else if (side === kind.keys) store.set({ key: i });
@@ -220,18 +220,18 @@ function chip(context, side, token, i, row) {
         .filter(Boolean)
         .join(" "),
       "aria-pressed": String(looks),
-      "aria-label": looks ? t("strip.looks", { token: token.text }) : told,
+      "aria-label": looks ? t("strip.looks", { token: token.text }) : tooltip,
       style: colour ? { "background-color": css(colour), color: on(colour) } : {},
       onclick: pick,
-      onmousemove: (event) => tip.show(told, event),
+      onmousemove: (event) => tip.show(tooltip, event),
       onmouseleave: () => tip.hide(),
     },
     token.text,
   );
 }
 
-/** The sheet of keys. @param {import("./words/i18n.js").Say} t @param {boolean} live Whether there is a server. */
-export function sheet(t, live) {
+/** The dialog with all keys. @param {import("./words/i18n.js").Say} t @param {boolean} server Whether there is one. */
+export function keyList(t, server) {
   const close = () => dialog.close();
   const dialog = h(
     "dialog",
@@ -240,7 +240,7 @@ export function sheet(t, live) {
     h(
       "dl",
       {},
-      KEYS.filter((each) => live || !each.live)
+      KEYS.filter((each) => server || !each.server)
         .map(({ keys, words }) => [h("dt", {}, keys.map((key) => h("kbd", {}, key))), h("dd", {}, t(words))])
         .flat(),
     ),
@@ -250,35 +250,35 @@ export function sheet(t, live) {
   return dialog;
 }
 
-/** To where one writes. @param {Context} context @param {Screen} first */
+/** A button that leads to the text field. @param {Context} context @param {Screen} first */
 function toTheText(context, first) {
   const go = () => context.store.set({ screen: first.id });
-  return h("button", { type: "button", class: "primary", onclick: go }, context.t(wordsOf(first, context)));
+  return h("button", { type: "button", class: "primary", onclick: go }, context.t(titleKey(first, context)));
 }
 
 /**
- * There is nothing to look at before there is a text.
+ * What a screen shows while there is no text.
  * @param {Context} context
- * @param {Screen} first Where one writes it.
+ * @param {Screen} first The screen with the text field.
  */
 export function nothing(context, first) {
   const { t } = context;
-  const told = [h("strong", {}, t("nothing")), h("p", {}, t("nothing.note"))];
-  return { body: h("div", { class: "empty" }, told, toTheText(context, first)) };
+  const text = [h("strong", {}, t("nothing")), h("p", {}, t("nothing.note"))];
+  return { body: h("div", { class: "empty" }, text, toTheText(context, first)) };
 }
 
 /**
- * It is another text that helps, or another try.
+ * What a screen shows after an error, with a button to fix the text or to try again.
  * @param {Context} context
- * @param {Screen} first Where one writes.
+ * @param {Screen} first The screen with the text field.
  * @param {Error} problem
  * @param {() => void} again
  */
 export function failed(context, first, problem, again) {
   console.warn(problem);
   const { t } = context;
-  const { told, mended } = saidOf(problem, t);
-  const next = mended ? toTheText(context, first) : h("button", { type: "button", onclick: again }, t("again"));
-  const words = [h("strong", {}, t("failed")), h("p", {}, told)];
+  const { message, fixable } = describeError(problem, t);
+  const next = fixable ? toTheText(context, first) : h("button", { type: "button", onclick: again }, t("again"));
+  const words = [h("strong", {}, t("failed")), h("p", {}, message)];
   return { body: h("div", { class: "empty", role: "alert" }, words, next) };
 }

@@ -1,38 +1,38 @@
-// The page: draws the screen that the state names, again whenever the state changes, and hears keys.
+// The page: draws the current screen whenever the state changes, and handles keys.
 
 import { csv } from "./compute/number.js";
 import { at } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { download, pngBlob, svgText } from "./figures/svg.js";
-import { bar, failed, nothing, rail, sheet, strips, Tip, wordsOf } from "./frame.js";
-import { tableOf } from "./parts/controls.js";
+import { bar, failed, nothing, sideBar, keyList, tokenStrips, Tooltip, titleKey } from "./frame.js";
+import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
-import { changesOf } from "./state/keys.js";
+import { stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
-import { languageOf, speaker } from "./words/i18n.js";
+import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const SLOW = 200; // milliseconds before a reader is told to wait
+const SLOW = 200; // milliseconds before the page shows that it is loading
 
 export class Page {
   /**
    * @param {import("./frame.js").Screen[]} screens
-   * @param {import("./state/live.js").Live | null} live The server, which has many traces.
-   * @param {import("./state/live.js").Opened | null} held The trace of a file, which has one.
+   * @param {import("./state/server.js").Server | null} server The server; null in a saved file.
+   * @param {import("./state/server.js").Opened | null} held The trace of a saved file.
    */
-  constructor(screens, live, held) {
+  constructor(screens, server, held) {
     this.all = screens;
-    this.live = live;
+    this.server = server;
     this.held = held;
     this.source = held?.source ?? null;
     this.about = held?.about ?? null;
-    this.store = new Store(this.about, languageOf(navigator.languages));
+    this.store = new Store(this.about, preferredLanguage(navigator.languages));
     this.drawn = "";
-    this.tip = new Tip();
+    this.tip = new Tooltip();
     this.turn = 0;
     this.selected = "";
-    this.keyed = false; // whether a key has led here
-    this.towards = ""; // what a key has asked for, to be given the keys when it is there
+    this.keyed = false; // whether a key caused this redraw
+    this.towards = ""; // id of the element to focus after the next redraw
     /** @type {import("./frame.js").View | null} */
     this.view = null;
     this.night = matchMedia("(prefers-color-scheme: dark)");
@@ -62,11 +62,11 @@ export class Page {
     addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  /** Those that there are for the model: a classifier searches for nothing. */
+  /** The screens that fit the model's task. */
   get screens() {
-    const { all, live, held, store } = this;
+    const { all, server, held, store } = this;
     const pairs = held?.about.architecture === "encoder-decoder" && "translate";
-    const does = live ? live.model(store.state).task : pairs;
+    const does = server ? server.model(store.state).task : pairs;
     return all.filter(({ task }) => !task || task === does);
   }
 
@@ -87,10 +87,10 @@ export class Page {
     return {
       source: this.source,
       about: this.about,
-      live: this.live,
+      server: this.server,
       store: this.store,
       state: { ...state, screen: this.screen.id, ...(this.screen.searches && { target: "" }) },
-      t: speaker(state.lang),
+      t: wordsIn(state.lang),
       theme,
       palette: PALETTES[theme],
       kind,
@@ -114,7 +114,7 @@ export class Page {
     const problem = opened instanceof Error ? opened : null;
     this.source = problem ? null : (opened?.source ?? null);
     this.about = problem ? null : (opened?.about ?? null);
-    this.store.suit(this.about);
+    this.store.fit(this.about);
     const context = this.context();
     const row = this.source && (await this.attentionRow(context).catch(() => null));
     const [first] = this.screens;
@@ -132,33 +132,33 @@ export class Page {
   }
 
   /**
-   * What a screen is shown from: the trace of a file, or that of the text in the address.
+   * The trace that a screen shows: that of the file, or that of the text in the address.
    * @param {import("./frame.js").Screen} screen
    */
   async opened(screen) {
-    if (!this.live) return this.held;
+    if (!this.server) return this.held;
     if (screen.alone) return null;
-    if (screen.searches) return this.live.trace({ ...this.store.state, target: "" });
-    const target = await this.live.shownInstead(this.store.state);
-    if (target) this.store.note({ target });
-    return this.live.trace(this.store.state);
+    if (screen.searches) return this.server.trace({ ...this.store.state, target: "" });
+    const target = await this.server.shownInstead(this.store.state);
+    if (target) this.store.setQuietly({ target });
+    return this.server.trace(this.store.state);
   }
 
   /**
-   * Tell that something is on its way; where it is another screen, which.
+   * Show that the page is loading, and the title of the new screen.
    * @param {import("./frame.js").Screen} screen
    */
   wait(screen) {
     const { state, t } = this.context();
     this.parts.main.setAttribute("aria-busy", "true");
-    this.parts.rail.replaceChildren(...rail({ ...this.context(), state: { ...state } }, this.screens));
+    this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
     this.parts.main.replaceChildren(
       h(
         "div",
         { class: "head" },
-        h("h1", {}, t(wordsOf(screen, this.context()))),
+        h("h1", {}, t(titleKey(screen, this.context()))),
         h("p", { class: "note soft" }, t("loading")),
       ),
     );
@@ -184,12 +184,12 @@ export class Page {
     };
     this.parts.bar.replaceChildren(...bar(context, doings));
     this.parts.rail.setAttribute("aria-label", t("screens"));
-    this.parts.rail.replaceChildren(...rail(context, this.screens));
+    this.parts.rail.replaceChildren(...sideBar(context, this.screens));
     this.parts.strips.hidden = !this.about;
-    this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...strips(context, row)));
+    this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...tokenStrips(context, row)));
     this.parts.main.removeAttribute("aria-busy");
-    const shown = state.table && view.table ? tableOf(view.table) : view.body;
-    const words = wordsOf(this.screen, context);
+    const shown = state.table && view.table ? dataTable(view.table) : view.body;
+    const words = titleKey(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
         h(
@@ -215,9 +215,9 @@ export class Page {
     if (!lost) void this.draw();
   }
 
-  /** Have the heads at hand that a key or a click leads to next. @param {import("./frame.js").Context} context */
-  prefetch({ kind, live, source, state }) {
-    if (!live || !source) return;
+  /** Fetch the neighbouring heads, which a key or a click leads to next. @param {import("./frame.js").Context} context */
+  prefetch({ kind, server, source, state }) {
+    if (!server || !source) return;
     for (const [layer, head] of [
       [state.layer, state.head + 1],
       [state.layer, state.head - 1],
@@ -225,11 +225,11 @@ export class Page {
       [state.layer - 1, state.head],
     ])
       if (layer >= 0 && layer < kind.layers && head >= 0 && head < kind.heads)
-        source.matrix(kind.kind, layer, head, "weights").catch(() => null); // asked for again when needed
+        source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
   }
 
   /**
-   * Redraw a part, with what was scrolled inside of it where it was.
+   * Redraw a part and keep its scroll positions.
    * @param {HTMLElement} part
    * @param {() => void} redraw
    */
@@ -242,7 +242,7 @@ export class Page {
   }
 
   /**
-   * Bring what was newly selected into view; what the reader has scrolled away stays away.
+   * Scroll a new selection into view; an old one stays where the user scrolled it.
    * @param {import("./state/store.js").State} state
    */
   follow(state) {
@@ -262,7 +262,7 @@ export class Page {
     return at(matrix, state.query).data;
   }
 
-  /** How exact the numbers are: a page that rounds must say so. @param {import("./frame.js").Context} context */
+  /** The precision of the numbers, and a button that saves the trace. @param {import("./frame.js").Context} context */
   footer({ t, source, about }) {
     const { precision, kept } = source.precision();
     return h(
@@ -303,7 +303,7 @@ export class Page {
   }
 
   help() {
-    const dialog = sheet(speaker(this.store.state.lang), Boolean(this.live));
+    const dialog = keyList(wordsIn(this.store.state.lang), Boolean(this.server));
     document.body.append(dialog);
     dialog.showModal();
   }
@@ -324,11 +324,11 @@ export class Page {
     const own = this.screen.keys?.[event.key];
     const changes = own
       ? null
-      : changesOf(event.key, this.context().state, this.about, this.screens.map((screen) => screen.id));
+      : stateChanges(event.key, this.context().state, this.about, this.screens.map((screen) => screen.id));
     this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();
-    else if (event.key === "/" && this.live) {
+    else if (event.key === "/" && this.server) {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
@@ -338,7 +338,7 @@ export class Page {
   }
 
   /**
-   * For those who hear the page: where the keys have led.
+   * Tell screen readers what a key has selected.
    * @param {import("./frame.js").Context} context
    * @param {import("./frame.js").View} view
    * @param {Float32Array | null} row

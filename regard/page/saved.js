@@ -8,16 +8,16 @@ import { head } from "./screens/head.js";
 import { map } from "./screens/map.js";
 import { steps } from "./screens/steps.js";
 import { walk } from "./screens/walk.js";
-import { remembered } from "./state/source.js";
+import { cached } from "./state/source.js";
 import { fileSource } from "./state/source_file.js";
-import { languageOf, speaker } from "./words/i18n.js";
+import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of the side bar
 
 /** Show the trace that `regard/look/export/html.py` has written into the file. @param {Record<string, any>} held */
 export async function start(held) {
-  const source = remembered(fileSource(held));
-  const loading = speaker(languageOf(navigator.languages))("loading");
+  const source = cached(fileSource(held));
+  const loading = wordsIn(preferredLanguage(navigator.languages))("loading");
   document.body.replaceChildren(h("p", { class: "empty" }, loading));
   await new Page(SCREENS, null, { source, about: await source.describe() }).draw();
 }

@@ -1,4 +1,4 @@
-// The page of a server: asks what it serves, and for a key where it wants one.
+// Entry point at a server: fetches the list of models, and asks for a key if the server requires one.
 
 import { Page } from "./page.js";
 import { h } from "./parts/dom.js";
@@ -18,9 +18,9 @@ import { steps } from "./screens/steps.js";
 import { training } from "./screens/training.js";
 import { translate } from "./screens/translate.js";
 import { walk } from "./screens/walk.js";
-import { Live } from "./state/live.js";
-import { ask, keepKey, Refused } from "./state/requests.js";
-import { languageOf, speaker } from "./words/i18n.js";
+import { Server } from "./state/server.js";
+import { request, storeKey, RequestError } from "./state/requests.js";
+import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
 const SCREENS = [
@@ -28,9 +28,9 @@ const SCREENS = [
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
   ...[positions, training, experiments, api],
 ];
-const t = speaker(languageOf(navigator.languages));
+const t = wordsIn(preferredLanguage(navigator.languages));
 
-/** A field for the key that the server asks for. */
+/** A form for the key that the server requires. */
 function keyForm() {
   const asked = h(
     "form",
@@ -48,7 +48,7 @@ function keyForm() {
   );
   asked.addEventListener("submit", (event) => {
     event.preventDefault();
-    keepKey(String(new FormData(asked).get("key")));
+    storeKey(String(new FormData(asked).get("key")));
     location.reload();
   });
   return asked;
@@ -67,10 +67,10 @@ function failed(problem) {
 
 const night = matchMedia("(prefers-color-scheme: dark)").matches;
 document.documentElement.dataset.theme = night ? "dark" : "light";
-ask("/api/v1/models")
+request("/api/v1/models")
   .then((answer) => answer.json())
-  .then(({ models }) => new Page(SCREENS, new Live(models), null).draw())
+  .then(({ models }) => new Page(SCREENS, new Server(models), null).draw())
   .catch((problem) => {
-    const wantsKey = problem instanceof Refused && [401, 403].includes(problem.status);
+    const wantsKey = problem instanceof RequestError && [401, 403].includes(problem.status);
     document.body.replaceChildren(wantsKey ? keyForm() : failed(problem));
   });

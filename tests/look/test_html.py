@@ -53,7 +53,7 @@ def test_all_modules_are_inside_and_nothing_is_outside():
     imports = json.loads(found)["imports"]
     assert imports.keys() < {f"regard/{name}" for name in page.names()}
     assert {"regard/saved.js", "regard/state/source_file.js", "regard/words/zh.json"} <= imports.keys()
-    assert "regard/state/live.js" not in imports  # what takes a server
+    assert "regard/state/server.js" not in imports  # what takes a server
     for address in imports.values():
         source = b64decode(address.partition(",")[2]).decode()
         assert set(re.findall(r'from "(.*?)"', source)) <= imports.keys()

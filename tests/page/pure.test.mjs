@@ -2,20 +2,20 @@
 
 import assert from "node:assert/strict";
 import { test } from "./cases.mjs";
-import { judged, taskOf } from "../../regard/page/parts/exercise.js";
+import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
 import { css, on, oklch, shade } from "../../regard/page/figures/colour.js";
-import { readGold, scored } from "../../regard/page/screens/alignment.js";
-import { languageOf, speaker } from "../../regard/page/words/i18n.js";
-import { changesOf } from "../../regard/page/state/keys.js";
+import { parseLinks, alignmentScore } from "../../regard/page/screens/alignment.js";
+import { preferredLanguage, wordsIn } from "../../regard/page/words/i18n.js";
+import { stateChanges } from "../../regard/page/state/keys.js";
 import { parse } from "../../regard/page/compute/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/figures/layout.js";
 import { bracketed, csv, fixed, percent, short } from "../../regard/page/compute/number.js";
 import { Player } from "../../regard/page/parts/player.js";
 import { relations, roleOf } from "../../regard/page/compute/head_roles.js";
-import { mayAttend, remembered } from "../../regard/page/state/source.js";
+import { mayAttend, cached } from "../../regard/page/state/source.js";
 import { spread } from "../../regard/page/state/source_file.js";
 import { DEFAULTS, fitted, fromHash, toHash } from "../../regard/page/state/store.js";
-import { exponentials, moments, substituted } from "../../regard/page/compute/substitute.js";
+import { exponentials, moments, formulaLines } from "../../regard/page/compute/substitute.js";
 import {
   argmax,
   at,
@@ -195,7 +195,7 @@ test("masks: no looking ahead, and no looking at what is masked", () => {
 
 test("a source is asked once, unless it failed", async () => {
   let asked = 0;
-  const source = remembered({
+  const source = cached({
     steps: async () => {
       asked += 1;
       if (asked === 1) throw new Error("busy");
@@ -249,7 +249,7 @@ test("a tree is laid out by step and rank, and walked by arrows", () => {
 });
 
 test("keys change the state within what there is", () => {
-  const press = (key, state = START) => changesOf(key, state, ABOUT, ["map", "head"]);
+  const press = (key, state = START) => stateChanges(key, state, ABOUT, ["map", "head"]);
   assert.deepEqual(press("2"), { screen: "head" });
   assert.equal(press("3"), null);
   assert.equal(press("d")?.kind, "decoder");
@@ -257,14 +257,14 @@ test("keys change the state within what there is", () => {
   assert.deepEqual(press("[", { ...START, layer: 0 }), { layer: 0 });
   assert.deepEqual(press("ArrowRight", { ...START, query: 10 }), { query: 10 });
   assert.equal(press("q"), null);
-  assert.equal(changesOf("x", START, { ...ABOUT, kinds: ABOUT.kinds.slice(0, 1) }, []), null);
+  assert.equal(stateChanges("x", START, { ...ABOUT, kinds: ABOUT.kinds.slice(0, 1) }, []), null);
 });
 
 test("sentences have their gaps filled; unknown words speak for themselves", () => {
-  assert.equal(speaker("en")("head.query", { token: "cat" }), "“cat” looks at");
-  assert.equal(speaker("zh")("head.query", { token: "{token}" }), "“{token}”关注");
-  assert.equal(speaker("en")("no such word"), "no such word");
-  assert.deepEqual([languageOf(["de", "zh-TW"]), languageOf(["fr"])], ["zh", "en"]);
+  assert.equal(wordsIn("en")("head.query", { token: "cat" }), "“cat” looks at");
+  assert.equal(wordsIn("zh")("head.query", { token: "{token}" }), "“{token}”关注");
+  assert.equal(wordsIn("en")("no such word"), "no such word");
+  assert.deepEqual([preferredLanguage(["de", "zh-TW"]), preferredLanguage(["fr"])], ["zh", "en"]);
 });
 
 test("formulas are written with their numbers", () => {
@@ -290,7 +290,7 @@ test("formulas are written with their numbers", () => {
     },
     { name: "head", values: [2, 1] },
   ].map((step) => ({ formula: "", ...step }));
-  const lines = (index, focus = 1) => substituted({ steps, index, focus, about: ABOUT, query: 0 });
+  const lines = (index, focus = 1) => formulaLines({ steps, index, focus, about: ABOUT, query: 0 });
   assert.deepEqual(lines(2), ["1.000 · 0.500 + (−2.000) · (−1.000) = 2.500"]);
   assert.deepEqual(lines(3), ["2.500 / √4 = 2.500 / 2 = 1.250"]);
   assert.deepEqual(lines(4, 0), ["−∞"]);
@@ -320,15 +320,15 @@ test("an answer is right from all digits and from those that are written, and no
     { name: "scaled", values: [product / 2] },
   ].map((step) => ({ formula: "", ...step }));
   const at = (index) => ({ steps, index, focus: 0, about: ABOUT, query: 0 });
-  const task = taskOf(at(2));
+  const task = exerciseOf(at(2));
   const written = (values) => values.map((value) => Number(value.toFixed(3)));
-  for (const right of [product, dot(written(q), written(k))]) assert.equal(judged(task, String(right)), 0);
-  assert.deepEqual([judged(task, String(product - 1)), judged(task, String(product + 1))], [-1, 1]);
-  assert.equal(judged(task, product.toFixed(3).replace("-", "−").replace(".", ",")), 0);
-  assert.deepEqual([judged(task, " "), judged(task, "one")], [null, null]);
-  assert.equal(judged(taskOf(at(3)), (product / 2).toFixed(3)), 0);
-  assert.notEqual(judged(taskOf(at(3)), product.toFixed(3)), 0);
-  assert.equal(taskOf(at(0)), null);
+  for (const right of [product, dot(written(q), written(k))]) assert.equal(checkAnswer(task, String(right)), 0);
+  assert.deepEqual([checkAnswer(task, String(product - 1)), checkAnswer(task, String(product + 1))], [-1, 1]);
+  assert.equal(checkAnswer(task, product.toFixed(3).replace("-", "−").replace(".", ",")), 0);
+  assert.deepEqual([checkAnswer(task, " "), checkAnswer(task, "one")], [null, null]);
+  assert.equal(checkAnswer(exerciseOf(at(3)), (product / 2).toFixed(3)), 0);
+  assert.notEqual(checkAnswer(exerciseOf(at(3)), product.toFixed(3)), 0);
+  assert.equal(exerciseOf(at(0)), null);
 });
 
 test("what plays by itself shows every step, however slowly they are drawn, and stops at the last", async () => {
@@ -337,9 +337,9 @@ test("what plays by itself shows every step, however slowly they are drawn, and 
   player.names = [0, 1, 2, 3];
   const store = {
     state: { screen: "steps", step: 3 },
-    note: (changes) => Object.assign(store.state, changes),
-    set: (changes) => store.tell(store.note(changes)),
-    tell: async () => {
+    setQuietly: (changes) => Object.assign(store.state, changes),
+    set: (changes) => store.notify(store.setQuietly(changes)),
+    notify: async () => {
       const { step } = store.state;
       await new Promise((drawn) => setTimeout(drawn, 20));
       if (step === store.state.step) shown.push(step); // else another was asked for before this was drawn
@@ -354,11 +354,11 @@ test("what plays by itself shows every step, however slowly they are drawn, and 
   assert.equal(store.state.step, 0);
 });
 
-test("an alignment is scored as in Python, by sure and by possible links", () => {
-  const gold = readGold(" 0-0 1-1 4-4  2p2 5?5", 6, 6);
+test("an alignment is alignmentScore as in Python, by sure and by possible links", () => {
+  const gold = parseLinks(" 0-0 1-1 4-4  2p2 5?5", 6, 6);
   assert.deepEqual([...gold.sure], ["0-0", "1-1", "4-4"]);
-  const score = scored([[0, 0], [1, 1], [2, 2], [3, 0]], gold);
+  const score = alignmentScore([[0, 0], [1, 1], [2, 2], [3, 0]], gold);
   assert.deepEqual(score, { precision: 3 / 4, recall: 2 / 3, errors: 1 - 5 / 7 });
-  for (const wrong of ["0-", "6-0", "0-6", "a-b"]) assert.equal(readGold(`0-0 ${wrong} 1-1`, 6, 6).wrong, wrong);
-  assert.equal(scored([[0, 0]], readGold("0p0", 1, 1)), null);
+  for (const wrong of ["0-", "6-0", "0-6", "a-b"]) assert.equal(parseLinks(`0-0 ${wrong} 1-1`, 6, 6).wrong, wrong);
+  assert.equal(alignmentScore([[0, 0]], parseLinks("0p0", 1, 1)), null);
 });

@@ -17,7 +17,7 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", ["pure.test.mjs", "live.test.mjs"])
+@pytest.mark.parametrize("file", ["pure.test.mjs", "server.test.mjs"])
 def test_modules_that_need_no_browser(node, file):
     result = node("cases", f"./{file}")
     assert result["failed"] == []

@@ -2,8 +2,8 @@
 
 import { createInterface } from "node:readline";
 import { cut } from "../../regard/page/compute/sampling.js";
-import { substituted } from "../../regard/page/compute/substitute.js";
-import { judged, taskOf } from "../../regard/page/parts/exercise.js";
+import { formulaLines } from "../../regard/page/compute/substitute.js";
+import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
 import { fileSource } from "../../regard/page/state/source_file.js";
 import { failures } from "./cases.mjs";
 
@@ -33,11 +33,11 @@ const FUNCTIONS = {
       const steps = await source.walk(...place);
       steps.forEach(({ name }, index) => {
         const at = { steps, index, focus: 0, about: held.about, query: place[3] };
-        const task = taskOf(at);
+        const task = exerciseOf(at);
         if (!task) return;
-        const line = substituted(at).at(-1) ?? "";
+        const line = formulaLines(at).at(-1) ?? "";
         const [, last] = /= ([^=→]*)(?:→[^=]*)?$/.exec(line) ?? [];
-        found.push([name, line, last === undefined ? null : judged(task, last)]);
+        found.push([name, line, last === undefined ? null : checkAnswer(task, last)]);
       });
     }
     return found;

@@ -2,29 +2,29 @@
 
 /** @typedef {{ id: string, language: string, code: string }} Example */
 /**
- * @typedef {object} Asked
+ * @typedef {object} Current
  * @property {string} task
  * @property {string} text
  * @property {string} model
  * @property {string} from Nothing, as `to`, where the text tells which way it is translated.
  * @property {string} to
- * @property {object} [continuing] What is asked of a generator, as its screen has it.
+ * @property {object} [generateRequest] What is current of a generator, as its screen has it.
  * @property {string} target The language that it is translated into all the same; nothing where none is known.
  */
 
-/** As one word of a shell, whatever it holds. @param {string} text */
-export function shellWord(text) {
+/** A text as one quoted word of a shell. @param {string} text */
+export function shellQuoted(text) {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /**
- * As a string of Python: JSON's strings are, but for half characters, which no text here has.
+ * A text as a Python string literal; JSON's are valid Python, except for lone surrogates.
  * @param {string} text
  */
 export const pythonString = (text) => JSON.stringify(text);
 
 /** @param {object} body */
-function told(body) {
+function indented(body) {
   return JSON.stringify(body, null, 2);
 }
 
@@ -34,15 +34,15 @@ function curl(address, body, key) {
     `curl -s ${address}`,
     ...(key ? ["-H 'Authorization: Bearer YOUR_KEY'"] : []),
     "-H 'Content-Type: application/json'",
-    `-d ${shellWord(told(body))}`,
+    `-d ${shellQuoted(indented(body))}`,
   ];
   return lines.join(" \\\n  ");
 }
 
 /**
  * @param {string} address
- * @param {string} fields As Python writes them.
- * @param {string} shown What of an item is printed.
+ * @param {string} fields As Python source.
+ * @param {string} shown The field of an item that is printed.
  * @param {boolean} key
  */
 function python(address, fields, shown, key) {
@@ -60,8 +60,8 @@ function python(address, fields, shown, key) {
 
 /**
  * @param {string} base
- * @param {string} call What is called, with its arguments.
- * @param {string} shown What of the first choice is printed.
+ * @param {string} call The call with its arguments.
+ * @param {string} shown The attribute of the first choice that is printed.
  * @param {boolean} key
  */
 function openai(base, call, shown, key) {
@@ -86,19 +86,19 @@ function offline(does, text) {
 }
 
 /**
- * @param {string} base Where the server is.
- * @param {Asked} asked
- * @param {boolean} key Whether it wants a key.
+ * @param {string} base The server's address.
+ * @param {Current} current
+ * @param {boolean} key Whether the server requires a key.
  * @returns {Example[]}
  */
-export function examples(base, asked, key) {
-  const made = { generate: generation, classify: classification }[asked.task] ?? translation;
-  return made(base, asked, key).map(([id, language, code]) => ({ id, language, code }));
+export function examples(base, current, key) {
+  const made = { generate: generation, classify: classification }[current.task] ?? translation;
+  return made(base, current, key).map(([id, language, code]) => ({ id, language, code }));
 }
 
 /**
  * @param {string} base
- * @param {Asked} asked
+ * @param {Current} current
  * @param {boolean} key
  * @returns {[id: string, language: string, code: string][]}
  */
@@ -129,7 +129,7 @@ function translation(base, { text, model, from, to, target }, key) {
   return [
     ["native", "curl", curl(`${base}/api/v1/translate`, native, key)],
     ["python", "Python", python(`${base}/api/v1/translate`, fields, "text", key)],
-    ...(target ? asLibre : []), // its clients name languages
+    ...(target ? asLibre : []), // its clients need a target language
     ["openai", "curl", curl(`${base}/v1/chat/completions`, chat, key)],
     ["openai-python", "Python", openai(base, call, "message.content", key)],
     ["regard", "Python", offline(`translate(${string(text)}).text`, text)],
@@ -138,13 +138,13 @@ function translation(base, { text, model, from, to, target }, key) {
 
 /**
  * @param {string} base
- * @param {Asked} asked
+ * @param {Current} current
  * @param {boolean} key
  * @returns {[id: string, language: string, code: string][]}
  */
-function generation(base, { text, model, continuing }, key) {
+function generation(base, { text, model, generateRequest }, key) {
   const string = pythonString;
-  const native = continuing ?? { prompt: text, model };
+  const native = generateRequest ?? { prompt: text, model };
   const fields = `"prompt": ${string(text)}, "model": ${string(model)}, "max_tokens": 20`;
   const call = `completions.create(model=${string(model)}, prompt=${string(text)}, max_tokens=20)`;
   return [
@@ -158,7 +158,7 @@ function generation(base, { text, model, continuing }, key) {
 
 /**
  * @param {string} base
- * @param {Asked} asked
+ * @param {Current} current
  * @param {boolean} key
  * @returns {[id: string, language: string, code: string][]}
  */

@@ -1,15 +1,15 @@
-// Attention worked out here, from the arrays of a saved file, as `regard/look/trace/data.py` does it.
+// Computes attention from the arrays of a saved file, like `regard/look/trace/data.py`.
 
 import { dot, softmax } from "./tensor.js";
 
 /**
  * @typedef {import("./tensor.js").Tensor} Tensor
  * @typedef {import("../state/source.js").About} About
- * @typedef {(name: string) => Tensor | null} Arrays By address; null where there is none.
+ * @typedef {(name: string) => Tensor | null} Arrays By name; null if there is none.
  * @typedef {{ kind: string, layer: number, head: number, query: number }} Place
  */
 
-const NEVER = -1e30; // the score of a key that a pinned query does not look at
+const NEVER = -1e30; // score of the other keys of a pinned query
 
 const MODULES = {
   encoder: "multi_head_attention",
@@ -36,7 +36,7 @@ export function sublayers(about, stack) {
 }
 
 /**
- * One head's part of what was projected: for each token its row.
+ * One head's part of a projection, a row per token.
  * @param {Tensor} tensor (tokens, heads, width)
  * @param {number} head
  * @returns {Float32Array[]}
@@ -59,21 +59,17 @@ function rowOf({ data, shape }, head, query) {
   return Array.from(data.subarray(start, start + keys));
 }
 
-/** Whether a file stores scores: of a similarity that a user registered. @param {Record<string, any>} settings */
+/** Whether a file stores scores, for a similarity that a user registered. @param {Record<string, any>} settings */
 function storesScores({ similarity }) {
   return !["scaled-dot", "dot", "cosine", "bilinear", "additive"].includes(similarity);
 }
 
-/** Whether scores are nothing but scaled products. @param {Record<string, any>} settings */
+/** Whether scores are scaled dot products and nothing else. @param {Record<string, any>} settings */
 export function hasScale({ similarity, positions }) {
   return similarity === "scaled-dot" && ["sinusoidal", "learned", "rotary", "none"].includes(positions);
 }
 
-/**
- * What positions add to one query's scores; null where they add nothing.
- * @param {Arrays} arrays
- * @param {Place} place
- */
+/** The bias that positions add to one query's scores; null if none. @param {Arrays} arrays @param {Place} place */
 function scoreBias(arrays, { kind, head, query }) {
   if (kind === "cross") return null;
   const found = arrays(`${kind === "encoder" ? "input" : "output"}_positions.score_bias`);
@@ -81,7 +77,7 @@ function scoreBias(arrays, { kind, head, query }) {
 }
 
 /**
- * How alike one query and each key are, before any scale.
+ * Similarity of one query and each key, before the scale.
  * @param {Arrays} arrays
  * @param {About} about
  * @param {Place} place
@@ -99,7 +95,7 @@ export function similarities(arrays, about, { kind, layer, head, query }) {
 }
 
 /**
- * What the softmax is taken of, before the mask, and what it would be without interventions.
+ * The scores before the mask: unscaled, without interventions, and with them.
  * @param {Arrays} arrays
  * @param {About} about
  * @param {Place} place
@@ -135,7 +131,7 @@ export function weights(arrays, about, place) {
   return softmax(masked(about, place, scores(arrays, about, place).changed));
 }
 
-/** What one head has found for one query. @param {Arrays} arrays @param {About} about @param {Place} place */
+/** The output of one head for one query. @param {Arrays} arrays @param {About} about @param {Place} place */
 export function headOutput(arrays, about, place) {
   const shares = weights(arrays, about, place);
   const values = ofHead(arrays(`${addressOf(place.kind, place.layer)}.v`), place.head);

@@ -1,11 +1,11 @@
-// What a head does with this text, measured from its weights.
+// The role of a head in this text, computed from its weights.
 
-const MOST = 0.5; // a head that gives this share of its attention to one relation has a role
+const MOST = 0.5; // share of attention to one relation from which a head has that role
 
 /**
- * The share of attention that goes to each relation, as a mean over the queries that have it.
+ * The share of attention to each relation, averaged over the queries that have it.
  * @param {import("./tensor.js").Tensor} matrix
- * @param {boolean} self Whether queries and keys are the same tokens.
+ * @param {boolean} self Whether this is self-attention.
  * @returns {Record<string, number>}
  */
 export function relations({ data, shape: [rows, columns] }, self) {
@@ -27,19 +27,18 @@ export function relations({ data, shape: [rows, columns] }, self) {
 }
 
 /**
- * How a head looks, as means over its queries: bits of entropy, the share of the key that draws the most, and how many
- * tokens away it looks.
+ * Means over the queries: entropy in bits, largest weight, and distance in tokens (self-attention only).
  * @param {import("./tensor.js").Tensor} matrix
  * @param {boolean} self
  * @returns {Record<string, number>}
  */
-export function manners({ data, shape: [rows, columns] }, self) {
+export function attentionStatistics({ data, shape: [rows, columns] }, self) {
   let [bits, most, far] = [0, 0, 0];
   for (let query = 0; query < rows; query++) {
     let largest = 0;
     for (let key = 0; key < columns; key++) {
       const share = data[query * columns + key];
-      if (share === 0) continue; // most are, of a long text
+      if (share === 0) continue; // in a long text most are
       bits -= share * Math.log2(share);
       far += share * Math.abs(key - query);
       largest = Math.max(largest, share);
@@ -50,7 +49,7 @@ export function manners({ data, shape: [rows, columns] }, self) {
 }
 
 /**
- * The role, if there is one.
+ * The role of a head; null if it has none.
  * @param {import("./tensor.js").Tensor} matrix
  * @param {boolean} self
  * @returns {{ role: string, share: number } | null}

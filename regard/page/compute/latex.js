@@ -1,4 +1,4 @@
-// The formulas of a walk, from the little LaTeX that they need to MathML, which browsers draw by themselves.
+// Converts the formulas of a walk from a small subset of LaTeX to MathML.
 
 /** @typedef {{ name: string, children: (Formula | string)[], attributes?: Record<string, string> }} Formula */
 
@@ -37,7 +37,7 @@ class Reader {
     this.rest = rest;
   }
 
-  /** Up to one of these, which is taken. @param {string[]} ends */
+  /** Parse up to one of some tokens, and consume it. @param {string[]} ends */
   row(...ends) {
     /** @type {Formula[]} */
     const found = [];
@@ -49,7 +49,7 @@ class Reader {
     return found.length === 1 ? found[0] : node("mrow", found);
   }
 
-  /** One thing with what stands below and above it. @returns {Formula | null} */
+  /** An atom with its subscript and superscript. @returns {Formula | null} */
   scripted() {
     const base = this.atom();
     if (!base) return null;
@@ -67,7 +67,7 @@ class Reader {
     return above ? node("msup", [base, above]) : base;
   }
 
-  /** What a command is given. @returns {Formula} */
+  /** The argument of a command. @returns {Formula} */
   argument() {
     if (this.rest[0] === "{") {
       this.rest.shift();
@@ -76,7 +76,7 @@ class Reader {
     return this.atom() ?? node("mrow", []);
   }
 
-  /** The letters in braces, as they are. */
+  /** The letters in braces, unparsed. */
   letters() {
     this.rest.shift();
     const end = this.rest.indexOf("}");
@@ -114,7 +114,7 @@ class Reader {
     return name === "," || name === " " || name === "\\" ? node("mspace", [], { width: "0.3em" }) : null;
   }
 
-  /** Words in braces: the tokens have lost their spaces, so each word was kept whole with its own. */
+  /** Words in braces, in which ␣ stands for a space. */
   words() {
     return this.letters().replaceAll("␣", " ");
   }
@@ -137,7 +137,7 @@ class Reader {
       if (end !== "\\\\") break;
     }
     this.letters();
-    return node("mtable", rows); // the style sheet draws its brace: few fonts have one that grows
+    return node("mtable", rows); // the style sheet draws the brace, as few fonts have one that stretches
   }
 }
 

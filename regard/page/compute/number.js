@@ -1,17 +1,17 @@
-// Numbers as one reads them.
+// Formats numbers for display.
 
 /**
- * A number to so many digits after the point, with a true minus sign.
+ * A number with a fixed number of decimals and a true minus sign.
  * @param {number | null} value
  * @param {number} [digits]
  */
 export function fixed(value, digits = 3) {
-  if (value === null || value < -1e29) return "−∞"; // masked, or pinned elsewhere
+  if (value === null || value < -1e29) return "−∞"; // masked, or excluded by a pin
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-/** A number in about four signs, whatever its size. @param {number | null} value */
+/** A number with about four digits. @param {number | null} value */
 export function short(value) {
   if (value === null || !Number.isFinite(value)) return fixed(value);
   const size = Math.abs(value);
@@ -21,13 +21,13 @@ export function short(value) {
   return fixed(value, 3);
 }
 
-/** A negative number in brackets, as it stands behind another sign. @param {number} value */
+/** A number with brackets if it is negative, for use after an operator. @param {number} value */
 export function bracketed(value) {
   return value < 0 ? `(${short(value)})` : short(value);
 }
 
 /**
- * A table as programs read it: signs are those of programs, every cell is quoted, and a mark tells that it is UTF-8.
+ * A table as CSV with ASCII signs, quoted cells and a byte order mark for UTF-8.
  * @param {{ head: string[], rows: (string | number)[][] }} table
  */
 export function csv({ head, rows }) {

@@ -1,17 +1,17 @@
-// From which tokens the next is drawn, as `regard/decode/sampling.py` decides it.
+// The tokens from which the next one is sampled, like `regard/decode/sampling.py`.
 
 /**
  * @typedef {Pick<import("../state/store.js").State, "heat" | "top_k" | "top_p" | "min_p">} Settings
  * @typedef {object} Cut
- * @property {Float64Array} chances At this temperature, of all tokens.
- * @property {number} kept So many of the likeliest may be drawn.
- * @property {number} mass Their chances together.
+ * @property {Float64Array} chances Probabilities of all tokens at this temperature.
+ * @property {number} kept Number of tokens that can be sampled, the most likely first.
+ * @property {number} mass Their total probability.
  */
 
 /**
- * Each rule cuts the less likely among those that the rules before it left. So what remains is a beginning.
- * @param {Float32Array} logProbs The likeliest first.
- * @param {Settings} settings At temperature 0, which takes the likeliest, chances are as the model sees them.
+ * Each rule removes the least likely of the remaining tokens, so a prefix of the sorted list is left.
+ * @param {Float32Array} logProbs Sorted, the most likely first.
+ * @param {Settings} settings At temperature 0 (greedy), probabilities are unchanged.
  * @returns {Cut}
  */
 export function cut(logProbs, { heat, top_k, top_p, min_p }) {

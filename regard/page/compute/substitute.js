@@ -1,4 +1,4 @@
-// The formulas of a walk with its own numbers in them, as one would write them on paper.
+// Writes the formulas of a walk with its actual numbers.
 
 import { bracketed, short } from "./number.js";
 
@@ -7,7 +7,7 @@ import { bracketed, short } from "./number.js";
 const TERMS = 3;
 
 /**
- * The last step of a name before another.
+ * The last step with one of some names before another step.
  * @param {WalkStep[]} steps
  * @param {number} index
  * @param {...string} names
@@ -21,7 +21,7 @@ export function before(steps, index, ...names) {
 }
 
 /**
- * The numbers of the last step of a name before another: of a vector, or one a key.
+ * The values of that step: a vector, or one number per key.
  * @param {WalkStep[]} steps
  * @param {number} index
  * @param {...string} names
@@ -30,7 +30,7 @@ export function before(steps, index, ...names) {
 export const vectorBefore = (steps, index, ...names) => before(steps, index, ...names)?.values ?? [];
 
 /**
- * The same of a step that has one vector a key.
+ * The values of a step that has one vector per key.
  * @param {WalkStep[]} steps
  * @param {number} index
  * @param {string} name
@@ -46,7 +46,7 @@ export function products(a, b, sum) {
   return `${terms.join(" + ")}${a.length > TERMS ? " + …" : ""} = ${short(sum)}`;
 }
 
-/** A square root, whole where it is. @param {number} value */
+/** A square root, without decimals if it is an integer. @param {number} value */
 const root = (value) => String(Number(Math.sqrt(value).toFixed(3)));
 
 /** @param {number[]} values @returns {{ mean: number, variance: number }} */
@@ -56,7 +56,7 @@ export function moments(values) {
 }
 
 /**
- * The exponentials of scores and their sum; below the largest where they would be too large to read.
+ * Exponentials of scores and their sum; shifted by the largest score if they would be too long to read.
  * @param {(number | null)[]} scores
  */
 export function exponentials(scores) {
@@ -68,10 +68,10 @@ export function exponentials(scores) {
 }
 
 /**
- * @typedef {object} At Where one is on a walk.
+ * @typedef {object} At A place in a walk.
  * @property {WalkStep[]} steps
  * @property {number} index
- * @property {number} focus The key whose numbers are written.
+ * @property {number} focus The key whose numbers are shown.
  * @property {import("../state/source.js").About} about
  * @property {number} query
  */
@@ -159,8 +159,8 @@ const LINES = {
   },
 };
 
-/** The lines of one step; none where the formula says it all. @param {At} at @returns {string[]} */
-export function substituted(at) {
+/** The lines of one step; none if the formula has no numbers to show. @param {At} at @returns {string[]} */
+export function formulaLines(at) {
   const { name, values } = at.steps[at.index];
   return LINES[name]?.(at, values) ?? [];
 }

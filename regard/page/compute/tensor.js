@@ -1,6 +1,6 @@
-// Numbers as they come over the wire or out of a file, and the little arithmetic that the page does with them.
+// Decodes arrays from a server or a file, and basic arithmetic.
 
-/** @typedef {{ data: Float32Array, shape: number[] }} Tensor Row by row. */
+/** @typedef {{ data: Float32Array, shape: number[] }} Tensor In row-major order. */
 
 /** @param {string} text @returns {ArrayBuffer} */
 export function fromBase64(text) {
@@ -10,7 +10,7 @@ export function fromBase64(text) {
   return bytes.buffer;
 }
 
-/** One half-precision number out of its sixteen bits. @param {number} bits */
+/** A half-precision number from its 16 bits. @param {number} bits */
 export function half(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
@@ -21,7 +21,7 @@ export function half(bits) {
 }
 
 /**
- * Numbers from little-endian bytes; each is what is written times the scale.
+ * Numbers from little-endian bytes, times a scale.
  * @param {ArrayBuffer} buffer
  * @param {"u8" | "u16" | "f16" | "f32"} precision
  * @param {number} [scale]
@@ -59,7 +59,7 @@ export function dot(a, b) {
   return sum;
 }
 
-/** The softmax; of -Infinity, exactly 0. @param {ArrayLike<number>} scores @returns {number[]} */
+/** Softmax; exactly 0 for -Infinity. @param {ArrayLike<number>} scores @returns {number[]} */
 export function softmax(scores) {
   const values = Array.from(scores);
   const most = Math.max(...values);
@@ -68,7 +68,7 @@ export function softmax(scores) {
   return powers.map((power) => power / sum);
 }
 
-/** How undecided shares are, in bits. @param {ArrayLike<number>} shares */
+/** Entropy in bits. @param {ArrayLike<number>} shares */
 export function entropy(shares) {
   let bits = 0;
   for (let i = 0; i < shares.length; i++) if (shares[i] > 0) bits -= shares[i] * Math.log2(shares[i]);
@@ -83,7 +83,7 @@ export function argmax(values) {
 }
 
 /**
- * A matrix made smaller than `most` a side; each cell is the largest of those that it stands for.
+ * A matrix reduced to at most `most` rows and columns by the maximum.
  * @param {Tensor} matrix
  * @param {number} most
  * @returns {Tensor}
@@ -104,9 +104,9 @@ export function pooled(matrix, most) {
 }
 
 /**
- * How far from 0 the finite values go.
+ * The largest absolute value of the finite values.
  * @param {ArrayLike<number | null>} values
- * @param {(i: number) => boolean} [counts] Which of them count.
+ * @param {(i: number) => boolean} [counts] Whether an index counts.
  */
 export function furthest(values, counts = () => true) {
   let most = 1e-9;

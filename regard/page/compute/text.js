@@ -1,17 +1,17 @@
 // Texts: what a token adds, an output cut into words with their sources and probabilities, a diff of two texts.
 
 /**
- * What a piece of a vocabulary adds to a text; null for an end, which is not written, and for a byte that is no letter yet.
+ * The text that a vocabulary piece adds; null for special tokens and for bytes that are not ASCII.
  * @param {string} piece
  */
-export function addition(piece) {
+export function textOfPiece(piece) {
   const byte = /^<0x([0-7][0-9A-F])>$/.exec(piece);
   if (byte) return String.fromCharCode(Number.parseInt(byte[1], 16));
   return /^<.*>$/.test(piece) ? null : piece.replaceAll("▁", " ");
 }
 
 /**
- * @typedef {object} Link Places count whole characters, as Python does.
+ * @typedef {object} Link Offsets count code points, like Python.
  * @property {string} source
  * @property {string} target
  * @property {number} source_start
@@ -25,7 +25,7 @@ export function addition(piece) {
  */
 
 /**
- * Where each whole character of a text begins, as JavaScript counts; and where the text ends.
+ * UTF-16 offset of each code point, and of the end.
  * @param {string} text
  */
 function places(text) {
@@ -35,7 +35,7 @@ function places(text) {
 }
 
 /**
- * The tokens of an output as it is written; a character that is spelt in bytes belongs to each of them.
+ * The text of each output token; a character that is spelled in bytes is attached to the last of them.
  * @param {string[]} tokens
  */
 function spelt(tokens) {
@@ -53,14 +53,14 @@ function spelt(tokens) {
 }
 
 /**
- * How sure the model was of each part of its output. One sentence has a score a token and one for its end;
- * of several it is not told where one stops, so nothing is said.
+ * The probability of each part of an output. One sentence has a score per token and one for its end; for several
+ * sentences the boundaries are unknown, so the result is empty.
  * @param {string} text
  * @param {string[]} tokens
  * @param {number[]} scores Log-probabilities.
  * @returns {Sure[]}
  */
-export function sureness(text, tokens, scores) {
+export function wordProbabilities(text, tokens, scores) {
   if (scores.length !== tokens.length + 1) return [];
   /** @type {Sure[]} */
   const found = [];
@@ -81,7 +81,7 @@ export function sureness(text, tokens, scores) {
 }
 
 /**
- * The whole output in pieces: words that come from somewhere, and what stands between them.
+ * The whole output in pieces: aligned words, and the text between them.
  * @param {string} text
  * @param {Link[]} links
  * @param {Sure[]} sure
@@ -109,7 +109,7 @@ export function pieces(text, links, sure) {
 }
 
 /**
- * A text in three: before, of and after some characters.
+ * A text split into three: before, inside and after a range of code points.
  * @param {string} text
  * @param {number} start
  * @param {number} end
@@ -127,12 +127,12 @@ const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "word" });
 const words = (text) => Array.from(SEGMENTS.segment(text), (each) => each.segment);
 
 /**
- * The shortest way from one text to the other; what stayed is the longest that both have in this order.
+ * A word diff by the longest common subsequence.
  * @param {string} before
  * @param {string} after
  * @returns {Part[]}
  */
-export function difference(before, after) {
+export function diff(before, after) {
   const [from, to] = [words(before), words(after)];
   const longest = Array.from({ length: from.length + 1 }, () => new Uint16Array(to.length + 1));
   for (let i = from.length - 1; i >= 0; i--)

@@ -1,4 +1,4 @@
-// A walk worked out here, from the arrays of a saved file, step for step as `regard/look/walk.py` does it.
+// Computes a walk from the arrays of a saved file, step by step like `regard/look/walk.py`.
 
 import { addressOf, headOutput, masked, ofHead, scores, stackOf, sublayers } from "./attention.js";
 import { argmax, softmax } from "./tensor.js";
@@ -12,7 +12,7 @@ import { argmax, softmax } from "./tensor.js";
  * @typedef {import("./tensor.js").Tensor} Tensor
  * @typedef {Pick<WalkStep, "name" | "formula" | "latex" | "english" | "chinese">} Words
  *
- * @typedef {object} Sentences What `sentences` of `regard/look/export/html.py` tells.
+ * @typedef {object} Sentences From `sentences` of `regard/look/export/html.py`.
  * @property {Words[]} steps
  * @property {Record<string, number[][]>} walks
  * @property {Record<string, Record<string, Words>>} masked
@@ -22,7 +22,7 @@ import { argmax, softmax } from "./tensor.js";
 const OF_KEYS = ["k", "similarity", "scaled", "biased", "weights", "v"];
 const OF_CANDIDATES = ["logits", "probabilities"];
 
-/** The numbers of every step, by its name, for one place. */
+/** The numbers of each step at one place. */
 class Numbers {
   /**
    * @param {Arrays} arrays
@@ -42,7 +42,7 @@ class Numbers {
     this.weights = softmax(this.masked);
   }
 
-  /** This token's row of an array. @param {string} name */
+  /** The row of the current token in an array. @param {string} name */
   row(name) {
     const { data, shape } = this.arrays(name);
     const width = shape[1];
@@ -53,7 +53,7 @@ class Numbers {
     return `${this.stack === "encoder" ? "input" : "output"}_embedding`;
   }
 
-  /** This token's vector before a block's residual connection. @param {string} block */
+  /** The current token's vector before a block's residual connection. @param {string} block */
   streamInto(block) {
     const sublayer = this.blocks.indexOf(block);
     const { layer } = this.place;
@@ -156,7 +156,7 @@ class Numbers {
 }
 
 /**
- * All the steps of a walk, with words and numbers.
+ * All steps of a walk, with text and numbers.
  * @param {Arrays} arrays
  * @param {About} about
  * @param {Sentences} sentences
@@ -175,12 +175,12 @@ export function buildWalk(arrays, about, sentences, said, place) {
   /** @type {WalkStep[]} */
   const steps = [];
   let block = kind;
-  for (const told of words) {
-    if (!isSaid(told.name, place)) continue;
-    // Where a block ends, the next of the layer begins.
+  for (const step of words) {
+    if (!isSaid(step.name, place)) continue;
+    // After the last step of a block, the next block of the layer begins.
     if (steps.at(-1)?.name === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
-    for (const { words: shown, values } of withInterventions(numbers, sentences, told, block)) {
-      const rows = told.name === "masked" ? keys : rowsOf(shown.name, keys, said[query]);
+    for (const { words: shown, values } of withInterventions(numbers, sentences, step, block)) {
+      const rows = step.name === "masked" ? keys : rowsOf(shown.name, keys, said[query]);
       steps.push({
         ...shown,
         english: filled(shown.english, gaps),
@@ -195,7 +195,7 @@ export function buildWalk(arrays, about, sentences, said, place) {
 }
 
 /**
- * Whether a walk goes on to what the model says: of the encoder alone, the first token's does.
+ * Whether a walk ends with the model's prediction; in an encoder-only model, only the first token's does.
  * @param {string} name
  * @param {Place} place
  */
@@ -204,7 +204,7 @@ function isSaid(name, { kind, query }) {
 }
 
 /**
- * One step; before it, or instead of it, what an intervention made of it.
+ * One step, with the step of an intervention before it or instead of it.
  * @param {Numbers} numbers
  * @param {Sentences} sentences
  * @param {Words} words
@@ -219,8 +219,8 @@ function withInterventions(numbers, sentences, words, block) {
   switch (words.name) {
     case "masked": {
       const sees = numbers.masked.includes(-Infinity) ? "some" : "all";
-      const told = { ...step, words: sentences.masked[kind][sees] };
-      return changed.some((value, key) => value !== usual[key]) ? [by(changed), told] : [told];
+      const masked = { ...step, words: sentences.masked[kind][sees] };
+      return changed.some((value, key) => value !== usual[key]) ? [by(changed), masked] : [masked];
     }
     case "concat":
       return numbers.isOff(kind, layer, head)
@@ -236,7 +236,7 @@ function withInterventions(numbers, sentences, words, block) {
 }
 
 /**
- * What belongs into the gaps of sentences.
+ * Values for the placeholders of the sentences.
  * @param {Numbers} numbers
  * @param {string} token
  * @param {string[]} keys
@@ -256,7 +256,7 @@ function gapsOf({ weights, said, place: { query } }, token, keys) {
 }
 
 /**
- * What the rows of a step's numbers belong to.
+ * The labels of a step's rows.
  * @param {string} name
  * @param {string[]} keys
  * @param {Said | undefined} said

@@ -1,10 +1,10 @@
-// Single numbers, drawn: a bar a row.
+// Numbers as horizontal bars, one per row.
 
 import { short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
 import { shortened } from "./layout.js";
-import { emphasis, hatching, label, pressable, TABULAR, telling } from "./svg.js";
+import { emphasis, hatching, label, asButton, TABULAR, withTip } from "./svg.js";
 import { LEFT, TEXT } from "./vectors.js";
 
 /**
@@ -13,25 +13,25 @@ import { LEFT, TEXT } from "./vectors.js";
  * @property {(number | null)[]} values
  * @property {string} [caption]
  * @property {number} [selected]
- * @property {number} [most] The value of a whole bar, if no value is larger.
- * @property {string[]} [written] The numbers as they are written.
- * @property {string[]} [tips] What pointing at a row says.
- * @property {{ name: string, values: string[] }[]} [columns] What is written to the right of the bars.
- * @property {(number | null)[]} [ghost] What the values were, or would be.
- * @property {boolean} [loud] Whether the ghost is another answer, and no faint memory.
- * @property {number} [across] How long a whole bar is.
+ * @property {number} [most] Value of a full bar, if no value is larger.
+ * @property {string[]} [written] Formatted numbers.
+ * @property {string[]} [tips] Tooltips of the rows.
+ * @property {{ name: string, values: string[] }[]} [columns] Text to the right of the bars.
+ * @property {(number | null)[]} [ghost] Values to compare with.
+ * @property {boolean} [loud] Whether the ghost is drawn as a second bar, not faintly behind the first.
+ * @property {number} [across] Length of a full bar.
  * @property {(row: number) => void} [pick]
  */
 
 const ACROSS = 340;
-export const BESIDE = LEFT + 80; // what stands left and right of the bars
+export const BESIDE = LEFT + 80; // width of the text beside the bars
 const COLUMN = 108;
 
 /** @param {number | null} value */
 const isNever = (value) => value === null || value < -1e29;
 
 /**
- * Draws bars from a common zero; what can never be is hatched.
+ * Draws bars from a common zero; −∞ is hatched.
  * @param {(number | null)[]} values All that are to be drawn.
  * @param {number} most
  * @param {string} hatched
@@ -50,7 +50,7 @@ function scale(values, most, hatched, across) {
 }
 
 /**
- * One number a row.
+ * One number per row.
  * @param {import("../frame.js").Context} context
  * @param {Given} given
  * @returns {import("./svg.js").Part}
@@ -60,9 +60,9 @@ export function scalars({ palette, tip }, given) {
   const [tall, top] = [loud ? 32 : 24, caption || columns.length ? 26 : 2];
   const hatch = hatching(palette.soft);
   const { signed, zero, bar } = scale([...values, ...ghost], given.most ?? 0, hatch.fill, across);
-  const middle = loud && !given.ghost ? 10 : tall / 2; // a name stands beside its bar, or between two
+  const middle = loud && !given.ghost ? 10 : tall / 2; // of the label: beside one bar, or between two
   const drawn = rows.map((text, row) => {
-    const told = given.written?.[row] ?? short(values[row]);
+    const number = given.written?.[row] ?? short(values[row]);
     const group = s(
       "g",
       { transform: `translate(0 ${top + row * tall})` },
@@ -73,11 +73,11 @@ export function scalars({ palette, tip }, given) {
         ...emphasis(row === given.selected, palette),
       }),
       rowBars(bar, given, row, tall, palette),
-      rowNumbers(given, row, told, loud ? 10 : tall / 2, palette),
+      rowNumbers(given, row, number, loud ? 10 : tall / 2, palette),
     );
-    const said = given.tips?.[row] ?? `${text}: ${told}`;
-    telling(group, tip, said);
-    return pick ? pressable(group, said, () => pick(row)) : group;
+    const said = given.tips?.[row] ?? `${text}: ${number}`;
+    withTip(group, tip, said);
+    return pick ? asButton(group, said, () => pick(row)) : group;
   });
   const height = top + rows.length * tall;
   const node = s(
@@ -115,17 +115,17 @@ function rowBars(bar, { values, ghost, loud, selected = -1 }, row, tall, palette
 }
 
 /**
- * What is written behind a row's bars.
+ * The numbers behind a row's bars.
  * @param {Given} given
  * @param {number} row
- * @param {string} told
+ * @param {string} number
  * @param {number} y
  * @param {Record<string, string>} palette
  */
-function rowNumbers({ ghost, loud, columns = [], across = ACROSS }, row, told, y, palette) {
+function rowNumbers({ ghost, loud, columns = [], across = ACROSS }, row, number, y, palette) {
   const look = { "font-size": 12.5, ...TABULAR };
   return [
-    label(told, LEFT + across + 12, y, { fill: palette.ink, ...look }),
+    label(number, LEFT + across + 12, y, { fill: palette.ink, ...look }),
     ghost && loud && label(short(ghost[row]), LEFT + across + 12, y + 13, { fill: palette.purple, ...look }),
     ...columns.map(({ values }, i) =>
       label(values[row], columnAt(i, across), y, { fill: palette.soft, "text-anchor": "end", ...look }),

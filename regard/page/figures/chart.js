@@ -1,4 +1,4 @@
-// Curves over one axis: lines told apart by colour and dash, with numbers at the pointer.
+// Line charts; lines differ in colour and dashes, and the tooltip shows their values.
 
 import { short } from "../compute/number.js";
 import { s } from "../parts/dom.js";
@@ -11,18 +11,18 @@ import { label } from "./svg.js";
  * @typedef {object} Line
  * @property {string} name
  * @property {[number, number][]} points
- * @property {[x: number, low: number, high: number][]} [band] How far what the points are means of goes.
+ * @property {[x: number, low: number, high: number][]} [band] Range of the values whose means are the points.
  * @property {boolean} [faint]
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
 const COLOURS = ["blue", "orange", "green", "purple", "ink", "soft"];
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
-const DOTTED = 24; // points of a line that are few enough to be seen each
-const DRAWN = 600; // points of a line: a screen has no more
+const DOTTED = 24; // at most this many points are drawn as dots
+const DRAWN = 600; // maximum number of points of a line
 
 /**
- * Round numbers between two, about as many as wanted.
+ * About `count` round numbers between two.
  * @param {number} least
  * @param {number} most
  * @param {number} count
@@ -37,12 +37,12 @@ export function ticks(least, most, count) {
 }
 
 /**
- * Fewer points, the mean of neighbours each; the last one stays what it is.
+ * Fewer points by averaging neighbours; the last point is kept.
  * @param {[number, number][]} points
  * @param {number} most
  * @returns {[number, number][]}
  */
-export function thinned(points, most) {
+export function thinOut(points, most) {
   if (points.length <= most) return points;
   const size = points.length / (most - 1);
   const means = Array.from({ length: most - 1 }, (_, i) => {
@@ -54,7 +54,7 @@ export function thinned(points, most) {
 }
 
 /**
- * Round numbers between two that lie far apart, the same times as much from one to the next.
+ * Round numbers between two on a logarithmic axis.
  * @param {number} least Above zero.
  * @param {number} most
  */
@@ -67,11 +67,11 @@ export function logTicks(least, most) {
     .filter((tick) => tick >= least && tick <= most);
 }
 
-/** A number at an axis, where zeros behind the point say nothing. @param {number} value */
+/** A number at an axis, without trailing zeros. @param {number} value */
 export const tickLabel = (value) => short(value).replace(/(\.\d*[1-9])0+$|\.0+$/, "$1");
 
 /**
- * How a line is drawn: no two alike, also to those who see no colours.
+ * The look of a line; lines also differ without colours.
  * @param {Record<string, string>} palette
  * @param {number} i
  * @param {boolean} [faint]
@@ -87,18 +87,18 @@ const lineLook = (palette, i, faint = false) => ({
  * @param {Context} context
  * @param {object} given
  * @param {string} given.title
- * @param {string} given.across What the horizontal axis is.
+ * @param {string} given.across Title of the horizontal axis.
  * @param {Line[]} given.lines
  * @param {number} [given.width]
  * @param {number} [given.height]
- * @param {number} [given.mark] A place on the horizontal axis.
- * @param {boolean} [given.logX] Whether the horizontal axis goes by logarithms; all places are above zero.
+ * @param {number} [given.mark] Value of a vertical line.
+ * @param {boolean} [given.logX] Whether the horizontal axis is logarithmic; all values are positive.
  * @param {boolean} [given.logY]
  * @returns {Part}
  */
 export function chart({ palette, tip }, given) {
   const { title, across, lines, width = 640, height = 260, mark, logX = false, logY = false } = given;
-  const shown = lines.map((line) => ({ ...line, points: thinned(line.points, DRAWN) }));
+  const shown = lines.map((line) => ({ ...line, points: thinOut(line.points, DRAWN) }));
   const xs = shown.flatMap((line) => line.points.map(([x]) => x));
   const ys = shown.flatMap(({ points, band = [] }) => [...points, ...band].flatMap(([, ...values]) => values));
   const range = (values) => [Math.min(...values), Math.max(...values)];
@@ -149,11 +149,11 @@ export function chart({ palette, tip }, given) {
     if (!near.length) return;
     for (const end of ["x1", "x2"]) cursor.setAttribute(end, String(atX(near[0][0])));
     cursor.setAttribute("visibility", "visible");
-    const told = shown.flatMap((line) => {
+    const values = shown.flatMap((line) => {
       const point = nearest(line.points, x);
       return point ? [`${line.name} ${short(point[1])}`] : [];
     });
-    tip.show(`${across} ${tickLabel(near[0][0])}: ${told.join(" · ")}`, event);
+    tip.show(`${across} ${tickLabel(near[0][0])}: ${values.join(" · ")}`, event);
   });
   field.addEventListener("mouseleave", () => {
     cursor.setAttribute("visibility", "hidden");
@@ -188,7 +188,7 @@ export function chart({ palette, tip }, given) {
 }
 
 /**
- * What lies between the least and the greatest of several.
+ * The area between the smallest and the largest values.
  * @param {[x: number, low: number, high: number][]} band
  * @param {(x: number) => number} atX
  * @param {(y: number) => number} atY
@@ -202,7 +202,7 @@ function banded(band, atX, atY, fill) {
 }
 
 /**
- * @param {[number, number][]} points In order.
+ * @param {[number, number][]} points Sorted by x.
  * @param {number} x
  */
 function nearest(points, x) {
@@ -210,11 +210,11 @@ function nearest(points, x) {
   return points.reduce((best, each) => (Math.abs(each[0] - x) < Math.abs(best[0] - x) ? each : best));
 }
 
-/** How wide a chart can be: as wide as wanted, or as the window. @param {number} wanted */
+/** The width of a chart, limited by the window. @param {number} wanted */
 export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
 
 /**
- * What the lines of a chart are.
+ * The legend of a chart.
  * @param {Context} context
  * @param {Line[]} lines
  * @param {number} width

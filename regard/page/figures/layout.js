@@ -1,12 +1,12 @@
-// Where things stand: how wide a text is, how it is shortened, where the nodes of a tree go.
+// Layout: widths of texts, cell sizes, places of tree nodes.
 
 const WIDE =
   /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
 
 /**
- * About how wide a text is; rather too much than too little.
+ * An upper estimate of a text's width.
  * @param {string} text
- * @param {number} size Of the font, in pixels.
+ * @param {number} size Font size in pixels.
  */
 export function textWidth(text, size) {
   let ems = 0;
@@ -21,7 +21,7 @@ export function textWidth(text, size) {
   return ems * size;
 }
 
-/** A text, cut to a width. @param {string} text @param {number} width @param {number} size */
+/** A text shortened to a width. @param {string} text @param {number} width @param {number} size */
 export function shortened(text, width, size) {
   if (textWidth(text, size) <= width) return text;
   const letters = Array.from(text);
@@ -29,12 +29,12 @@ export function shortened(text, width, size) {
   return `${letters.join("")}…`;
 }
 
-/** How large the cells of a matrix are drawn, in pixels. @param {number} rows @param {number} columns */
+/** Size of a matrix's cells in pixels. @param {number} rows @param {number} columns */
 export function cellSize(rows, columns) {
   return Math.max(2, Math.min(44, Math.floor(Math.min(760 / columns, 620 / rows))));
 }
 
-/** Every how many cells a label fits. @param {number} cell */
+/** Number of cells per label. @param {number} cell */
 export function labelEvery(cell) {
   return Math.max(1, Math.ceil(13 / cell));
 }
@@ -42,7 +42,7 @@ export function labelEvery(cell) {
 /** @typedef {{ id: number, parent: number | null, step: number, rank: number }} TreeNode */
 
 /**
- * The places of a tree's nodes: steps go to the right, ranks down.
+ * Places of a tree's nodes: steps from left to right, ranks from top to bottom.
  * @param {TreeNode[]} nodes
  * @param {{ column: number, row: number, left?: number, top?: number }} size
  * @returns {Map<number, { x: number, y: number }>}
@@ -52,7 +52,7 @@ export function treeLayout(nodes, { column, row, left = 0, top = 0 }) {
 }
 
 /**
- * The ids from a node back to the first.
+ * The ids of a node and its ancestors.
  * @param {TreeNode[]} nodes
  * @param {number | null} id
  * @returns {Set<number>}
@@ -66,7 +66,7 @@ export function ancestry(nodes, id) {
 }
 
 /**
- * The node that an arrow key leads to, or the same.
+ * The node that an arrow key leads to; the same if there is none.
  * @param {TreeNode[]} nodes
  * @param {number} id
  * @param {string} arrow

@@ -1,21 +1,21 @@
-// One head, drawn as lines between tokens, or as arcs over a text.
+// Attention as lines between two columns of tokens, or as arcs over a text.
 
 import { s } from "../parts/dom.js";
 import { shortened, textWidth } from "./layout.js";
 import { LABEL, widest } from "./matrix.js";
-import { emphasis, figure, label, telling } from "./svg.js";
+import { emphasis, figure, label, withTip } from "./svg.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("./matrix.js").Shown} Shown */
 
 const SIZE = 13;
 const SPAN = 360;
-const MANY = 160; // tokens between which no eye could follow lines
+const MANY = 160; // from this many tokens on, only the lines of the selected token are drawn
 const FEW = 24;
-const FAINT = 0.001; // a line of less would not be seen
+const FAINT = 0.001; // weights below this are invisible
 
 /**
- * Two columns of tokens, a line for each weight.
+ * Two columns of tokens with a line for each weight.
  * @param {Context} context
  * @param {Shown} shown
  * @returns {SVGElement}
@@ -34,7 +34,7 @@ export function linesFigure(context, shown) {
   };
   const pickRow = (i) => shown.pick(i, -1);
   const pickColumn = (i) => shown.pick(shown.row, i);
-  return figure(right + widest(columns, SIZE), most * step + 20, shown.told, [
+  return figure(right + widest(columns, SIZE), most * step + 20, shown.label, [
     ...curves(context, shown, curve),
     ...rows.map((text, i) =>
       token(context, text, { x: left - 8, y: y(i, rows.length) }, "end", i === shown.row, () => pickRow(i)),
@@ -48,7 +48,7 @@ export function linesFigure(context, shown) {
 }
 
 /**
- * Of a long text the selected token alone, with what it looks at most, in the order of the text.
+ * For a long text: the selected token and the keys with its largest weights, in text order.
  * @param {Shown} shown
  * @returns {Shown}
  */
@@ -74,7 +74,7 @@ function fewest(shown) {
 }
 
 /**
- * Tokens in a row, arcs from those that look to those that are looked at.
+ * Tokens in a row, with arcs from queries to keys.
  * @param {Context} context
  * @param {Shown} shown
  */
@@ -90,7 +90,7 @@ export function arcsFigure(context, shown) {
     const top = base - 1.3 * Math.min(base, 14 + Math.abs(x2 - x1) * 0.5);
     return `M${x1} ${base}C${x1} ${top} ${x2} ${top} ${x2} ${base}`;
   };
-  return figure(Math.max(240, width), base + 36, shown.told, [
+  return figure(Math.max(240, width), base + 36, shown.label, [
     ...curves(context, shown, arc),
     ...shown.rows.map((text, i) =>
       token(context, text, { x: x(i), y: base + 16 }, "middle", i === shown.row, () => shown.pick(i, -1)),
@@ -99,7 +99,7 @@ export function arcsFigure(context, shown) {
 }
 
 /**
- * The weights that are worth a line, those of the selected row on top; of a long text only those.
+ * Lines for weights from the threshold on; those of the selected row on top, or alone in a long text.
  * @param {Context} context
  * @param {Shown} shown
  * @param {(row: number, column: number) => string} path
@@ -121,7 +121,7 @@ function curves({ palette, tip }, { matrix, rows, columns, row: selected, thresh
         opacity: (isStrong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
         "stroke-linecap": "round",
       });
-      (isStrong ? strong : faint).push(telling(drawn, tip, say(row, column)));
+      (isStrong ? strong : faint).push(withTip(drawn, tip, say(row, column)));
     }
   }
   return [...faint, ...strong];
@@ -137,5 +137,5 @@ function curves({ palette, tip }, { matrix, rows, columns, row: selected, thresh
  */
 function token({ palette, tip }, text, { x, y }, anchor, selected, pick) {
   const look = { "font-size": SIZE, "text-anchor": anchor, ...emphasis(selected, palette) };
-  return telling(label(shortened(text, LABEL, SIZE), x, y, look), tip, text, pick);
+  return withTip(label(shortened(text, LABEL, SIZE), x, y, look), tip, text, pick);
 }

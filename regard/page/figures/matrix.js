@@ -1,4 +1,4 @@
-// One head, drawn as a matrix.
+// Attention as a matrix; rows are queries, columns are keys.
 
 import { fixed, short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
@@ -8,7 +8,7 @@ import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
 import { emphasis, figure, hatching, label } from "./svg.js";
 
 /**
- * @typedef {object} Shown What is drawn, and what happens when a reader points at it.
+ * @typedef {object} Shown What is drawn, and the handlers of pointer events.
  * @property {import("../compute/tensor.js").Tensor} matrix
  * @property {string[]} rows
  * @property {string[]} columns
@@ -17,21 +17,21 @@ import { emphasis, figure, hatching, label } from "./svg.js";
  * @property {number} column The selected column; -1: none.
  * @property {(row: number, column: number) => void} pick
  * @property {(row: number, column: number) => string} say
- * @property {string} told
+ * @property {string} label
  * @property {number} [threshold]
- * @property {{ row: number, column: number, sure: boolean }[]} [marks] Cells that are outlined, dashed where not sure.
+ * @property {{ row: number, column: number, sure: boolean }[]} [marks] Outlined cells; dashed if not sure.
  */
 /** @typedef {import("../frame.js").Context} Context */
 
-export const LABEL = 110; // the room that a name may take
-const LEGEND = 160; // the width of the bar below, which a narrow matrix leaves room for
+export const LABEL = 110; // maximum width of a label
+const LEGEND = 160; // width of the legend below the matrix
 const DRAWN_ONE_BY_ONE = 2500;
 
 /** @param {string[]} labels */
 export const widest = (labels, size = 12) =>
   Math.min(LABEL, Math.max(24, ...labels.map((text) => textWidth(text, size)))) + 10;
 
-/** Rows look at columns. @param {Context} context @param {Shown} shown */
+/** Draw a matrix. @param {Context} context @param {Shown} shown */
 export function matrixFigure({ theme, palette, tip }, shown) {
   const { matrix, rows, columns, row, column } = shown;
   const cell = cellSize(rows.length, columns.length);
@@ -61,11 +61,11 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
     s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
   );
-  return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.told, [hatch.definition, inside]);
+  return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.label, [hatch.definition, inside]);
 }
 
 /**
- * The names of rows and columns; where cells are small, of some.
+ * Labels of rows and columns; only some if cells are small.
  * @param {Shown} shown
  * @param {number} cell
  * @param {Record<string, string>} palette
@@ -85,7 +85,7 @@ function names({ rows, columns, row, column }, cell, palette) {
 }
 
 /**
- * The row and the column that a pointer is on.
+ * The row and column under the pointer.
  * @param {SVGElement} frame
  * @param {Shown} shown
  * @param {MouseEvent} event
@@ -101,7 +101,7 @@ function cellAt(frame, { rows, columns }, event) {
 }
 
 /**
- * Every cell by itself where they are few, so that a saved figure can be edited; otherwise one image.
+ * A rectangle per cell if they are few, so that a saved figure can be edited; otherwise one image.
  * @param {Shown} shown
  * @param {number} cell
  * @param {number} most
@@ -144,7 +144,7 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
 const short2 = (value) =>
   Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
 
-/** The staircase of what may not be looked at. @param {Shown} shown @param {number} cell */
+/** The hatched area of masked cells. @param {Shown} shown @param {number} cell */
 function hiddenPath({ rows, columns, may }, cell) {
   let path = "";
   for (let row = 0; row < rows.length; row++) {
@@ -189,7 +189,7 @@ function legendOf(most, signed, theme, palette) {
 }
 
 /**
- * A matrix as an image, a pixel a cell.
+ * A matrix as an image with one pixel per cell.
  * @param {import("../compute/tensor.js").Tensor} matrix
  * @param {number} most
  * @param {"light" | "dark"} theme

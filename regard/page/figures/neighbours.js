@@ -1,36 +1,36 @@
-// The tokens of a text among those whose embeddings are most alike: on a plane, and as a list.
+// Tokens with similar embeddings: on a plane, and as a list.
 
 import { fixed, percent } from "../compute/number.js";
 import { h, s } from "../parts/dom.js";
-import { ask } from "../state/requests.js";
+import { request } from "../state/requests.js";
 import { across } from "./chart.js";
 import { css, on, shade } from "./colour.js";
 import { textWidth } from "./layout.js";
-import { label, telling } from "./svg.js";
+import { label, withTip } from "./svg.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {{ id: number, piece: string, x: number, y: number }} Placed */
 /** @typedef {Placed & { nearest: (Placed & { cosine: number })[] }} Around */
 /** @typedef {{ tokens: Around[], explained: number }} Neighbours */
 
-const READ = 200; // characters of a text whose tokens are shown: more would hide each other
+const READ = 200; // characters of the text whose tokens are shown
 const NEAREST = 6;
 const [TALL, EDGE] = [420, 46];
 
 /**
- * The neighbours of the text in the address; null where there is none.
+ * The neighbours of the current text's tokens; null if there is no text.
  * @param {Context} context
  * @returns {Promise<Neighbours | null>}
  */
-export async function neighboursOf({ live, state }) {
-  if (!live || !state.text.trim()) return null;
+export async function neighboursOf({ server, state }) {
+  if (!server || !state.text.trim()) return null;
   const text = [...state.text].slice(0, READ).join("");
-  const asked = new URLSearchParams({ text, model: live.way(state).model, n: String(NEAREST) });
-  return live.once(`neighbours?${asked}`, async () => (await ask(`/api/v1/neighbours?${asked}`)).json());
+  const asked = new URLSearchParams({ text, model: server.way(state).model, n: String(NEAREST) });
+  return server.once(`neighbours?${asked}`, async () => (await request(`/api/v1/neighbours?${asked}`)).json());
 }
 
 /**
- * All of them on a plane, a line from each token to its neighbours; names that would lie on others are left out.
+ * A plane with a line from each token to its neighbours; labels that would overlap are left out.
  * @param {Context} context
  * @param {Neighbours} found
  * @returns {import("./svg.js").Part}
@@ -54,7 +54,7 @@ export function plane({ palette, t, tip }, { tokens, explained }) {
     taken.push(box);
     return label(each.piece, x, y, { "text-anchor": "middle", "font-size": size, ...look });
   };
-  const dot = (each, r, fill) => telling(s("circle", { cx: atX(each), cy: atY(each), r, fill }), tip, each.piece);
+  const dot = (each, r, fill) => withTip(s("circle", { cx: atX(each), cy: atY(each), r, fill }), tip, each.piece);
   const lines = tokens.flatMap((token) =>
     token.nearest.map((each) =>
       s("line", { x1: atX(token), y1: atY(token), x2: atX(each), y2: atY(each), stroke: palette.grid }),
@@ -75,7 +75,7 @@ export function plane({ palette, t, tip }, { tokens, explained }) {
 }
 
 /**
- * A line for each token: its neighbours, shaded by how alike they are.
+ * A row per token with its neighbours, shaded by cosine similarity.
  * @param {Context} context
  * @param {Neighbours} found
  */

@@ -1,4 +1,4 @@
-// Figures: one SVG each, complete in itself, so that what is on the screen can be saved as it is.
+// Builds SVG figures without external styles, so that they can be saved as they are.
 
 import { s } from "../parts/dom.js";
 
@@ -10,7 +10,7 @@ export const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK 
 /**
  * @param {number} width
  * @param {number} height
- * @param {string} label What it shows, for those who hear it.
+ * @param {string} label For screen readers.
  * @param {(SVGElement | null | undefined | false)[]} children
  */
 export function figure(width, height, label, children) {
@@ -29,13 +29,13 @@ export function figure(width, height, label, children) {
     },
     children,
   );
-  // An image has nothing inside for those who hear it; what can be pressed must be.
+  // Screen readers ignore the content of an image, but must find its buttons.
   if (drawn.querySelector("[role=button]")) drawn.setAttribute("role", "group");
   return drawn;
 }
 
 /**
- * A text of a figure.
+ * A text element.
  * @param {string} text
  * @param {number} x
  * @param {number} y
@@ -45,11 +45,11 @@ export function label(text, x, y, attributes = {}) {
   return s("text", { x, y, "font-size": 12, "dominant-baseline": "central", ...attributes }, text);
 }
 
-/** Figures below each other stand in line. */
+/** Digits of equal width. */
 export const TABULAR = { "font-variant-numeric": "tabular-nums" };
 
 /**
- * How a name is written when it is selected, and when it is not.
+ * The look of a label, selected or not.
  * @param {boolean} selected
  * @param {Record<string, string>} palette
  */
@@ -58,7 +58,7 @@ export function emphasis(selected, palette) {
 }
 
 /**
- * A part that says something when it is pointed at, and perhaps does something when it is clicked.
+ * Add a tooltip, and optionally a click handler.
  * @template {SVGElement} T
  * @param {T} node
  * @param {import("../frame.js").Tip} tip
@@ -66,7 +66,7 @@ export function emphasis(selected, palette) {
  * @param {() => void} [pick]
  * @returns {T}
  */
-export function telling(node, tip, text, pick) {
+export function withTip(node, tip, text, pick) {
   node.addEventListener("mousemove", (event) => tip.show(text, event));
   node.addEventListener("mouseleave", () => tip.hide());
   if (pick) {
@@ -77,16 +77,16 @@ export function telling(node, tip, text, pick) {
 }
 
 /**
- * A part that is pressed as a button is, by a click or a key.
+ * Make an element a button for pointer, keyboard and screen readers.
  * @template {SVGElement} T
  * @param {T} node
  * @param {string} text
  * @param {() => void} pick
  * @returns {T}
  */
-export function pressable(node, text, pick) {
-  const told = { role: "button", tabindex: "0", cursor: "pointer", "aria-label": text };
-  for (const [name, value] of Object.entries(told)) node.setAttribute(name, value);
+export function asButton(node, text, pick) {
+  const attributes = { role: "button", tabindex: "0", cursor: "pointer", "aria-label": text };
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.classList.add("pressable");
   node.addEventListener("click", pick);
   node.addEventListener("keydown", (event) => {
@@ -99,11 +99,11 @@ export function pressable(node, text, pick) {
 }
 
 /**
- * Parts below each other, with a little room between them.
+ * A figure of parts below each other.
  * @param {(Part | null | undefined | false)[]} parts
- * @param {string} told
+ * @param {string} label
  */
-export function stacked(parts, told) {
+export function stack(parts, label) {
   const there = parts.filter(Boolean);
   let y = 4;
   const placed = there.map((part) => {
@@ -111,12 +111,12 @@ export function stacked(parts, told) {
     y += part.height + 18;
     return group;
   });
-  return figure(Math.max(...there.map((part) => part.width)), y - 8, told, placed);
+  return figure(Math.max(...there.map((part) => part.width)), y - 8, label, placed);
 }
 
 let hatches = 0;
 
-/** Hatching, for what is masked. @param {string} colour @returns {{ definition: SVGElement, fill: string }} */
+/** A hatching pattern for masked cells. @param {string} colour @returns {{ definition: SVGElement, fill: string }} */
 export function hatching(colour) {
   const id = `hatch${hatches++}`;
   const definition = s(
@@ -131,7 +131,7 @@ export function hatching(colour) {
   return { definition, fill: `url(#${id})` };
 }
 
-/** A figure as a file of its own. @param {SVGElement} drawn @param {string} paper */
+/** A figure as the text of an SVG file. @param {SVGElement} drawn @param {string} paper */
 export function svgText(drawn, paper) {
   const copy = drawn.cloneNode(true);
   for (const name of ["class", "tabindex", "style"]) copy.removeAttribute(name);
@@ -140,7 +140,7 @@ export function svgText(drawn, paper) {
 }
 
 /**
- * A figure as a PNG, twice as fine as on the screen.
+ * A figure as a PNG with twice the resolution of the screen.
  * @param {SVGElement} drawn
  * @param {string} paper
  * @returns {Promise<Blob>}
@@ -158,7 +158,7 @@ export async function pngBlob(drawn, paper) {
   );
 }
 
-/** Hand a file to the reader. @param {Blob} blob @param {string} name */
+/** Download a file. @param {Blob} blob @param {string} name */
 export function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

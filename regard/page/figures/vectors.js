@@ -1,23 +1,23 @@
-// Vectors, drawn: bars for one, rows of shaded cells for many.
+// Vectors: one as bars, several as rows of shaded cells.
 
 import { short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
 import { css, on, shade } from "./colour.js";
 import { shortened } from "./layout.js";
-import { emphasis, label, TABULAR, telling } from "./svg.js";
+import { emphasis, label, TABULAR, withTip } from "./svg.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("./svg.js").Part} Part */
 
 export const LEFT = 124;
 export const TEXT = 118;
-const FEW = 8; // dimensions shown at first
+const FEW = 8; // dimensions shown unless all are requested
 const ACROSS = 560;
 const WIDTH = LEFT + ACROSS + 70;
 
 /**
- * What is left out, told at the right: "+ 248".
+ * The number of hidden dimensions: "+ 248".
  * @param {number} left
  * @param {number} y
  * @param {Record<string, string>} palette
@@ -25,7 +25,7 @@ const WIDTH = LEFT + ACROSS + 70;
 const more = (left, y, palette) => left > 0 && label(`+ ${left} …`, LEFT + ACROSS + 10, y, { fill: palette.soft });
 
 /**
- * One vector as bars, up where it is positive and down where it is not.
+ * One vector as vertical bars, positive values upwards.
  * @param {Context} context
  * @param {{ values: number[], name: string, wide?: boolean }} given
  * @returns {Part}
@@ -45,7 +45,7 @@ export function bars({ palette, tip }, { values, name, wide = false }) {
     const look = { "text-anchor": "middle", fill: palette.ink, ...TABULAR };
     return [
       s("rect", { ...box, fill, rx: wide ? 0 : 2 }),
-      telling(field, tip, `${name}[${i}] = ${short(value)}`),
+      withTip(field, tip, `${name}[${i}] = ${short(value)}`),
       !wide && label(short(value), x + slot / 2, top + tall + 12, look),
     ];
   });
@@ -70,8 +70,8 @@ export function bars({ palette, tip }, { values, name, wide = false }) {
  * @param {string} [given.caption]
  * @param {boolean} [given.wide]
  * @param {number} [given.selected]
- * @param {boolean} [given.alike] Whether all rows have one scale.
- * @param {number[]} [given.lead] A share a row, drawn before it.
+ * @param {boolean} [given.alike] Whether all rows have the same scale.
+ * @param {number[]} [given.lead] A weight per row, drawn before it.
  * @param {(row: number) => void} [given.pick]
  * @returns {Part}
  */
@@ -110,7 +110,7 @@ export function heat(context, { rows, values, caption, wide, selected, alike = t
 }
 
 /**
- * The cells of one row, with their numbers where there is room.
+ * The cells of one row, with numbers if they fit.
  * @param {Context} context
  * @param {{ text: string, values: number[], most: number, tall: number }} given
  */
@@ -122,7 +122,7 @@ function cells({ theme, tip }, { text, values, most, tall }) {
     const box = { x: LEFT + i * cell, y: 1, width: cell + (roomy ? -2 : 0.3), height: tall - 2 };
     const look = { "text-anchor": "middle", "font-size": 11.5, "pointer-events": "none", ...TABULAR };
     return [
-      telling(s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }), tip, `${text}[${i}] = ${short(value)}`),
+      withTip(s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }), tip, `${text}[${i}] = ${short(value)}`),
       roomy && label(short(value), box.x + cell / 2 - 1, tall / 2 + 0.5, { ...look, fill: on(colour) }),
     ];
   });

@@ -1,12 +1,12 @@
-// What each step of a walk looks like.
+// The figures of the walk's steps.
 
 import { hasScale } from "../compute/attention.js";
 import { short } from "../compute/number.js";
 import { before, exponentials, products, rowsBefore, vectorBefore } from "../compute/substitute.js";
 import { entropy, softmax } from "../compute/tensor.js";
-import { concealed } from "../parts/exercise.js";
+import { hideAnswer } from "../parts/exercise.js";
 import { scalars } from "./bars.js";
-import { stacked } from "./svg.js";
+import { stack } from "./svg.js";
 import { bars, heat } from "./vectors.js";
 
 /**
@@ -15,7 +15,7 @@ import { bars, heat } from "./vectors.js";
  * @typedef {import("./svg.js").Part} Part
  */
 
-/** The name of a step's numbers in formulas. */
+/** Symbols of the steps in formulas. */
 export const SIGNS = {
   embedding: "E·√d",
   position: "PE",
@@ -43,7 +43,7 @@ export const SIGNS = {
   probabilities: "p",
 };
 
-/** What softmax would give without the scale. @param {At} at */
+/** The softmax without the scale. @param {At} at */
 export function unscaled({ steps, index }) {
   const masked = before(steps, index, "masked")?.values;
   return softmax(
@@ -51,13 +51,13 @@ export function unscaled({ steps, index }) {
   );
 }
 
-/** How undecided a step's shares are, with and without the scale, and at most. @param {At} at */
+/** Entropy of the weights with and without the scale, and its maximum. @param {At} at */
 export function doubt(at) {
   const seen = vectorBefore(at.steps, at.index, "masked").filter((score) => score !== null).length;
   return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)), most: Math.log2(seen) };
 }
 
-/** A step's vector as bars, below those that it was made of. @param {...string} names */
+/** A step's vector as bars, below the vectors it was computed from. @param {...string} names */
 function vectors(...names) {
   return (context, { steps, index }) =>
     [...names.map((name) => before(steps, index, name)), steps[index]]
@@ -67,21 +67,21 @@ function vectors(...names) {
       );
 }
 
-/** One number a key. @param {Context} context @param {At} at @param {object} [given] */
+/** One number per key. @param {Context} context @param {At} at @param {object} [given] */
 function perKey(context, { steps, index, focus }, given = {}) {
   const { rows, values } = steps[index];
   const pick = (key) => context.store.set({ key });
   return scalars(context, { rows, values, selected: focus, pick, ...given });
 }
 
-/** One vector a key. @param {Context} context @param {At} at */
+/** One vector per key. @param {Context} context @param {At} at */
 function keyRows(context, { steps, index, focus }) {
   const { rows, values } = steps[index];
   const pick = (key) => context.store.set({ key });
   return [heat(context, { rows, values, selected: focus, wide: Boolean(context.state.wide), pick })];
 }
 
-/** Query, key and their products, element by element. @param {Context} context @param {At} at */
+/** Query, key and their element-wise products. @param {Context} context @param {At} at */
 function elements(context, { steps, index, focus }) {
   const [q, k] = [vectorBefore(steps, index, "q"), rowsBefore(steps, index, "k")[focus]];
   const token = steps[index].rows[focus];
@@ -95,7 +95,7 @@ function elements(context, { steps, index, focus }) {
   });
 }
 
-/** One product a key; pointing at one shows how it adds up. @param {Context} context @param {At} at */
+/** One dot product per key; the tooltip shows its terms. @param {Context} context @param {At} at */
 function compared(context, at) {
   const { steps, index } = at;
   if (context.about.settings.similarity === "additive") return [perKey(context, at)];
@@ -104,7 +104,7 @@ function compared(context, at) {
   return [elements(context, at), perKey(context, at, { tips })];
 }
 
-/** Scores, their exponentials and their shares. @param {Context} context @param {At} at */
+/** Scores, exponentials and weights. @param {Context} context @param {At} at */
 function softmaxed(context, at) {
   const { t, state, about } = context;
   const scores = vectorBefore(at.steps, at.index, "masked");
@@ -124,7 +124,7 @@ function softmaxed(context, at) {
   ];
 }
 
-/** Values times their shares, and the sum below. @param {Context} context @param {At} at */
+/** Values times their weights, and the sum below. @param {Context} context @param {At} at */
 function summed(context, { steps, index, focus }) {
   const shares = vectorBefore(steps, index, "weights");
   const wide = Boolean(context.state.wide);
@@ -142,7 +142,7 @@ function summed(context, { steps, index, focus }) {
   ];
 }
 
-/** The heads below each other. @param {Context} context @param {At} at */
+/** The heads, one per row. @param {Context} context @param {At} at */
 function joined(context, { steps, index }) {
   const { about, state, store, t } = context;
   const { d_v, n_heads } = about.sizes;
@@ -175,7 +175,7 @@ function added(context, { steps, index }) {
 }
 
 /**
- * How a step is drawn, where it is more than its own vector.
+ * How steps are drawn that are more than a vector.
  * @type {Record<string, (context: Context, at: At) => Part[]>}
  */
 const PANELS = {
@@ -205,8 +205,8 @@ const PANELS = {
 export function panel(context, at) {
   const { name, rows } = at.steps[at.index];
   const draw = PANELS[name] ?? (rows.length ? PANELS.masked : vectors());
-  const figure = stacked(draw(context, at), context.t(`walk.${name}`));
+  const figure = stack(draw(context, at), context.t(`walk.${name}`));
   for (const text of figure.querySelectorAll("text"))
-    text.textContent = concealed(context, at, String(text.textContent));
+    text.textContent = hideAnswer(context, at, String(text.textContent));
   return figure;
 }

@@ -1,13 +1,13 @@
 // Controls that several screens share.
 
-import { ANEW } from "../state/store.js";
+import { NEW_TEXT } from "../state/store.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
 /**
- * A choice of a few, all of them visible.
- * @param {string} name For those who hear it, and to find it again after a redraw.
+ * Buttons of which one is pressed.
+ * @param {string} name For screen readers.
  * @param {{ value: string, text: string, title?: string }[]} choices
  * @param {string} chosen
  * @param {(value: string) => void} choose
@@ -33,7 +33,7 @@ export function segments(name, choices, chosen, choose) {
 }
 
 /**
- * A number that goes up and down.
+ * A number with buttons − and +.
  * @param {string} name
  * @param {string} id
  * @param {number} value
@@ -63,7 +63,7 @@ export function stepper(name, id, value, count, set) {
   );
 }
 
-/** Which head of which layer of which kind. @param {Context} context */
+/** Controls for kind of attention, layer and head. @param {Context} context */
 export function placeControls({ state, store, about, kind, t }) {
   return [
     segments(
@@ -82,19 +82,19 @@ export function placeControls({ state, store, about, kind, t }) {
 }
 
 /**
- * A number to be slid.
+ * A slider.
  * @param {object} given
  * @param {string} given.id
  * @param {string} given.text
  * @param {string} [given.title]
- * @param {number[]} given.range The least, the most, and the step between.
+ * @param {number[]} given.range Minimum, maximum and step.
  * @param {number} given.value
- * @param {(value: number) => string} given.told
- * @param {(value: number) => void} [given.slide] Hears every move.
- * @param {(value: number) => void} [given.set] Hears where it comes to rest.
+ * @param {(value: number) => string} given.format
+ * @param {(value: number) => void} [given.slide] Called on every move.
+ * @param {(value: number) => void} [given.set] Called when the slider is released.
  */
-export function slider({ id, text, title, range: [min, max, step], value, told, slide, set }) {
-  const output = h("output", {}, told(value));
+export function slider({ id, text, title, range: [min, max, step], value, format, slide, set }) {
+  const output = h("output", {}, format(value));
   const of = (event) => Number(event.target.value);
   return h(
     "label",
@@ -103,7 +103,7 @@ export function slider({ id, text, title, range: [min, max, step], value, told, 
     h("input", {
       ...{ id, type: "range", min, max, step, value },
       oninput: (event) => {
-        output.textContent = told(of(event));
+        output.textContent = format(of(event));
         slide?.(of(event));
       },
       onchange: (event) => set?.(of(event)),
@@ -113,13 +113,13 @@ export function slider({ id, text, title, range: [min, max, step], value, told, 
 }
 
 /**
- * A box to be ticked.
+ * A checkbox with its label.
  * @param {string} id
  * @param {string} text
  * @param {boolean} on
  * @param {(on: boolean) => void} set
  */
-export function tick(id, text, on, set) {
+export function checkbox(id, text, on, set) {
   return h(
     "label",
     { class: "tick" },
@@ -129,10 +129,10 @@ export function tick(id, text, on, set) {
 }
 
 /**
- * A table of the numbers of a figure.
+ * The numbers of a figure as a table.
  * @param {{ caption: string, head: string[], rows: (string | number)[][] }} table
  */
-export function tableOf({ caption, head, rows }) {
+export function dataTable({ caption, head, rows }) {
   return h(
     "div",
     { class: "table", tabindex: 0, role: "region", "aria-label": caption },
@@ -152,13 +152,13 @@ export function tableOf({ caption, head, rows }) {
   );
 }
 
-/** From which language into which, by which model; nothing where there is no choice. @param {Context} context */
-export function picker({ live, state, store, t }) {
-  const { ways } = live;
-  const chosen = live.way(state);
+/** Choice of model and direction; nothing if there is only one. @param {Context} context */
+export function modelPicker({ server, state, store, t }) {
+  const { ways } = server;
+  const chosen = server.way(state);
   if (ways.length < 2) return [];
   const named = new Intl.DisplayNames([state.lang], { type: "language" });
-  const several = live.models.length > 1;
+  const several = server.models.length > 1;
   const translates = (model) => ways.some((way) => way.model === model && way.from);
   const text = ({ model, from, to }) =>
     [
@@ -177,8 +177,8 @@ export function picker({ live, state, store, t }) {
         onchange: (event) =>
           store.set({
             ...ways[Number(event.target.value)],
-            ...ANEW,
-            screen: "", // the first of the model that was chosen
+            ...NEW_TEXT,
+            screen: "", // the first screen of the chosen model
           }),
       },
       ways.map((way, i) => h("option", { value: i, selected: way === chosen }, text(way))),
@@ -186,7 +186,7 @@ export function picker({ live, state, store, t }) {
     back &&
       h(
         "button",
-        { id: "swap", type: "button", title: t("translate.swap"), onclick: () => store.set({ ...back, ...ANEW }) },
+        { id: "swap", type: "button", title: t("translate.swap"), onclick: () => store.set({ ...back, ...NEW_TEXT }) },
         "⇄",
       ),
   ];
@@ -195,22 +195,22 @@ export function picker({ live, state, store, t }) {
 const FREE = { prefix: "", whole: "", target: "" };
 
 /**
- * Make the output begin with some tokens; with the one that ends it, be nothing else.
+ * Force the output to begin with some tokens; if they include the end token, to be exactly these.
  * @param {Context} context
  * @param {number[]} ids
  */
-export function force({ about, store }, ids) {
+export function forceOutput({ about, store }, ids) {
   const end = about.wanted[about.wanted.length - 1]?.id;
   const ends = ids[ids.length - 1] === end;
-  const told = ids.filter((id) => id !== end).join(",");
-  store.set({ ...FREE, node: -1, [ends ? "whole" : "prefix"]: told });
+  const prefix = ids.filter((id) => id !== end).join(",");
+  store.set({ ...FREE, node: -1, [ends ? "whole" : "prefix"]: prefix });
 }
 
 /**
- * That the output is not the model's own choice, and the way back; nothing where it is.
+ * A notice that the output is forced, with a button to undo that; null if it is not.
  * @param {Context} context
  */
-export function forced({ about, state, store, t }) {
+export function forcedNotice({ about, state, store, t }) {
   if (!state.prefix && !state.whole && !state.target) return null;
   const count = state.prefix ? state.prefix.split(",").length : about.outputs.tokens.length;
   const tokens = about.outputs.tokens.slice(1, 1 + count).map((token) => token.text);

@@ -1,4 +1,4 @@
-// The one way in which the page makes elements. Text is always text: nothing here reads markup.
+// Creates elements. Text is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATH = "http://www.w3.org/1998/Math/MathML";

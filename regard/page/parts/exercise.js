@@ -1,29 +1,29 @@
-// One number of a step, worked out by the reader: what is asked, from which numbers, and whether an answer is right.
+// Exercises of the walkthrough: the user computes one number of a step, and the answer is checked.
 
 import { short } from "../compute/number.js";
 import { before, exponentials, moments, rowsBefore, vectorBefore } from "../compute/substitute.js";
 import { dot } from "../compute/tensor.js";
-import { tick } from "./controls.js";
+import { checkbox } from "./controls.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../compute/substitute.js").At} At */
-/** @typedef {(value: number) => number} Read How a number is read: as it is, or as it is written. */
+/** @typedef {(value: number) => number} Read Reads a number exactly, or rounded as it is shown. */
 /**
- * @typedef {object} Task
+ * @typedef {object} Exercise
  * @property {(read: Read) => number} work
- * @property {Record<string, number[]>} [given] Numbers of which the line shows only the first.
+ * @property {Record<string, number[]>} [given] Numbers that the formula abbreviates.
  */
 
-const SLIP = 0.005; // the share that rounding on the way may cost
-let told = { which: "", right: false }; // the number that was found, or told on request
+const SLIP = 0.005; // relative error allowed for rounding in between
+let solved = { which: "", right: false }; // the last number that was found or shown on request
 
 /** @type {Read} */
 const exact = (value) => value;
 /** @type {Read} */
 const written = (value) => Number(short(value).replace("−", "-"));
 
-/** @param {At} at @returns {Task | null} */
+/** @param {At} at @returns {Exercise | null} */
 function normed({ about, steps, index }) {
   const from = vectorBefore(steps, index, "residual", "x");
   const { mean, variance } = moments(from);
@@ -34,8 +34,8 @@ function normed({ about, steps, index }) {
 /** @param {number[]} a @param {number[]} b @param {Record<string, number[]>} given */
 const summed = (a, b, given) => ({ work: (read) => dot(a.map(read), b.map(read)), given });
 
-/** @type {Record<string, (at: At) => Task | null>} */
-const TASKS = {
+/** @type {Record<string, (at: At) => Exercise | null>} */
+const EXERCISES = {
   embedding: ({ about: { sizes }, steps, index }) => {
     const root = Math.sqrt(sizes.d_model);
     const first = steps[index].values[0] / root;
@@ -80,67 +80,67 @@ const TASKS = {
   },
 };
 
-/** What there is to work out at a step; null where its numbers are not all on show. @param {At} at */
-export const taskOf = (at) => TASKS[at.steps[at.index].name]?.(at) ?? null;
+/** The exercise of a step; null if its inputs are not all visible. @param {At} at */
+export const exerciseOf = (at) => EXERCISES[at.steps[at.index].name]?.(at) ?? null;
 
 /**
- * How an answer compares: 0 where it is right, whether it was worked out from all digits or from those that are
- * written; else whether it is too small (-1) or too large (1). Null: it is no number.
- * @param {Task} task
+ * Compare an answer: 0 is right (computed from exact or from rounded numbers), -1 too small, 1 too large, null
+ * not a number.
+ * @param {Exercise} task
  * @param {string} answer
  * @returns {-1 | 0 | 1 | null}
  */
-export function judged({ work }, answer) {
+export function checkAnswer({ work }, answer) {
   const given = Number(answer.trim().replace("−", "-").replace(",", "."));
   if (!answer.trim() || !Number.isFinite(given)) return null;
   const ends = [work(exact), work(written)];
   const most = Math.max(...ends.map(Math.abs));
-  const unit = most >= 1000 ? 1 : most >= 100 ? 0.1 : most >= 10 ? 0.01 : 0.001; // the last sign of `short`
+  const unit = most >= 1000 ? 1 : most >= 100 ? 0.1 : most >= 10 ? 0.01 : 0.001; // the last digit of `short`
   const slack = unit + SLIP * most;
   if (given < Math.min(...ends) - slack) return -1;
   return given > Math.max(...ends) + slack ? 1 : 0;
 }
 
-/** Which number it is. @param {Context} context @param {At} at */
+/** Identifies an exercise. @param {Context} context @param {At} at */
 const named = ({ about, state }, { index, focus, query }) =>
   [about.hash, state.kind, state.layer, state.head, query, focus, index].join();
 
-/** Whether the reader is to find the number. @param {Context} context @param {At} at */
+/** Whether the answer is still hidden. @param {Context} context @param {At} at */
 const isSought = (context, at) =>
-  Boolean(context.state.hand) && taskOf(at) !== null && told.which !== named(context, at);
+  Boolean(context.state.hand) && exerciseOf(at) !== null && solved.which !== named(context, at);
 
-/** Lines without the number that is to be found. @param {Context} context @param {At} at @param {string[]} lines */
-export const openLines = (context, at, lines) =>
+/** Formula lines with the hidden answer as “?”. @param {Context} context @param {At} at @param {string[]} lines */
+export const hideResult = (context, at, lines) =>
   lines.map((line, i) => isSought(context, at) && i === lines.length - 1 ? line.replace(/= [^=]*$/, "= ?") : line);
 
-/** A text without the number that is to be found. @param {Context} context @param {At} at @param {string} text */
-export function concealed(context, at, text) {
+/** A text with the hidden answer as “?”. @param {Context} context @param {At} at @param {string} text */
+export function hideAnswer(context, at, text) {
   if (!isSought(context, at)) return text;
-  const sought = short(taskOf(at).work(exact)).replace(".", "\\.");
+  const sought = short(exerciseOf(at).work(exact)).replace(".", "\\.");
   return text.replace(new RegExp(`(?<![\\d.])${sought}(?!\\d)`, "g"), "?");
 }
 
 /**
- * Where the answer is written; when it is known, what it is.
+ * The form for the answer, or the answer once it is known.
  * @param {Context} context
  * @param {At} at
- * @param {Task} task
+ * @param {Exercise} task
  */
 function box(context, at, task) {
   const { store, t } = context;
   const value = short(task.work(exact));
   if (!isSought(context, at))
-    return h("strong", { id: "verdict", role: "status" }, t(`walk.hand.${told.right ? "right" : "is"}`, { value }));
+    return h("strong", { id: "verdict", role: "status" }, t(`walk.hand.${solved.right ? "right" : "is"}`, { value }));
   const tell = (right) => {
-    told = { which: named(context, at), right };
-    void store.tell();
+    solved = { which: named(context, at), right };
+    void store.notify();
   };
   const verdict = h("span", { id: "verdict", role: "status" });
   const look = { id: "answer", type: "text", class: "brief", autocomplete: "off" };
   const input = h("input", { ...look, "aria-label": t("walk.hand.answer") });
   const check = (event) => {
     event.preventDefault();
-    const side = judged(task, input.value);
+    const side = checkAnswer(task, input.value);
     if (side === 0) tell(true);
     else verdict.textContent = t(`walk.hand.${side === null ? "number" : side < 0 ? "small" : "large"}`);
   };
@@ -155,13 +155,13 @@ function box(context, at, task) {
   );
 }
 
-/** The tick that asks for it, and the box for an answer. @param {Context} context @param {At} at */
-export function byHand(context, at) {
+/** The checkbox that starts exercises, and the form for the answer. @param {Context} context @param {At} at */
+export function exercise(context, at) {
   const { state, store, t } = context;
-  const task = taskOf(at);
+  const task = exerciseOf(at);
   if (!task) return null;
-  const ask = tick("hand", t("walk.hand"), Boolean(state.hand), (on) => {
-    told.which = "";
+  const ask = checkbox("hand", t("walk.hand"), Boolean(state.hand), (on) => {
+    solved.which = "";
     store.set({ hand: on ? 1 : 0 });
   });
   const given = Object.entries(task.given ?? {}).map(([name, values]) =>

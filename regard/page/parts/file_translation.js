@@ -1,14 +1,14 @@
-// A file of text, translated line by line: dropped where one writes, or chosen, and saved when it is done.
+// Translates a text file line by line; the user drops or opens it, and saves the result.
 
 import { download } from "../figures/svg.js";
-import { Question } from "../state/requests.js";
+import { LatestRequest } from "../state/requests.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-const TOGETHER = 16; // lines of one request
+const TOGETHER = 16; // lines per request
 
-/** The text of a file: UTF-8, or what older Chinese programs write. @param {ArrayBuffer} bytes */
+/** The text of a file: UTF-8, else GB 18030. @param {ArrayBuffer} bytes */
 export function textOf(bytes) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -17,20 +17,20 @@ export function textOf(bytes) {
   }
 }
 
-export class FileDesk {
+export class FileTranslation {
   constructor() {
     this.input = h("input", { id: "file", type: "file", accept: ".txt,text/plain", hidden: true });
     this.choose = h("button", { id: "choose-file", type: "button", onclick: () => this.input.click() });
     this.far = h("progress", { id: "file-far", max: 1 });
-    this.told = h("span", { class: "soft", id: "file-told", role: "status" });
+    this.status = h("span", { class: "soft", id: "file-told", role: "status" });
     this.stop = h("button", { id: "stop-file", type: "button", onclick: () => this.stopped() });
     this.save = h("button", { id: "save-file", type: "button", class: "primary", onclick: () => this.saved() });
     this.body = h(
       "div",
       { class: "under" },
-      ...[this.input, this.choose, this.far, this.told, this.stop, this.save],
+      ...[this.input, this.choose, this.far, this.status, this.stop, this.save],
     );
-    this.asking = new Question();
+    this.asking = new LatestRequest();
     this.name = "";
     /** @type {string[]} */
     this.lines = [];
@@ -45,7 +45,7 @@ export class FileDesk {
     });
   }
 
-  /** Take files that are dropped on an element. @param {HTMLElement} element */
+  /** Accept files that are dropped on an element. @param {HTMLElement} element */
   listen(element) {
     const carried = (event) => event.dataTransfer?.types.includes("Files");
     const over = (on) => element.classList.toggle("dropping", on);
@@ -73,22 +73,22 @@ export class FileDesk {
     this.show();
   }
 
-  /** Translate a file, the way that is chosen now. @param {File} file */
+  /** Translate a file with the current model and direction. @param {File} file */
   async take(file) {
-    const { live, store, t } = this.context;
+    const { server, store, t } = this.context;
     const state = { ...store.state };
     const text = textOf(await file.arrayBuffer());
     this.asking.stop();
     [this.name, this.lines, this.done] = [file.name, text.replace(/\r?\n$/, "").split(/\r?\n/), []];
-    await this.asking.ask(
+    await this.asking.run(
       async (signal) => {
-        this.problem = ""; // where a server was busy, it goes on from where it was
+        this.problem = ""; // after a retry, continue with the remaining lines
         this.show();
-        // One way for the whole file: a line of numbers alone has no language.
-        const way = await live.direction(state, text);
+        // One direction for the whole file: a line of digits has no language.
+        const way = await server.direction(state, text);
         while (this.done.length < this.lines.length) {
           const some = this.lines.slice(this.done.length, this.done.length + TOGETHER);
-          const said = await live.translateAll(state, some, way, signal);
+          const said = await server.translateAll(state, some, way, signal);
           if (signal.aborted) return;
           this.done.push(...said);
           this.show();
@@ -120,8 +120,8 @@ export class FileDesk {
     this.far.setAttribute("value", String(of && done / of));
     this.save.hidden = !of || done < of;
     this.save.textContent = t("file.save");
-    this.told.className = this.problem ? "problem" : "soft";
-    this.told.textContent =
+    this.status.className = this.problem ? "problem" : "soft";
+    this.status.textContent =
       this.problem || (of ? t("file.far", { name: this.name, done, of }) : t("file.drop"));
   }
 }

@@ -8,12 +8,12 @@ import { h } from "./dom.js";
  * @typedef {object} Share
  * @property {string} name
  * @property {number} share
- * @property {number} [then] What is left of it when others are cut away; 0: it is.
- * @property {() => void} [pick] What a click on it does.
+ * @property {number} [then] Probability after other candidates are cut; 0: this one is cut.
+ * @property {() => void} [pick] Called on a click.
  */
 
 /**
- * Labels with the likeliest first: those that are numbers come out of an object in their own order.
+ * Labels sorted by probability. (An object sorts keys that look like numbers by itself.)
  * @param {Record<string, number>} labels
  * @returns {Share[]}
  */
@@ -22,11 +22,11 @@ export function ranked(labels) {
   return all.sort((one, other) => other.share - one.share);
 }
 
-/** @param {Share[]} all @param {string} told For those who hear it. */
-export function shares(all, told) {
+/** @param {Share[]} all @param {string} label For screen readers. */
+export function shares(all, label) {
   return h(
     "ol",
-    { class: "shares", "aria-label": told },
+    { class: "shares", "aria-label": label },
     all.map(({ name, share, then, pick }) =>
       h(
         "li",
@@ -52,14 +52,14 @@ export function influence({ t, theme, tip }, label, tokens, values) {
   const most = Math.max(...values.map(Math.abs));
   const words = tokens.map((token, i) => {
     const colour = shade(values[i], most, theme);
-    const told = `${token.text} · ${values[i] > 0 ? "+" : ""}${fixed(values[i], 3)}`;
+    const tooltip = `${token.text} · ${values[i] > 0 ? "+" : ""}${fixed(values[i], 3)}`;
     return h(
       "span",
       {
         class: "read",
-        title: told,
+        title: tooltip,
         style: { "background-color": css(colour), color: on(colour) },
-        onmousemove: (event) => tip.show(told, event),
+        onmousemove: (event) => tip.show(tooltip, event),
         onmouseleave: () => tip.hide(),
       },
       token.text,

@@ -1,4 +1,4 @@
-// Going through the steps of a screen, by hand or by itself.
+// Moves through the steps of a screen, by buttons and keys or automatically.
 
 import { h } from "./dom.js";
 
@@ -7,20 +7,20 @@ import { h } from "./dom.js";
 export class Player {
   /**
    * @param {string} screen
-   * @param {"panel" | "step" | "moment"} field Of the state: where one is.
-   * @param {number} pace Milliseconds for a step.
+   * @param {"panel" | "step" | "moment"} field The state's field with the current step.
+   * @param {number} pace Milliseconds per step.
    */
   constructor(screen, field, pace) {
     this.screen = screen;
     this.field = field;
     this.pace = pace;
-    /** Of the steps that were drawn last, as the state names them. @type {(string | number)[]} */
+    /** Names of the current steps, as used in the state. @type {(string | number)[]} */
     this.names = [0];
-    /** What goes on by itself now. @type {object | null} */
+    /** Identifies the current playback; null if paused. @type {object | null} */
     this.play = null;
   }
 
-  /** Where one is; at the first step if the one that is named is not there. @param {import("../state/store.js").State} state */
+  /** Index of the current step; 0 if the state names none. @param {import("../state/store.js").State} state */
   place(state) {
     return Math.max(0, this.names.indexOf(state[this.field]));
   }
@@ -40,13 +40,13 @@ export class Player {
   }
 
   /**
-   * Go on by itself, or stop. A step lasts from when it is there to see: a slow server delays it, and hides none.
+   * Play or pause. The pace counts from when a step is drawn, so a slow server skips none.
    * @param {import("../state/store.js").Store} store
    */
   async toggle(store) {
     const play = (this.play = this.play ? null : {});
-    if (play && this.place(store.state) === this.last) store.note({ [this.field]: this.names[0] });
-    await store.tell();
+    if (play && this.place(store.state) === this.last) store.setQuietly({ [this.field]: this.names[0] });
+    await store.notify();
     while (play && play === this.play) {
       await new Promise((next) => setTimeout(next, this.pace));
       if (play !== this.play) return;

@@ -1,14 +1,14 @@
 // The text field of a screen. It is created once, so that the text survives every redraw of the page.
 
-import { ANEW } from "../state/store.js";
+import { NEW_TEXT } from "../state/store.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-const PAUSE = 300; // milliseconds without a key after which a text is taken
+const PAUSE = 300; // milliseconds without a key before the text counts as changed
 
-export class Paper {
-  /** @param {() => void} taken Called when the text has changed and was noted. */
+export class TextField {
+  /** @param {() => void} taken Called when the text has changed. */
   constructor(taken) {
     this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.clear = h("button", { id: "clear", type: "button" }, "✕");
@@ -22,7 +22,7 @@ export class Paper {
     /** @type {Context | null} */
     this.context = null;
     this.taken = taken;
-    typing(this.text, PAUSE, () => this.note());
+    onTyping(this.text, PAUSE, () => this.note());
     this.clear.addEventListener("click", () => {
       this.write("");
       this.text.focus();
@@ -30,7 +30,7 @@ export class Paper {
   }
 
   /**
-   * The pane, and beside it what is said of the text.
+   * The pane with the text field beside a pane for the output.
    * @param {HTMLElement} title
    * @param {HTMLElement} output
    * @param {HTMLElement} status
@@ -53,7 +53,7 @@ export class Paper {
     this.clear.toggleAttribute("disabled", !this.text.value);
   }
 
-  /** Another text than was written. @param {string} text */
+  /** Replace the text. @param {string} text */
   write(text) {
     this.text.value = text;
     this.note();
@@ -63,24 +63,25 @@ export class Paper {
     const { store } = this.context;
     this.clear.toggleAttribute("disabled", !this.text.value);
     if (this.text.value === store.state.text) return;
-    store.note({ text: this.text.value, ...ANEW });
+    store.setQuietly({ text: this.text.value, ...NEW_TEXT });
     this.taken();
   }
 }
 
 /**
+ * Call `taken` after a pause in typing, but never while an input method composes a character.
  * @param {HTMLTextAreaElement} field
  * @param {number} pause Milliseconds without a key.
  * @param {() => void} taken
  */
-export function typing(field, pause, taken) {
+export function onTyping(field, pause, taken) {
   let timer = 0;
   const later = () => {
     clearTimeout(timer);
     timer = setTimeout(taken, field.value.trim() ? pause : 0);
   };
   field.addEventListener("input", (event) => {
-    clearTimeout(timer); // what was typed before waits for the character, too: the field holds its letters
+    clearTimeout(timer); // the field now holds the letters of an unfinished character
     if (!event.isComposing) later();
   });
   field.addEventListener("compositionend", later);

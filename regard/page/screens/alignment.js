@@ -33,11 +33,11 @@ function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
     pick: (row) => store.set({ kind: "cross", query: outputs[Math.max(0, row)].first, key: -1 }),
     say: (row, column) =>
       `${outputs[row].text} ← ${inputs[column].text}: ${percent(shares[row][column])} · ${column}-${row}`,
-    told: t("alignment"),
+    label: t("alignment"),
   };
 }
 
-/** How much was taken from each word. @param {Context} context @param {Alignment} aligned @param {Gold} gold */
+/** The coverage of each input word. @param {Context} context @param {Alignment} aligned @param {Gold} gold */
 function coverageOf(context, aligned, gold) {
   const { t } = context;
   const { inputs, coverage, untouched, heads, measured } = aligned;
@@ -65,15 +65,15 @@ function coverageOf(context, aligned, gold) {
 }
 
 /**
- * Where links that are known to be right are pasted, and the error rate by them.
+ * The field for reference links, and the error rate against them.
  * @param {Context} context
  * @param {Alignment} aligned
  * @param {Gold} gold
  */
 function goldOf({ state, store, t }, { links }, gold) {
-  const score = scored(links, gold);
+  const score = alignmentScore(links, gold);
   const shares = score && Object.fromEntries(Object.entries(score).map(([name, value]) => [name, fixed(value, 3)]));
-  const told = gold.wrong
+  const message = gold.wrong
     ? t("alignment.gold.wrong", { link: gold.wrong })
     : shares
       ? t("alignment.gold.score", shares)
@@ -85,7 +85,7 @@ function goldOf({ state, store, t }, { links }, gold) {
     { class: "gold" },
     h("h2", {}, t("alignment.gold")),
     h("input", { ...look, "aria-label": t("alignment.gold"), onchange: set }),
-    h("p", { class: "soft", role: "status" }, told),
+    h("p", { class: "soft", role: "status" }, message),
   );
 }
 
@@ -99,7 +99,7 @@ export const alignment = {
     const aligned = await source.alignment();
     if (!aligned) return { body: h("p", { class: "empty" }, t("alignment.none")) };
     const { inputs, outputs, shares, links } = aligned;
-    const gold = readGold(state.gold, inputs.length, outputs.length);
+    const gold = parseLinks(state.gold, inputs.length, outputs.length);
     const view = state.view === "lines" ? "lines" : "matrix";
     const views = ["matrix", "lines"].map((value) => ({ value, text: t(`view.${value}`) }));
     const figure = (view === "lines" ? linesFigure : matrixFigure)(context, shownOf(context, aligned, gold));
@@ -113,16 +113,16 @@ export const alignment = {
   },
 };
 
-/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links as `1-2`; the first that is none. */
+/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links as `1-2`; `wrong`: the first invalid one. */
 
 /**
- * `0-0 1-2 2p1`: words from 0; with p or ?, a link that is possible but not sure.
+ * Parse links such as `0-0 1-2 2p1`; p or ? marks a possible link.
  * @param {string} text
  * @param {number} inputs How many words there are.
  * @param {number} outputs
  * @returns {Gold}
  */
-export function readGold(text, inputs, outputs) {
+export function parseLinks(text, inputs, outputs) {
   const gold = { sure: new Set(), possible: new Set(), wrong: "" };
   for (const each of text.split(/\s+/).filter(Boolean)) {
     const [, input, sign, output] = /^(\d+)([-p?])(\d+)$/.exec(each) ?? [];
@@ -135,11 +135,11 @@ export function readGold(text, inputs, outputs) {
 }
 
 /**
- * Precision, recall and the alignment error rate (Och and Ney, 2003); null where nothing is sure.
+ * Precision, recall and the alignment error rate (Och and Ney, 2003); null without sure links.
  * @param {[number, number][]} links
  * @param {Gold} gold
  */
-export function scored(links, { sure, possible }) {
+export function alignmentScore(links, { sure, possible }) {
   const found = new Set(links.map((link) => link.join("-")));
   const both = (known) => [...found].filter((link) => known.has(link)).length;
   if (!found.size || !sure.size) return null;

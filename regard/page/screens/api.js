@@ -1,4 +1,4 @@
-// The current request, to be sent from elsewhere: native, as LibreTranslate's clients do, as OpenAI's do.
+// The current request as code: native API, LibreTranslate and OpenAI clients.
 
 import { examples } from "../compute/api_examples.js";
 import { h } from "../parts/dom.js";
@@ -28,19 +28,19 @@ export const api = {
   sign: "{}",
   alone: true,
   render: async (context) => {
-    const { live, state, t } = context;
+    const { server, state, t } = context;
     const text = state.text.trim() ? state.text : t("api.text");
-    const target = await live.target(state, text);
-    const { task } = live.model(state);
-    const continuing = live.continuing({ ...state, text });
-    const asked = { ...live.way(state), task, text, target, continuing };
+    const target = await server.target(state, text);
+    const { task } = server.model(state);
+    const generateRequest = server.generateRequest({ ...state, text });
+    const current = { ...server.way(state), task, text, target, generateRequest };
     return {
       note: task === "classify" ? "api.note" : `api.note.${task}`,
       controls: [h("a", { href: "/docs" }, t("api.docs")), h("a", { href: "/openapi.json" }, "OpenAPI")],
       body: h(
         "div",
         { class: "requests" },
-        examples(location.origin, asked, hasKey()).map((example) => shown(context, example)),
+        examples(location.origin, current, hasKey()).map((example) => shown(context, example)),
       ),
     };
   },

@@ -1,9 +1,9 @@
-// The tree of a beam search: every candidate that was weighed, and what became of it.
+// The tree of a beam search: all candidates and their results.
 
 import { fixed } from "../compute/number.js";
 import { ancestry, neighbour, shortened, treeLayout } from "../figures/layout.js";
-import { figure, label, telling } from "../figures/svg.js";
-import { force, forced, slider } from "../parts/controls.js";
+import { figure, label, withTip } from "../figures/svg.js";
+import { forceOutput, forcedNotice, slider } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -11,7 +11,7 @@ import { h, s } from "../parts/dom.js";
 const SIZE = { column: 118, row: 40 };
 const BOX = { width: 92, height: 30 };
 /** @type {import("../state/source.js").Beam | null} */
-let tree = null; // the last that was drawn, for the arrow keys
+let tree = null; // the last tree drawn, for the arrow keys
 
 /** @param {Context} context @param {string} arrow */
 function step({ state, store }, arrow) {
@@ -72,7 +72,7 @@ function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
     ? [palette.paper, palette.paper]
     : [given ? palette.soft : palette.ink, palette.soft];
   const middle = { "text-anchor": "middle" };
-  const told = `${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`;
+  const tooltip = `${node.text} · ${t(`fate.${node.fate}`)} · ${fixed(node.log_prob, 3)}`;
   const drawn = s(
     "g",
     { "data-node": node.id },
@@ -88,7 +88,7 @@ function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
     }),
     label(fixed(node.total, 2), x + BOX.width / 2, y + 23, { ...middle, "font-size": 10.5, fill: soft }),
   );
-  return telling(drawn, tip, told, () => store.set({ node: node.id }));
+  return withTip(drawn, tip, tooltip, () => store.set({ node: node.id }));
 }
 
 /**
@@ -97,7 +97,7 @@ function box({ palette, store, tip, t }, { x, y }, node, won, selected) {
  * @param {import("../state/source.js").BeamNode} node
  */
 function details(context, beam, node) {
-  const { live, state, t } = context;
+  const { server, state, t } = context;
   const way = ancestry(beam.nodes, node.id);
   const path = beam.nodes.filter((each) => way.has(each.id)).sort((a, b) => a.step - b.step);
   const facts = [
@@ -121,24 +121,24 @@ function details(context, beam, node) {
         .map(([words, value]) => [h("dt", {}, t(String(words))), h("dd", { class: "number" }, value)])
         .flat(),
     ),
-    live &&
+    server &&
       node.fate !== "winner" &&
       h(
         "button",
-        { id: "force", type: "button", onclick: () => force(context, path.map((each) => each.token)) },
+        { id: "force", type: "button", onclick: () => forceOutput(context, path.map((each) => each.token)) },
         t("beam.force"),
       ),
   );
 }
 
-/** How it is searched: another choice searches again. @param {Context} context @param {number} size */
-function searching({ live, state, store, t }, size) {
-  if (!live || state.whole) return [];
-  const { decoding, limits } = live.model(state);
+/** Sliders for the search; a change searches again. @param {Context} context @param {number} size */
+function searching({ server, state, store, t }, size) {
+  if (!server || state.whole) return [];
+  const { decoding, limits } = server.model(state);
   const penalty = state.penalty < 0 ? decoding.length_penalty : state.penalty;
   const of = (id, range, value) =>
     slider({
-      ...{ id, range, value, text: t(`beam.${id}`), title: t(`beam.${id}.title`), told: String },
+      ...{ id, range, value, text: t(`beam.${id}`), title: t(`beam.${id}.title`), format: String },
       set: (chosen) => store.set({ [id]: chosen, node: -1 }),
     });
   return [of("beam", [1, limits.beam, 1], size), of("penalty", [0, 2, 0.1], penalty)];
@@ -156,14 +156,14 @@ export const beam = {
   render: async (context) => {
     const { source, state, t } = context;
     tree = await source.beam();
-    const choice = context.live && forced(context);
+    const choice = context.server && forcedNotice(context);
     if (!tree || !tree.nodes.length)
       return { controls: [choice], body: h("p", { class: "empty" }, t("beam.none")) };
     const found = (id) => tree?.nodes.find((each) => each.id === id);
     const node = found(state.node) ?? found(tree.winner) ?? tree.nodes[0];
     const selected = node.id;
     const shown = drawn(context, tree, selected);
-    const chosen = shown.querySelector(`[data-node="${state.node}"]`); // none: one reads from the beginning
+    const chosen = shown.querySelector(`[data-node="${state.node}"]`); // if any; else the tree starts at the left
     requestAnimationFrame(() => chosen?.scrollIntoView({ block: "nearest", inline: "nearest" }));
     return {
       controls: [

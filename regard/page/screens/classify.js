@@ -1,16 +1,16 @@
 // Classify a text as the user types: the probability of each label, and which tokens caused it.
 
-import { picker } from "../parts/controls.js";
+import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { influence, ranked, shares } from "../parts/lists.js";
-import { Paper } from "../parts/text_field.js";
-import { Question } from "../state/requests.js";
+import { TextField } from "../parts/text_field.js";
+import { LatestRequest } from "../state/requests.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-export class Labeller {
+export class Classifier {
   constructor() {
-    this.paper = new Paper(() => void this.label());
+    this.field = new TextField(() => void this.label());
     this.title = h("span", {});
     this.output = h("div", { class: "output labels", id: "output", tabindex: 0 });
     this.status = h("p", { class: "status soft", role: "status" });
@@ -20,12 +20,12 @@ export class Labeller {
     this.body = h(
       "div",
       { class: "translate" },
-      this.paper.beside(this.title, this.output, this.status),
+      this.field.beside(this.title, this.output, this.status),
       h("div", { class: "under" }, this.inside),
       this.why,
     );
-    this.question = new Question();
-    this.weighing = new Question();
+    this.labelling = new LatestRequest();
+    this.weighing = new LatestRequest();
     this.asked = "";
     /** @type {any} */
     this.answer = null;
@@ -39,7 +39,7 @@ export class Labeller {
   draw(context) {
     this.context = context;
     const { t } = context;
-    this.paper.draw(context, t("translate.text"));
+    this.field.draw(context, t("translate.text"));
     this.title.textContent = t("classify.labels");
     this.output.setAttribute("aria-label", t("classify.labels"));
     this.inside.textContent = t("translate.look");
@@ -47,17 +47,17 @@ export class Labeller {
     void this.label();
   }
 
-  /** Ask for the label of what is written. */
+  /** Request the label of the text. */
   async label() {
-    const { live, store, t } = this.context;
+    const { server, store, t } = this.context;
     const { state } = store;
-    const wanted = JSON.stringify([live.way(state).model, state.text]);
+    const wanted = JSON.stringify([server.way(state).model, state.text]);
     if (wanted === this.asked) return;
     this.asked = wanted;
     this.output.setAttribute("aria-busy", "true");
-    await this.question.ask(
+    await this.labelling.run(
       async (signal) => {
-        const answer = state.text.trim() ? await live.classify(state, signal) : null;
+        const answer = state.text.trim() ? await server.classify(state, signal) : null;
         if (signal.aborted) return;
         [this.answer, this.influence] = [answer, null];
         this.output.removeAttribute("aria-busy");
@@ -66,7 +66,7 @@ export class Labeller {
       },
       (problem) => {
         this.asked = "";
-        [this.answer, this.influence] = [null, null]; // they are another text's
+        [this.answer, this.influence] = [null, null]; // they belong to another text
         this.output.removeAttribute("aria-busy");
         this.show();
         this.status.className = "status problem";
@@ -76,26 +76,26 @@ export class Labeller {
     );
   }
 
-  /** Ask for the part that each token has in the label, or in another that the reader chose. */
+  /** Request the influence of each token on the label, or on another one that the user chose. */
   async weigh() {
-    const { live, store, t } = this.context;
-    await this.weighing.ask(
+    const { server, store, t } = this.context;
+    await this.weighing.run(
       async (signal) => {
-        const opened = this.answer && (await live.trace(store.state));
+        const opened = this.answer && (await server.trace(store.state));
         const values = await opened?.source.influence(0);
         if (signal.aborted || !values) return;
         const { inputs, wanted } = opened.about;
         this.influence = { label: wanted[0].text, tokens: inputs.tokens, values };
         this.explain();
       },
-      () => {}, // too long to look at, perhaps: it is labelled all the same
+      () => {}, // for example, too long for a trace; the label is still shown
       t,
     );
   }
 
   /** @param {string} name */
   choose(name) {
-    this.context.store.note({ target: name === this.answer.label ? "" : name });
+    this.context.store.setQuietly({ target: name === this.answer.label ? "" : name });
     void this.weigh();
   }
 
@@ -116,7 +116,7 @@ export class Labeller {
     this.explain();
   }
 
-  /** Every token that was read, shaded by how much likelier it made the label. */
+  /** Show the tokens, shaded by their influence. */
   explain() {
     const { answer, influence: found } = this;
     this.why.hidden = !answer || !found;
@@ -126,8 +126,8 @@ export class Labeller {
   }
 }
 
-/** @type {Labeller | null} */
-let labeller = null;
+/** @type {Classifier | null} */
+let classifier = null;
 
 /** @type {import("../frame.js").Screen} */
 export const classify = {
@@ -135,12 +135,12 @@ export const classify = {
   sign: "☰",
   alone: true,
   task: "classify",
-  keys: { "/": () => labeller?.paper.text.focus() },
+  keys: { "/": () => classifier?.field.text.focus() },
   render: async (context) => {
-    const first = !labeller;
-    labeller ??= new Labeller();
-    labeller.draw(context);
-    if (first) requestAnimationFrame(() => labeller?.paper.text.focus({ preventScroll: true }));
-    return { controls: picker(context), body: labeller.body };
+    const first = !classifier;
+    classifier ??= new Classifier();
+    classifier.draw(context);
+    if (first) requestAnimationFrame(() => classifier?.field.text.focus({ preventScroll: true }));
+    return { controls: modelPicker(context), body: classifier.body };
   },
 };

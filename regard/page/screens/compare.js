@@ -2,20 +2,20 @@
 
 import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
-import { difference } from "../compute/text.js";
+import { diff } from "../compute/text.js";
 import { css, on, shade } from "../figures/colour.js";
 import { matrixFigure } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
-import { changes } from "../state/live.js";
+import { changes } from "../state/server.js";
 import { mayAttend } from "../state/source.js";
 
 /** @typedef {import("../frame.js").Context} Context */
-/** @typedef {import("../state/live.js").Opened} Opened */
+/** @typedef {import("../state/server.js").Opened} Opened */
 
 /**
- * What the model is to say again, in ids: the translation without its end, or the label. A generator reads the text.
+ * The output that the other model must produce, as ids: the translation without its end, or the label.
  * @param {import("../state/source.js").About} about
  */
 function again({ architecture, wanted }) {
@@ -27,19 +27,19 @@ function again({ architecture, wanted }) {
 const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob, 0);
 
 /**
- * What is beside: the same output without some heads, or another text; null where nothing was chosen.
+ * The other trace: the same output of the changed model, or another text; null if there is none.
  * @param {Context} context
  * @returns {Promise<Opened | null>}
  */
-async function beside({ about, live, state }) {
+async function beside({ about, server, state }) {
   if (state.beside === "text")
-    return live.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
+    return server.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
   const interventions = changes(state, about);
   if (!interventions.length) return null;
-  return live.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
+  return server.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
-/** One of the two, at the place that is chosen. @param {Context} context @param {Opened} opened */
+/** The figure of one trace at the current layer and head. @param {Context} context @param {Opened} opened */
 async function column(context, { source, about }) {
   const { state, store, t } = context;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
@@ -60,13 +60,13 @@ async function column(context, { source, about }) {
     pick: (query) => store.set({ query }),
     say: (query, key) =>
       `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
-    told: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
+    label: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
   });
   return { drawn, rows };
 }
 
 /**
- * How far every head looks elsewhere; only where both read and wrote the same.
+ * The distance of each head, if both traces have the same tokens.
  * @param {Context} context
  * @param {Opened} one
  * @param {Opened} other
@@ -109,7 +109,7 @@ async function apart({ state, store, t, theme }, one, other) {
   );
 }
 
-/** The two as one picture, to be saved. @param {Context} context @param {string[]} names @param {SVGElement[]} drawn */
+/** Both figures as one, for saving. @param {Context} context @param {string[]} names @param {SVGElement[]} drawn */
 function both({ palette, t }, names, drawn) {
   const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
   const places = [0, wide[0] + 30];
@@ -123,7 +123,7 @@ function both({ palette, t }, names, drawn) {
   return figure(places[1] + wide[1], 26 + Math.max(...tall), t("compare"), [...titles, ...copies]);
 }
 
-/** What the controls of this screen choose between. @param {Context} context */
+/** The controls of this screen. @param {Context} context */
 function choices({ state, store, t }) {
   const choice = (value) => ({ value, text: t(`compare.${value}`) });
   const field = h("input", {
@@ -147,7 +147,7 @@ function choices({ state, store, t }) {
 }
 
 /**
- * A text over its log-probability; where another is beside, with what changed.
+ * An output and its log-probability, with a diff against another output.
  * @param {Context} context
  * @param {string} title
  * @param {Opened} opened
@@ -164,7 +164,7 @@ function heading({ t }, title, { about }, before) {
       { class: "rewritten", dir: "auto" },
       before === undefined || before === text
         ? text
-        : difference(before, text).map((part) => h(marks[part.change], {}, part.text)),
+        : diff(before, text).map((part) => h(marks[part.change], {}, part.text)),
     ),
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(likely(about), 3) })),
   ];
@@ -216,7 +216,7 @@ export const compare = {
 /** @typedef {import("../compute/tensor.js").Tensor} Tensor */
 
 /**
- * The Jensen-Shannon distance of two shares, from 0 (the same) to 1 (nothing in common).
+ * Jensen-Shannon distance of two distributions, from 0 (equal) to 1 (disjoint).
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b
  */
@@ -233,7 +233,7 @@ export function distance(a, b) {
   return Math.sqrt(Math.max(0, bits));
 }
 
-/** The mean over all rows of two matrices of one shape. @param {Tensor} a @param {Tensor} b */
+/** Mean distance of the rows of two matrices. @param {Tensor} a @param {Tensor} b */
 export function meanDistance(a, b) {
   const [rows, columns] = a.shape;
   let sum = 0;

@@ -1,16 +1,16 @@
-// Claims about the Transformer that were run: what is claimed, whether it held, and the numbers.
+// Experiments: claims about the Transformer, whether they hold, and the numbers.
 
 import { short } from "../compute/number.js";
 import { across, chart, legend } from "../figures/chart.js";
-import { stacked } from "../figures/svg.js";
-import { segments, tableOf } from "../parts/controls.js";
+import { stack } from "../figures/svg.js";
+import { segments, dataTable } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
-import { ask } from "../state/requests.js";
+import { request } from "../state/requests.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {{ en: string, zh: string }} Both */
 /** @typedef {{ mean: number | null, low: number | null, high: number | null }} PerSeed */
-/** @typedef {string | Both} Label A sign, such as d_k, is the same in both languages. */
+/** @typedef {string | Both} Label A symbol such as d_k is the same in both languages. */
 /** @typedef {Label | number | PerSeed | null} Cell */
 /**
  * @typedef {object} Experiment
@@ -30,25 +30,25 @@ import { ask } from "../state/requests.js";
  */
 
 /**
- * A cell as one reads it: of several seeds the mean, and how far they go.
+ * A formatted cell; for several seeds, their mean and range.
  * @param {Cell} cell
  * @param {string} lang
  * @returns {string}
  */
-export function told(cell, lang) {
+export function formatCell(cell, lang) {
   if (cell === null) return "–";
   if (typeof cell === "string") return cell;
   if (typeof cell === "object" && "en" in cell) return cell[lang];
   if (typeof cell === "number") return Number.isInteger(cell) ? String(cell) : brief(cell);
   if (cell.mean === null) return "–";
-  if (cell.low === cell.high) return told(cell.mean, lang);
+  if (cell.low === cell.high) return formatCell(cell.mean, lang);
   return `${brief(cell.mean)} (${brief(cell.low)} – ${brief(cell.high)})`;
 }
 
 /** @param {number | null} value */
 const brief = (value) => (value && Math.abs(value) < 0.001 ? value.toExponential(1) : short(value));
 
-/** The means of a line, where there is one. @param {Chart["lines"][number]} line */
+/** The means of a line's points. @param {Chart["lines"][number]} line */
 const points = ({ x, y }) =>
   x.flatMap((place, i) => {
     const mean = y[i].mean;
@@ -56,7 +56,7 @@ const points = ({ x, y }) =>
   });
 
 /**
- * From the least to the greatest seed of a line; nothing where one seed is all that there is.
+ * The range of a line's seeds; undefined if there is only one.
  * @param {Chart["lines"][number]} line
  * @returns {[number, number, number][] | undefined}
  */
@@ -71,14 +71,14 @@ function band({ x, y }) {
 /** @param {Context} context @param {Experiment} experiment */
 function drawn(context, { name, charts }) {
   const [width, { lang }] = [across(640), context.state];
-  return stacked(
+  return stack(
     charts.flatMap((each) => {
       const lines = each.lines.map((line) => ({
-        name: told(line.name, lang),
+        name: formatCell(line.name, lang),
         points: points(line),
         band: band(line),
       }));
-      const [title, along] = [told(each.name, lang), told(each.x_name, lang)];
+      const [title, along] = [formatCell(each.name, lang), formatCell(each.x_name, lang)];
       const { log_x: logX, log_y: logY } = each;
       return [
         chart(context, { title, across: along, lines, width, height: 260, logX, logY }),
@@ -99,19 +99,19 @@ function verdict({ state, t }, { verdict: judgements }) {
         "li",
         { class: holds ? "holds" : "fails" },
         h("strong", {}, t(holds ? "experiments.holds" : "experiments.fails")),
-        h("span", {}, told(seen, state.lang)),
+        h("span", {}, formatCell(seen, state.lang)),
       ),
     ),
   );
 }
 
 /**
- * All numbers, one a row: of its tables, and of its charts the means.
+ * All numbers of the tables and charts, one per row.
  * @param {Context} context
  * @param {Experiment} experiment
  */
 function listed({ state, t }, { name, tables, charts }) {
-  const say = (cell) => told(cell, state.lang);
+  const say = (cell) => formatCell(cell, state.lang);
   return {
     caption: t(`experiments.name.${name}`),
     head: [t("table"), t("experiments.row"), t("experiments.column"), t("experiments.value")],
@@ -134,13 +134,13 @@ export const experiments = {
   sign: "⚗",
   alone: true,
   render: async (context) => {
-    const { live, state, store, t } = context;
+    const { server, state, store, t } = context;
     /** @type {Experiment[]} */
-    const all = await live.once("experiments", async () =>
-      (await (await ask("/api/v1/experiments")).json()).experiments,
+    const all = await server.once("experiments", async () =>
+      (await (await request("/api/v1/experiments")).json()).experiments,
     );
     const chosen = all.find((each) => each.name === state.experiment) ?? all[0];
-    const say = (cell) => told(cell, state.lang);
+    const say = (cell) => formatCell(cell, state.lang);
     const picture = chosen.charts.length ? drawn(context, chosen) : undefined;
     return {
       controls: [
@@ -159,7 +159,7 @@ export const experiments = {
         picture && h("div", { class: "scroll" }, picture),
         chosen.seeds.length > 1 && h("p", { class: "soft" }, t("experiments.seeds", { count: chosen.seeds.length })),
         chosen.tables.map(({ name, columns, rows }) =>
-          tableOf({ caption: say(name), head: columns.map(say), rows: rows.map((row) => row.map(say)) }),
+          dataTable({ caption: say(name), head: columns.map(say), rows: rows.map((row) => row.map(say)) }),
         ),
         h("p", { class: "soft" }, t("experiments.run"), " ", h("code", {}, `regard experiment ${chosen.name}`)),
       ),

@@ -2,18 +2,18 @@
 
 import { percent } from "../compute/number.js";
 import { cut } from "../compute/sampling.js";
-import { addition } from "../compute/text.js";
-import { picker, slider } from "../parts/controls.js";
+import { textOfPiece } from "../compute/text.js";
+import { modelPicker, slider } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { shares } from "../parts/lists.js";
-import { Paper } from "../parts/text_field.js";
-import { Question } from "../state/requests.js";
+import { TextField } from "../parts/text_field.js";
+import { LatestRequest } from "../state/requests.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-export class Writer {
+export class Generator {
   constructor() {
-    this.paper = new Paper(() => this.changed());
+    this.field = new TextField(() => this.changed());
     this.title = h("span", {});
     this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
     this.status = h("p", { class: "status soft", role: "status" });
@@ -32,24 +32,24 @@ export class Writer {
     this.body = h(
       "div",
       { class: "translate" },
-      this.paper.beside(this.title, this.output, this.status),
+      this.field.beside(this.title, this.output, this.status),
       h("div", { class: "under" }, this.go, this.keep, this.inside),
       this.coming,
     );
-    this.writing = new Question();
-    this.guessing = new Question();
+    this.writing = new LatestRequest();
+    this.guessing = new LatestRequest();
     this.running = false;
     this.added = "";
-    this.guessed = ""; // the text whose next token was asked for
+    this.guessed = ""; // the text whose next token was requested
     this.problem = "";
-    this.last = 0; // the step after the whole text
+    this.last = 0; // index of the step after the whole text
     /** @type {import("../state/source.js").Candidate[]} */
     this.candidates = [];
-    this.logProbs = new Float32Array(); // of all tokens, the likeliest first
+    this.logProbs = new Float32Array(); // of all tokens, the most likely first
     /** @type {Context | null} */
     this.context = null;
     this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
-    this.keep.addEventListener("click", () => this.paper.write(this.paper.text.value + this.added));
+    this.keep.addEventListener("click", () => this.field.write(this.field.text.value + this.added));
     this.inside.addEventListener("click", () => this.context?.store.set({ screen: "steps", step: this.last }));
   }
 
@@ -57,7 +57,7 @@ export class Writer {
   draw(context) {
     this.context = context;
     const { t } = context;
-    this.paper.draw(context, t("generate.prompt"));
+    this.field.draw(context, t("generate.prompt"));
     this.title.textContent = t("generate.output");
     this.output.setAttribute("aria-label", t("generate.output"));
     this.keep.textContent = t("generate.keep");
@@ -68,7 +68,7 @@ export class Writer {
     void this.guess();
   }
 
-  /** What was written goes on from another text, and so is no longer shown. */
+  /** Remove the continuation: the prompt has changed. */
   changed() {
     this.stop();
     this.added = this.problem = "";
@@ -82,24 +82,24 @@ export class Writer {
     this.show();
   }
 
-  /** Go on from the text; each time another way, where tokens are drawn. */
+  /** Generate a continuation; each time with another seed. */
   async write() {
-    const { live, store, t } = this.context;
-    this.paper.note();
+    const { server, store, t } = this.context;
+    this.field.note();
     const { state } = store;
     this.added = this.problem = "";
     this.running = true;
     this.show();
-    await this.writing.ask(
+    await this.writing.run(
       async (signal) => {
-        for await (const piece of live.generate(state, signal)) {
+        for await (const piece of server.generate(state, signal)) {
           if (signal.aborted) return;
           this.added += piece;
           this.show();
         }
         if (signal.aborted) return;
         this.running = false;
-        store.note({ seed: state.seed + 1 });
+        store.setQuietly({ seed: state.seed + 1 });
         this.show();
       },
       (problem) => {
@@ -111,17 +111,17 @@ export class Writer {
     );
   }
 
-  /** Ask what the model holds likely to come next. */
+  /** Request the candidates for the next token. */
   async guess() {
-    const { live, store, t } = this.context;
+    const { server, store, t } = this.context;
     const { state } = store;
-    const wanted = JSON.stringify([live.way(state).model, state.text]);
+    const wanted = JSON.stringify([server.way(state).model, state.text]);
     if (wanted === this.guessed) return;
     this.guessed = wanted;
-    await this.guessing.ask(
+    await this.guessing.run(
       async (signal) => {
-        const steps = await (await live.trace(state))?.source.steps();
-        const logProbs = steps && (await live.next(state, signal)).sort().reverse();
+        const steps = await (await server.trace(state))?.source.steps();
+        const logProbs = steps && (await server.next(state, signal)).sort().reverse();
         if (signal.aborted) return;
         this.candidates = steps?.at(-1)?.candidates ?? [];
         this.logProbs = logProbs ?? this.logProbs;
@@ -129,7 +129,7 @@ export class Writer {
         this.show();
       },
       () => {
-        this.guessed = ""; // too long to look at, perhaps: it can still be continued
+        this.guessed = ""; // for example, too long for a trace; it can still be continued
         this.candidates = [];
         this.show();
       },
@@ -139,7 +139,7 @@ export class Writer {
 
   show() {
     const { t, store } = this.context;
-    const prompt = this.paper.text.value;
+    const prompt = this.field.text.value;
     this.output.replaceChildren(
       ...(this.added || this.running
         ? [h("span", { class: "soft" }, prompt), h("span", { class: "added" }, this.added)]
@@ -155,13 +155,13 @@ export class Writer {
     this.coming.hidden = !this.candidates.length;
     if (!this.candidates.length) return;
     const { chances, kept, mass } = cut(this.logProbs, store.state);
-    const told = { kept, of: chances.length, share: percent(mass) };
-    this.left.textContent = t(kept < chances.length ? "generate.left" : "generate.left.all", told);
+    const gaps = { kept, of: chances.length, share: percent(mass) };
+    this.left.textContent = t(kept < chances.length ? "generate.left" : "generate.left.all", gaps);
     this.next.replaceChildren(
       shares(
         this.candidates.map(({ piece, text }, i) => {
-          const added = addition(piece);
-          const pick = added === null ? undefined : () => this.paper.write(this.paper.text.value + added);
+          const added = textOfPiece(piece);
+          const pick = added === null ? undefined : () => this.field.write(this.field.text.value + added);
           const name = added?.startsWith(" ") ? `␣${added.trimStart()}` : text;
           const then = i < kept ? chances[i] / mass : 0;
           return { name, share: chances[i], ...(kept < chances.length && { then }), pick };
@@ -172,13 +172,13 @@ export class Writer {
   }
 }
 
-/** @type {Writer | null} */
-let writer = null;
+/** @type {Generator | null} */
+let generator = null;
 
 /** @param {Event} event */
 const value = (event) => event.target.value;
 
-/** How the next tokens are chosen; what that cuts away is shown while one slides. @param {Context} context */
+/** Controls for sampling; the candidates are updated while a slider moves. @param {Context} context */
 function choices({ state, store, t }) {
   const all = (value) => (value ? String(value) : t("generate.all"));
   const whole = (value) => (value < 1 ? String(value) : t("generate.all"));
@@ -189,12 +189,12 @@ function choices({ state, store, t }) {
     ["min_p", [0, 0.5, 0.01], all],
   ];
   return [
-    ...sliding.map(([id, range, told]) =>
+    ...sliding.map(([id, range, format]) =>
       slider({
-        ...{ id, range, told, value: state[id], text: t(`generate.${id}`), title: t(`generate.${id}.title`) },
+        ...{ id, range, format, value: state[id], text: t(`generate.${id}`), title: t(`generate.${id}.title`) },
         slide: (value) => {
-          store.note({ [id]: value });
-          writer?.show();
+          store.setQuietly({ [id]: value });
+          generator?.show();
         },
       }),
     ),
@@ -226,12 +226,12 @@ export const generate = {
   sign: "✎",
   alone: true,
   task: "generate",
-  keys: { "/": () => writer?.paper.text.focus() },
+  keys: { "/": () => generator?.field.text.focus() },
   render: async (context) => {
-    const first = !writer;
-    writer ??= new Writer();
-    writer.draw(context);
-    if (first) requestAnimationFrame(() => writer?.paper.text.focus({ preventScroll: true }));
-    return { controls: [...picker(context), ...choices(context)], body: writer.body };
+    const first = !generator;
+    generator ??= new Generator();
+    generator.draw(context);
+    if (first) requestAnimationFrame(() => generator?.field.text.focus({ preventScroll: true }));
+    return { controls: [...modelPicker(context), ...choices(context)], body: generator.body };
   },
 };

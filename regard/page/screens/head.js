@@ -1,4 +1,4 @@
-// One head, large: as a matrix, as lines or as arcs.
+// One head as a matrix, lines or arcs.
 
 import { fixed, percent } from "../compute/number.js";
 import { entropy } from "../compute/tensor.js";
@@ -14,11 +14,11 @@ import { mayAttend } from "../state/source.js";
 const threshold = ({ state, store, t }) =>
   slider({
     ...{ id: "threshold", text: t("threshold"), range: [0, 0.5, 0.01], value: state.threshold },
-    ...{ told: percent, set: (threshold) => store.set({ threshold }) },
+    ...{ format: percent, set: (threshold) => store.set({ threshold }) },
   });
 
 /**
- * What the selected query looks at most, in words.
+ * The keys with the largest weights of the selected query.
  * @param {Context} context
  * @param {import("../compute/tensor.js").Tensor} weights
  */
@@ -29,7 +29,7 @@ function favourites({ about, state, store, source, kind, queries, keys, t }, { d
     .map((weight, key) => ({ weight, key }))
     .sort((a, b) => b.weight - a.weight)
     .slice(0, 6);
-  // What a token of the outputs looks at is for the one behind it, which surprises whoever compares words.
+  // The attention of an output token serves to predict the next one, which is easily overlooked.
   const next = kind.queries === "outputs" && about.wanted[state.query]?.text;
   return h(
     "aside",
@@ -92,7 +92,7 @@ export const head = {
       threshold: state.threshold,
       say,
       pick: (query, key) => store.set({ query: Math.max(0, query), key }),
-      told: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${number}`,
+      label: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${number}`,
     };
     const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[state.view](context, shown);
     const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : [])];
@@ -109,7 +109,7 @@ export const head = {
       body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), favourites(context, weights)),
       figure,
       table: {
-        caption: shown.told,
+        caption: shown.label,
         head: ["", ...shown.columns],
         rows: shown.rows.map((text, query) => [
           text,

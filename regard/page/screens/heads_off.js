@@ -1,18 +1,18 @@
-// Heads switched off or changed, tokens dropped: what becomes of what the model says; what each head is worth for it.
+// Interventions: heads switched off or changed, tokens masked; their effect on the output.
 
 import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
-import { difference } from "../compute/text.js";
+import { diff } from "../compute/text.js";
 import { css, on, shade } from "../figures/colour.js";
-import { figure, label, pressable, telling } from "../figures/svg.js";
-import { segments, tick } from "../parts/controls.js";
+import { figure, label, asButton, withTip } from "../figures/svg.js";
+import { segments, checkbox } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
 import { ranked, shares } from "../parts/lists.js";
-import { changes } from "../state/live.js";
+import { changes } from "../state/server.js";
 
 /** @typedef {import("../frame.js").Context} Context */
-/** @typedef {Record<string, number[][]>} Effects For each kind, layers by heads. */
+/** @typedef {Record<string, number[][]>} Effects By kind: layers by heads. */
 
 const CELL = 34;
 const GAP = 4;
@@ -21,7 +21,7 @@ const LEFT = 64;
 const OPS = ["off", "uniform", "skip"];
 
 /**
- * How the address names each change that may be made where a head is.
+ * The names of a head's interventions in the address.
  * @param {string} kind
  * @param {number} layer
  * @param {number} head
@@ -33,11 +33,11 @@ const named = (kind, layer, head) => ({
   skip: `skip.${kind}.${layer}`,
 });
 
-/** The signs of the three: crossed out, a level stroke for each of many, a way past. @type {Record<string, string>} */
+/** Symbols of the interventions: crossed out, level, bypassed. @type {Record<string, string>} */
 const SIGNS = { off: "M9 9L25 25M25 9L9 25", uniform: "M9 13H25M9 21H25", skip: "M7 25C7 7 27 7 27 25" };
 
 /**
- * A list in the address with one entry more, or less.
+ * Add an entry to a list in the address, or remove it.
  * @param {string} list
  * @param {string} name
  * @param {string[]} [instead] Those that it cannot be together with.
@@ -49,7 +49,7 @@ function toggled(list, name, instead = []) {
 }
 
 /**
- * One head: changed or not, and its effect where that is known.
+ * One head with its intervention, and its effect if known.
  * @param {Context} context
  * @param {{ kind: string, layer: number, head: number, x: number, y: number, effect?: number, most: number }} at
  */
@@ -60,12 +60,12 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
   const op = OPS.find((each) => listed.includes(names[each]));
   const colour = effect === undefined ? null : shade(effect, most, theme);
   const place = `${t(`kind.${kind}`)} · ${t("layer")} ${layer} · ${t("head.number")} ${head}`;
-  const told = [
+  const facts = [
     place,
     t(op ? `off.is.${op}` : "off.on"),
     effect !== undefined && t("off.effect", { effect: fixed(effect, 3) }),
   ];
-  const words = told.filter(Boolean).join(" · ");
+  const words = facts.filter(Boolean).join(" · ");
   const drawn = s(
     "g",
     { id: `off-${names.off}`, "aria-pressed": String(Boolean(op)) },
@@ -96,13 +96,13 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
         fill: colour ? on(colour) : palette.ink,
       }),
   );
-  return pressable(telling(drawn, tip, words), words, () =>
+  return asButton(withTip(drawn, tip, words), words, () =>
     store.set({ off: toggled(state.off, names[state.op] ?? names.off, OPS.map((each) => names[each])) }),
   );
 }
 
 /**
- * All heads, a block a kind, the last layer on top as in Figure 1.
+ * All heads, a block per kind, with the last layer on top as in Figure 1 of the paper.
  * @param {Context} context
  * @param {Effects | null} effects
  */
@@ -147,7 +147,7 @@ function grid(context, effects) {
 }
 
 /**
- * What a model said: a text, behind the beginning that a generator goes on from, or how likely each label is.
+ * The output of a model: a text (after the prompt, for a generator), or the probability of each label.
  * @param {Context} context
  * @param {any} outcome
  * @param {any} [before] What the intact model said.
@@ -157,11 +157,11 @@ function said({ about, t }, { text, labels }, before = { text }) {
   const prompt = about.architecture === "decoder" && h("span", { class: "soft" }, about.outputs?.text);
   const same = before.text === text;
   const marks = { same: "span", gone: "del", new: "ins" };
-  const parts = same ? text : difference(before.text, text).map((part) => h(marks[part.change], {}, part.text));
+  const parts = same ? text : diff(before.text, text).map((part) => h(marks[part.change], {}, part.text));
   return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);
 }
 
-/** The tokens of the inputs, each of which can be dropped; one stays. @param {Context} context */
+/** The input tokens as buttons that mask them; one always stays. @param {Context} context */
 function tokens({ about, state, store, t }) {
   if (!about.inputs) return null;
   const dropped = state.drop.split(",");
@@ -172,8 +172,8 @@ function tokens({ about, state, store, t }) {
     const look = { class: "chip", disabled: !is && left < 2, "aria-pressed": String(is), onclick: drop };
     return h("button", { id: `drop-${i}`, type: "button", ...look }, is ? h("del", {}, text) : text);
   });
-  const told = { class: "chips", role: "group", "aria-label": t("off.drop") };
-  return h("div", {}, h("p", { class: "soft" }, t("off.drop")), h("div", told, chips));
+  const look = { class: "chips", role: "group", "aria-label": t("off.drop") };
+  return h("div", {}, h("p", { class: "soft" }, t("off.drop")), h("div", look, chips));
 }
 
 /** @param {Context} context @param {any} answer @param {number} count */
@@ -211,18 +211,18 @@ export const headsOff = {
   id: "off",
   sign: "⊘",
   render: async (context) => {
-    const { about, live, state, store, t } = context;
+    const { about, server, state, store, t } = context;
     const list = changes(state, about);
     const without = (name) =>
-      tick(name, t(`off.${name}`), state.off.split(",").includes(name), () =>
+      checkbox(name, t(`off.${name}`), state.off.split(",").includes(name), () =>
         store.set({ off: toggled(state.off, name) }),
       );
-    const [answer, told] = await Promise.all([
-      live.ablate(state, { interventions: list.length ? [list] : [] }),
-      state.effects ? live.ablate(state, { effects: true }) : null,
+    const [answer, measured] = await Promise.all([
+      server.ablate(state, { interventions: list.length ? [list] : [] }),
+      state.effects ? server.ablate(state, { effects: true }) : null,
     ]);
     /** @type {Effects | null} */
-    const effects = told?.effects ?? null;
+    const effects = measured?.effects ?? null;
     const drawn = grid(context, effects);
     return {
       controls: [

@@ -1,10 +1,10 @@
-// What one token that was written hangs on, by several measures: their numbers, agreement and deletion curves.
+// Influence on one output token by several measures: values, agreement and deletion curves.
 
 import { fixed } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { across, chart, legend } from "../figures/chart.js";
 import { matrixFigure } from "../figures/matrix.js";
-import { label, stacked } from "../figures/svg.js";
+import { label, stack } from "../figures/svg.js";
 import { h } from "../parts/dom.js";
 import { skyline } from "./steps.js";
 
@@ -12,7 +12,7 @@ import { skyline } from "./steps.js";
 /** @typedef {import("../state/source.js").Measures} Measures */
 
 /**
- * Numbers below a title, as a part of one figure.
+ * A matrix below a title, as a part of a figure.
  * @param {Context} context
  * @param {string} title
  * @param {string[]} rows
@@ -25,12 +25,12 @@ function titled(context, title, rows, columns, values, say) {
     matrix: { data: Float32Array.from(values.flat()), shape: [rows.length, columns.length] },
     rows,
     columns,
-    may: (_, column) => columns[column] !== "", // between what was read and what was written
+    may: (_, column) => columns[column] !== "", // the gap between inputs and outputs
     row: -1,
     column: -1,
     pick: () => {},
     say,
-    told: title,
+    label: title,
   });
   drawn.removeAttribute("tabindex");
   const [width, height] = ["width", "height"].map((side) => Number(drawn.getAttribute(side)));
@@ -39,7 +39,7 @@ function titled(context, title, rows, columns, values, say) {
 }
 
 /**
- * The tokens that were there, and where their numbers stand; an empty one between the two sides.
+ * The tokens and the indices of their values, with an empty one between inputs and outputs.
  * @param {Context} context
  * @param {number} row
  */
@@ -73,7 +73,7 @@ export const influence = {
     const shares = each.map(({ values }) => at(values).map((value) => value / furthest(values)));
     const texts = tokens.map(({ text }) => text);
     const title = t("influence.of", { token: all[row].chosen?.text ?? "" });
-    const drawn = stacked(
+    const drawn = stack(
       [
         ...titled(context, title, names, texts, shares, (i, column) =>
           tokens[column].place < 0 ? "" : `${names[i]} · ${texts[column]} · ${fixed(at(each[i].values)[column], 3)}`,

@@ -1,6 +1,6 @@
-// Every head of every layer at a glance, in the places that Figure 1 gives them: the last layer on top.
+// All heads of all layers as thumbnails, with the last layer on top as in Figure 1 of the paper.
 
-import { manners, roleOf } from "../compute/head_roles.js";
+import { attentionStatistics, roleOf } from "../compute/head_roles.js";
 import { percent, short } from "../compute/number.js";
 import { at, furthest, pooled } from "../compute/tensor.js";
 import { css, on, shade } from "../figures/colour.js";
@@ -17,21 +17,21 @@ import { h, s } from "../parts/dom.js";
  * @property {number} head
  * @property {import("../compute/tensor.js").Tensor} matrix
  * @property {ReturnType<typeof roleOf>} role
- * @property {Record<string, number>} manners
+ * @property {Record<string, number>} statistics
  */
 /**
- * @typedef {object} Measure What heads are told apart by.
+ * @typedef {object} Measure A measure that labels heads.
  * @property {(head: Head) => number | undefined} of
  * @property {number} most
  */
 
-const PIXELS = 96; // a thumbnail is never finer than it can be shown
+const PIXELS = 96; // maximum resolution of a thumbnail
 
 /** @type {WeakMap<import("../state/source.js").Source, Promise<Head[][][]>>} */
 const known = new WeakMap();
 
 /**
- * The heads of one layer, made small.
+ * The heads of one layer, reduced in size.
  * @param {import("../state/source.js").Source} source
  * @param {import("../state/source.js").Kind} kind
  * @param {number} layer
@@ -43,11 +43,11 @@ async function headsOf(source, kind, layer) {
     const matrix = at(all, head);
     const self = kind.queries === kind.keys;
     const small = pooled(matrix, PIXELS);
-    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), manners: manners(matrix, self) };
+    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), statistics: attentionStatistics(matrix, self) };
   });
 }
 
-/** For each kind, for each layer, its heads. @param {Context} context @returns {Promise<Head[][][]>} */
+/** The heads by kind and layer. @param {Context} context @returns {Promise<Head[][][]>} */
 function gathered({ source, about }) {
   const layersOf = (kind) =>
     Promise.all(Array.from({ length: kind.layers }, (_, layer) => headsOf(source, kind, layer)));
@@ -59,29 +59,29 @@ function gathered({ source, about }) {
 
 const MANNERS = ["entropy", "confidence", "distance"];
 
-/** What there is to tell heads apart by: what was measured elsewhere, where it was. @param {Context} context */
-async function measures({ about, live, source }) {
-  const aligned = live && about.architecture === "encoder-decoder" && (await source.alignment());
-  return ["", ...MANNERS, aligned && aligned.of_each_head?.length && "alignment", live && "importance"].filter(
+/** The measures by which heads can be labelled. @param {Context} context */
+async function measures({ about, server, source }) {
+  const aligned = server && about.architecture === "encoder-decoder" && (await source.alignment());
+  return ["", ...MANNERS, aligned && aligned.of_each_head?.length && "alignment", server && "importance"].filter(
     (each) => typeof each === "string",
   );
 }
 
 /** @param {Context} context @param {Head[][][]} all @returns {Promise<Measure | null>} */
-async function measured({ live, source, state }, all) {
+async function measured({ server, source, state }, all) {
   /** @type {Record<string, number[][]>} */
   const found =
     state.by === "alignment"
       ? { cross: (await source.alignment())?.of_each_head ?? [] }
-      : state.by === "importance" && live
-        ? (await live.ablate(state, { effects: true })).effects
+      : state.by === "importance" && server
+        ? (await server.ablate(state, { effects: true })).effects
         : {};
-  const of = ({ kind, layer, head, manners }) => found[kind.kind]?.[layer]?.[head] ?? manners[state.by];
+  const of = ({ kind, layer, head, statistics }) => found[kind.kind]?.[layer]?.[head] ?? statistics[state.by];
   const values = all.flat(2).map(of);
   return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
 }
 
-/** As it is written; nothing where a head is not measured. @param {Head} head @param {Measure} by */
+/** The formatted value; empty if the head has none. @param {Head} head @param {Measure} by */
 function valueOf(head, { of }) {
   const value = of(head);
   return value === undefined ? "\u00a0" : short(value);
@@ -95,7 +95,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
   const written = by ? valueOf(shown, by) : "";
   const here = kind.kind === state.kind && layer === state.layer && head === state.head;
   const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer}`, `${t("head.number")} ${head}`];
-  const told = [
+  const tooltip = [
     ...place,
     ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : []),
     ...(colour ? [`${t(`map.${state.by}`)} ${written}`] : []),
@@ -108,7 +108,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
       id: `thumb-${kind.kind}-${layer}-${head}`,
       type: "button",
       class: "thumb",
-      "aria-label": told,
+      "aria-label": tooltip,
       "aria-current": here && "true",
       onclick: () =>
         store.set({
@@ -118,7 +118,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
           head,
           ...(kind.kind === state.kind ? {} : { query: -1, key: -1 }),
         }),
-      onmousemove: (event) => tip.show(told, event),
+      onmousemove: (event) => tip.show(tooltip, event),
       onmouseleave: () => tip.hide(),
     },
     canvas,
@@ -128,7 +128,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
   );
 }
 
-/** The same as one picture, to be saved. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
+/** The map as one figure, for saving. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
 function drawn({ theme, palette, t, about, state }, all, by) {
   const named = by ? ` · ${t(`map.${state.by}`)}` : "";
   const size = 64;
@@ -210,7 +210,7 @@ export const map = {
       );
     });
     const heads = all.flat(2);
-    const sign = state.by === "importance" ? -1 : 1; // a head matters by what is lost without it
+    const sign = state.by === "importance" ? -1 : 1; // a head is important if the log-probability drops without it
     const rank = (head) => sign * (by?.of(head) ?? -sign * 1e9);
     if (by) heads.sort((one, other) => rank(other) - rank(one));
     return {

@@ -1,20 +1,20 @@
-// What is added to tell a model where a token stands: all of it, some dimensions, how alike places are; embeddings.
+// Positional encodings as a matrix, curves and dot products; token embeddings.
 
 import { fixed } from "../compute/number.js";
 import { at, dot } from "../compute/tensor.js";
 import { across, chart, legend, ticks } from "../figures/chart.js";
 import { thumbnail } from "../figures/matrix.js";
 import { neighbourList, neighboursOf, plane } from "../figures/neighbours.js";
-import { label, stacked } from "../figures/svg.js";
+import { label, stack } from "../figures/svg.js";
 import { h, s } from "../parts/dom.js";
-import { ask } from "../state/requests.js";
-import { received } from "../state/source_http.js";
+import { request } from "../state/requests.js";
+import { readTensor } from "../state/source_http.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../compute/tensor.js").Tensor} Tensor */
 
-const LENGTH = 64; // positions that are asked for
-const MOST = 6; // curves that can be told apart
+const LENGTH = 64; // number of positions shown
+const MOST = 6; // maximum number of curves
 /** @type {Map<string, Promise<Tensor>>} */
 const known = new Map();
 
@@ -22,14 +22,14 @@ const known = new Map();
 function positionsOf(model) {
   const found =
     known.get(model) ??
-    ask(`/api/v1/positions?length=${LENGTH}&model=${encodeURIComponent(model)}`).then(received);
+    request(`/api/v1/positions?length=${LENGTH}&model=${encodeURIComponent(model)}`).then(readTensor);
   known.set(model, found);
   found.catch(() => known.delete(model));
   return found;
 }
 
 /**
- * PE(pos, 2i) = sin(pos / 10000^(2i / width)), PE(pos, 2i+1) = cos(the same): also the turns of a rotary model.
+ * PE(pos, 2i) = sin(pos / 10000^(2i / width)), PE(pos, 2i+1) = cos(the same); also the angles of a rotary model.
  * @param {number} places
  * @param {number} width
  * @returns {Tensor}
@@ -52,7 +52,7 @@ function chosen(dims, width) {
 }
 
 /**
- * Positions down, dimensions across; a click draws a dimension as a curve, or no longer.
+ * Positions by dimensions; a click on a column adds or removes its curve.
  * @param {Context} context
  * @param {Tensor} values
  * @param {number[]} dims
@@ -128,7 +128,7 @@ function matrix({ palette, store, t, theme, tip }, values, dims) {
 }
 
 /**
- * The product of two positions so far apart, in the mean over all such pairs.
+ * The mean dot product of two positions by their distance.
  * @param {Tensor} values
  * @returns {[number, number][]}
  */
@@ -148,14 +148,15 @@ export const positions = {
   sign: "∿",
   alone: true,
   render: async (context) => {
-    const { live, state, t } = context;
-    const { id, config } = live.model(state);
+    const { server, state, t } = context;
+    const { id, config } = server.model(state);
     const around = await neighboursOf(context);
     const beside = around ? neighbourList(context, around) : h("p", { class: "soft" }, t("positions.neighbours.none"));
     if (!["sinusoidal", "learned", "rotary"].includes(config.positions)) {
-      const drawn = around ? stacked([plane(context, around)], t("positions")) : undefined;
-      const told = h("p", { class: "empty" }, t(config.positions === "none" ? "positions.none" : "positions.others", { name: config.positions }));
-      const body = h("div", { class: "steps" }, told, drawn && h("div", { class: "scroll" }, drawn), beside);
+      const drawn = around ? stack([plane(context, around)], t("positions")) : undefined;
+      const key = config.positions === "none" ? "positions.none" : "positions.others";
+      const note = h("p", { class: "empty" }, t(key, { name: config.positions }));
+      const body = h("div", { class: "steps" }, note, drawn && h("div", { class: "scroll" }, drawn), beside);
       return { body, figure: drawn };
     }
     const turns = config.d_k ?? config.d_model / config.n_heads;
@@ -169,7 +170,7 @@ export const positions = {
       points: Array.from({ length: places }, (_, place) => ([place, values.data[place * width + dim]])),
     }));
     const wide = across(700);
-    const drawn = stacked(
+    const drawn = stack(
       [
         matrix(context, values, dims),
         dims.length > 0 &&

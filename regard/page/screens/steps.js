@@ -1,12 +1,12 @@
-// What the model said, token after token: candidates, doubt, where it looked, what each layer would say.
+// The output token by token: candidates, entropy, attention, and the logit lens.
 
 import { fixed, percent } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { BESIDE, scalars } from "../figures/bars.js";
 import { across } from "../figures/chart.js";
 import { css, on, shade } from "../figures/colour.js";
-import { stacked } from "../figures/svg.js";
-import { force, forced } from "../parts/controls.js";
+import { stack } from "../figures/svg.js";
+import { forceOutput, forcedNotice } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { influence } from "../parts/lists.js";
 import { Player } from "../parts/player.js";
@@ -16,7 +16,7 @@ import { Player } from "../parts/player.js";
 const player = new Player("steps", "step", 900);
 
 /**
- * All steps in a row, each as tall as it was sure.
+ * All steps as bars whose height is the probability.
  * @param {Context} context
  * @param {import("../state/source.js").Said[]} all
  * @param {number} current
@@ -85,7 +85,7 @@ function lens({ t, theme }, step) {
   );
 }
 
-/** Where the model looked as it said this. @param {Context} context @param {number} row */
+/** The attention when this token was predicted. @param {Context} context @param {number} row */
 async function looking({ about, source, state, theme, t }, row) {
   const kinds = about.kinds.filter((kind) => kind.queries === "outputs");
   const strips = await Promise.all(
@@ -120,15 +120,15 @@ async function looking({ about, source, state, theme, t }, row) {
 }
 
 /**
- * The candidates, drawn; where there is a model to go on, each is another way.
+ * The candidates as bars; at a server, a click continues from one.
  * @param {Context} context
  * @param {import("../state/source.js").Said} step
  * @param {number} number
  */
 function candidates(context, { candidates: found, chosen }, number) {
-  const { about, live, t } = context;
-  const free = live && about.inputs && about.outputs; // of one stack alone, there is no way that was searched for
-  const told = t(free ? "steps.choose" : "steps.candidates");
+  const { about, server, t } = context;
+  const free = server && about.inputs && about.outputs; // encoder-only and decoder-only models have no search
+  const caption = t(free ? "steps.choose" : "steps.candidates");
   const before = about.wanted.slice(0, number).map((each) => each.id);
   const part = scalars(context, {
     rows: found.map((each) => each.text),
@@ -136,27 +136,27 @@ function candidates(context, { candidates: found, chosen }, number) {
     written: found.map((each) => percent(each.probability)),
     selected: found.findIndex((each) => each.id === chosen?.id),
     most: 1,
-    across: across(BESIDE + 340) - BESIDE, // writing stays as large on a phone
-    caption: told,
-    pick: free ? (row) => force(context, [...before, found[row].id]) : undefined,
+    across: across(BESIDE + 340) - BESIDE, // the font size stays the same on a phone
+    caption,
+    pick: free ? (row) => forceOutput(context, [...before, found[row].id]) : undefined,
   });
-  return stacked([part], told);
+  return stack([part], caption);
 }
 
-/** Which tokens made the label, where that is known. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The tokens' influence on the label, if known. @param {Context} context @param {import("../state/source.js").Said} step */
 async function why(context, step) {
   const values = await context.source.influence(0);
   const { tokens } = context.about.inputs;
   return values ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, values)) : null;
 }
 
-/** What came, and how sure that was. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The chosen token and its probability. @param {Context} context @param {import("../state/source.js").Said} step */
 function came({ t }, { after, chosen }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
   return chosen ? t(words, { token: chosen.text, share: percent(chosen.probability) }) : t("steps.open");
 }
 
-/** The same, and the doubt that was left. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The same, with the entropy. @param {Context} context @param {import("../state/source.js").Said} step */
 function verdict(context, step) {
   const { t } = context;
   const { entropy, rest } = step;
@@ -171,8 +171,8 @@ function verdict(context, step) {
 export const steps = {
   id: "steps",
   sign: "⇥",
-  named: ({ about, live, state }) => {
-    const labels = live ? live.model(state).task === "classify" : about.architecture === "encoder";
+  named: ({ about, server, state }) => {
+    const labels = server ? server.model(state).task === "classify" : about.architecture === "encoder";
     return labels ? "label" : "steps";
   },
   keys: player.keys,
@@ -201,7 +201,7 @@ export const steps = {
       step.after === null ? [] : await looking(context, number),
     );
     return {
-      controls: all.length > 1 ? [...player.buttons(context), of, context.live && forced(context)] : [],
+      controls: all.length > 1 ? [...player.buttons(context), of, context.server && forcedNotice(context)] : [],
       body: h(
         "div",
         { class: "steps" },

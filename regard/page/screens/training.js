@@ -3,7 +3,7 @@
 import { fixed, percent, short } from "../compute/number.js";
 import { across, chart, legend } from "../figures/chart.js";
 import { matrixFigure } from "../figures/matrix.js";
-import { stacked } from "../figures/svg.js";
+import { stack } from "../figures/svg.js";
 import { segments, stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { Player } from "../parts/player.js";
@@ -15,7 +15,7 @@ import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.
 export const player = new Player("training", "moment", 700);
 
 /**
- * One moment: what the head looked at, how likely the reference was, and what would have been written.
+ * One validation: the attention, the probability of the reference, and the most likely output.
  * @param {Context} context
  * @param {Place} place
  */
@@ -34,7 +34,7 @@ async function moment(context, { run, ...place }) {
     column: -1,
     pick: () => {},
     say: (query, key) => `${rows[query]} → ${columns[key]}: ${percent(matrix.data[query * columns.length + key])}`,
-    told: t("training.attention"),
+    label: t("training.attention"),
   });
   const mean = probe.log_probs.reduce((sum, each) => sum + each, 0) / probe.log_probs.length;
   const would = h("span", { class: "would", dir: "auto" }, probe.likeliest.join(" "));
@@ -46,7 +46,7 @@ async function moment(context, { run, ...place }) {
 }
 
 /**
- * The sentence, the head and the moment, each to be chosen, and what there was to see.
+ * Controls for sentence, head and validation, and the figure of the selected one.
  * @param {Context} context
  * @param {string} run
  * @param {number} validations How many there are by now.
@@ -65,10 +65,10 @@ export async function attentionThroughTraining(context, run, validations) {
   player.names = steps.map((_, i) => i);
   const now = state.moment < 0 ? player.last : Math.min(state.moment, player.last);
   const placeOf = (i) => ({ run, step: steps[i], probe, kind, layer, head });
-  if (now < player.last) void attentionAt(run, placeOf(now + 1)).catch(() => null); // the next, at hand
+  if (now < player.last) void attentionAt(run, placeOf(now + 1)).catch(() => null); // prefetch the next
   const shown = h("div", { class: "played" }, await moment(context, placeOf(now)));
-  const told = (i) => t("training.step", { step: steps[i] });
-  const step = h("output", {}, told(now));
+  const name = (i) => t("training.step", { step: steps[i] });
+  const step = h("output", {}, name(now));
   const slider = h("input", {
     id: "moment",
     type: "range",
@@ -76,17 +76,17 @@ export async function attentionThroughTraining(context, run, validations) {
     max: player.last,
     value: now,
     "aria-label": t("training.moment"),
-    // Shown here, and not by a redraw, which would take the slider out of the reader's hand.
+    // Updated without a redraw, which would release the slider.
     oninput: async () => {
       const value = Number(slider.value);
-      store.note({ moment: value });
-      step.textContent = told(value);
+      store.setQuietly({ moment: value });
+      step.textContent = name(value);
       const nodes = await moment(context, placeOf(value));
       if (store.state.moment === value) shown.replaceChildren(...nodes);
     },
   });
   const play = () => {
-    if (state.moment < 0) store.note({ moment: player.last });
+    if (state.moment < 0) store.setQuietly({ moment: player.last });
     player.toggle(store);
   };
   const button = h(
@@ -116,7 +116,7 @@ export async function attentionThroughTraining(context, run, validations) {
 
 const SAMPLES = 5;
 
-/** What can be drawn: the names of its numbers in training and in validation. */
+/** The curves: names of the values in training and in validation. */
 const MEASURES = {
   loss: ["loss", "valid_loss"],
   accuracy: ["accuracy", "valid_accuracy"],
@@ -128,19 +128,19 @@ const MEASURES = {
 };
 
 /**
- * The points of one number; an average of checkpoints is no point of the run.
+ * The points of one curve, without those of averaged checkpoints.
  * @param {Entry[]} entries
  * @param {string} name
  * @returns {[number, number][]}
  */
 function points(entries, name) {
-  const told = name === "speed" ? speeds(entries) : entries;
-  return told
+  const source = name === "speed" ? speeds(entries) : entries;
+  return source
     .filter((each) => typeof each[name] === "number" && !each.averaged)
     .map((each) => [each.step, each[name]]);
 }
 
-/** Tokens a second, from one step to the next. @param {Entry[]} entries @returns {Entry[]} */
+/** Tokens per second from one entry to the next. @param {Entry[]} entries @returns {Entry[]} */
 function speeds(entries) {
   const steps = entries.filter((each) => each.seconds !== undefined);
   return steps.slice(1).flatMap((each, i) => {
@@ -163,10 +163,10 @@ function lines({ state, t }, runs) {
   );
 }
 
-/** What the runs made of a sentence on the way. @param {Context} context @param {Run} run */
+/** The latest sample outputs. @param {Context} context @param {Run} run */
 function samples({ t }, { entries }) {
-  const told = entries.filter((each) => each.sample).slice(-SAMPLES);
-  if (!told.length) return null;
+  const latest = entries.filter((each) => each.sample).slice(-SAMPLES);
+  if (!latest.length) return null;
   return h(
     "section",
     { class: "samples" },
@@ -174,7 +174,7 @@ function samples({ t }, { entries }) {
     h(
       "ol",
       {},
-      told
+      latest
         .reverse()
         .map(({ step, sample }) =>
           h(
@@ -195,13 +195,13 @@ export const training = {
   alone: true,
   keys: { " ": ({ store }) => player.toggle(store) },
   render: async (context) => {
-    const { live, state, store, t } = context;
-    const all = live.models.filter((each) => each.run);
+    const { server, state, store, t } = context;
+    const all = server.models.filter((each) => each.run);
     if (!all.length) return { body: h("p", { class: "empty" }, t("training.none")) };
-    const chosen = all.find((each) => each.id === live.way(state).model) ?? all[0];
-    // What one task loses is nothing beside what another does.
+    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0];
+    // Losses of different tasks are not comparable.
     const ids = all.filter((each) => each.does === chosen.does).map((each) => each.id);
-    const tell = () => store.state.screen === "training" && store.tell();
+    const tell = () => store.state.screen === "training" && store.notify();
     /** @type {Run[]} */
     const runs = await Promise.all(
       ids.map(async (run) => ({ run, entries: await (run === chosen.id ? journal(run, tell) : curveOf(run)) })),
@@ -213,7 +213,7 @@ export const training = {
     const first = runs[ids.indexOf(chosen.id)];
     const title = t(`training.${state.measure in MEASURES ? state.measure : "loss"}`);
     const width = across(860);
-    const curves = stacked(
+    const curves = stack(
       [
         chart(context, { title, across: t("training.steps"), lines: drawn, width, height: 300 }),
         legend(context, drawn, width),
@@ -247,7 +247,7 @@ export const training = {
 };
 
 /**
- * A row for each step at which something was validated, or else for each.
+ * A row for each step of the curve with the fewest points.
  * @param {{ points: [number, number][] }[]} drawn
  */
 function table(drawn) {

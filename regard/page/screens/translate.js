@@ -1,23 +1,23 @@
 // Translate (or summarise, answer, converse) as the user types: alternatives, word sources, doubtful words.
 
 import { fixed, percent } from "../compute/number.js";
-import { cut, pieces, sureness } from "../compute/text.js";
-import { picker } from "../parts/controls.js";
+import { cut, pieces, wordProbabilities } from "../compute/text.js";
+import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
-import { FileDesk } from "../parts/file_translation.js";
-import { typing } from "../parts/text_field.js";
-import { connection, saidOf } from "../state/requests.js";
-import { ANEW } from "../state/store.js";
+import { FileTranslation } from "../parts/file_translation.js";
+import { onTyping } from "../parts/text_field.js";
+import { connection, describeError } from "../state/requests.js";
+import { NEW_TEXT } from "../state/store.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../compute/text.js").Piece} Piece */
 
-const PAUSE = 220; // milliseconds without a key after which a text is translated
-const SLOW = 120; // and without an answer after which one is told to wait
-const DOUBT = 0.5; // words less likely than this are dotted
+const PAUSE = 220; // milliseconds without a key before the text is translated
+const SLOW = 120; // milliseconds without a response before the output is marked as busy
+const DOUBT = 0.5; // words with a lower probability are dotted
 const BEST = 4;
 
-export class Desk {
+export class Translator {
   constructor() {
     this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
@@ -30,11 +30,11 @@ export class Desk {
     this.copy = h("button", { id: "copy", type: "button" });
     this.clear = h("button", { id: "clear", type: "button" }, "✕");
     this.othersHead = h("h2", {});
-    this.files = new FileDesk();
+    this.files = new FileTranslation();
     this.body = this.layout();
     /** @type {Context | null} */
     this.context = null;
-    this.asked = ""; // what the last request was for
+    this.asked = ""; // the last request
     this.answer = null;
     /** @type {Piece[]} */
     this.said = [];
@@ -72,7 +72,7 @@ export class Desk {
 
   listen() {
     this.text.addEventListener("input", () => this.light(-1));
-    typing(this.text, PAUSE, () => this.typed());
+    onTyping(this.text, PAUSE, () => this.typed());
     this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
     this.clear.addEventListener("click", () => {
       this.text.value = "";
@@ -91,9 +91,9 @@ export class Desk {
   /** @param {Context} context */
   draw(context) {
     this.context = context;
-    const { live, state, t } = context;
-    const way = live.way(state);
-    const { does } = live.model(state);
+    const { server, state, t } = context;
+    const way = server.way(state);
+    const { does } = server.model(state);
     const named = new Intl.DisplayNames([state.lang], { type: "language" });
     const name = (code, usual) => (code ? named.of(code) : usual);
     this.heads[0].textContent = name(way.from, t(`${does}.text`)) ?? way.from;
@@ -118,14 +118,14 @@ export class Desk {
   typed() {
     const { store } = this.context;
     if (this.text.value === store.state.text) return;
-    store.note({ text: this.text.value, ...ANEW });
+    store.setQuietly({ text: this.text.value, ...NEW_TEXT });
     void this.translate();
   }
 
-  /** Ask for a translation of what is written, and no longer for that of what was. */
+  /** Request a translation of the current text, and cancel the previous request. */
   async translate() {
-    const { live, store } = this.context;
-    const wanted = JSON.stringify(live.asked(store.state));
+    const { server, store } = this.context;
+    const wanted = JSON.stringify(server.translateRequest(store.state));
     if (wanted === this.asked) return;
     this.asked = wanted;
     this.going.abort();
@@ -134,15 +134,15 @@ export class Desk {
     const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
     let item = null;
     try {
-      item = await live.translate(store.state, { n_best: BEST }, signal);
+      item = await server.translate(store.state, { n_best: BEST }, signal);
       clearTimeout(waiting);
       this.answered(item);
-      const more = await live.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
+      const more = await server.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
       this.answered(more);
     } catch (problem) {
       clearTimeout(waiting);
       if (signal.aborted) return;
-      if (!item) this.answered(null); // what stood there translates another text
+      if (!item) this.answered(null); // the old translation belongs to another text
       this.refused(problem, signal);
     }
   }
@@ -157,7 +157,7 @@ export class Desk {
 
   /** @param {any} item */
   sure(item) {
-    return item.token_scores ? sureness(item.text, item.tokens, item.token_scores) : [];
+    return item.token_scores ? wordProbabilities(item.text, item.tokens, item.token_scores) : [];
   }
 
   /** @param {Error} problem @param {AbortSignal} signal */
@@ -165,28 +165,28 @@ export class Desk {
     const { t } = this.context;
     this.output.removeAttribute("aria-busy");
     this.asked = "";
-    const { busy, told } = saidOf(problem, t);
+    const { retryAfter, message } = describeError(problem, t);
     this.status.className = "status problem";
-    this.status.textContent = told;
-    if (busy) setTimeout(() => signal.aborted || void this.translate(), 1000 * busy);
+    this.status.textContent = message;
+    if (retryAfter) setTimeout(() => signal.aborted || void this.translate(), 1000 * retryAfter);
   }
 
   show() {
-    const { t, tip, store, live } = this.context;
+    const { t, tip, store, server } = this.context;
     const { answer } = this;
-    live.shown = answer && { of: this.asked, text: answer.text };
+    server.shown = answer && { of: this.asked, text: answer.text };
     this.lit = -1;
     this.mirror.replaceChildren();
     this.output.replaceChildren(
       ...(answer
         ? this.said.map((piece, i) => this.word(piece, i))
-        : [h("span", { class: "soft" }, t(`${live.model(store.state).does}.here`))]),
+        : [h("span", { class: "soft" }, t(`${server.model(store.state).does}.here`))]),
     );
     this.inside.toggleAttribute("disabled", !answer);
     this.copy.toggleAttribute("disabled", !answer);
     this.clear.toggleAttribute("disabled", !this.text.value);
     this.status.className = "status soft";
-    this.status.textContent = answer ? this.told(answer) : "";
+    this.status.textContent = answer ? this.summary(answer) : "";
     this.status.title = answer ? t("translate.score.title") : "";
     const others = (answer?.hypotheses ?? []).slice(1);
     this.others.replaceChildren(
@@ -198,7 +198,7 @@ export class Desk {
           h("span", { dir: "auto", lang: this.output.lang }, each.text),
           h(
             "button",
-            { type: "button", onclick: () => store.set({ ...ANEW, target: each.text, screen: "map" }) },
+            { type: "button", onclick: () => store.set({ ...NEW_TEXT, target: each.text, screen: "map" }) },
             t("translate.look"),
           ),
         ),
@@ -209,7 +209,7 @@ export class Desk {
   }
 
   /** @param {any} answer */
-  told({ score, engine, split, unfinished, repetitive }) {
+  summary({ score, engine, split, unfinished, repetitive }) {
     const { t } = this.context;
     return [
       t("translate.score", { score: fixed(score, 2) }),
@@ -238,7 +238,7 @@ export class Desk {
     );
   }
 
-  /** Light up a word and the one that it comes from. @param {number} i @param {MouseEvent} [event] */
+  /** Highlight a word and its source. @param {number} i @param {MouseEvent} [event] */
   light(i, event) {
     const { tip } = this.context;
     this.lit = i;
@@ -252,12 +252,12 @@ export class Desk {
     const [before, of, after] = cut(this.text.value.normalize("NFC"), link.source_start, link.source_end);
     this.mirror.replaceChildren(before, h("mark", {}, of), after);
     this.mirror.scrollTop = this.text.scrollTop;
-    if (event) tip.show(this.saidOf(i), event);
-    else this.status.textContent = this.saidOf(i);
+    if (event) tip.show(this.describeWord(i), event);
+    else this.status.textContent = this.describeWord(i);
   }
 
   /** @param {number} i */
-  saidOf(i) {
+  describeWord(i) {
     const { t } = this.context;
     const { link, probability } = this.said[i];
     const from = `${link?.target} ← ${link?.source} (${percent(link?.strength ?? 0)})`;
@@ -283,8 +283,8 @@ export class Desk {
   }
 }
 
-/** @type {Desk | null} */
-let desk = null;
+/** @type {Translator | null} */
+let translator = null;
 
 /** @type {import("../frame.js").Screen} */
 export const translate = {
@@ -292,13 +292,13 @@ export const translate = {
   sign: "文",
   alone: true,
   task: "translate",
-  named: ({ live, state }) => live.model(state).does,
-  keys: { "/": () => desk?.text.focus() },
+  named: ({ server, state }) => server.model(state).does,
+  keys: { "/": () => translator?.text.focus() },
   render: async (context) => {
-    const first = !desk;
-    desk ??= new Desk();
-    desk.draw(context);
-    if (first) requestAnimationFrame(() => desk?.text.focus({ preventScroll: true }));
-    return { controls: picker(context), body: desk.body };
+    const first = !translator;
+    translator ??= new Translator();
+    translator.draw(context);
+    if (first) requestAnimationFrame(() => translator?.text.focus({ preventScroll: true }));
+    return { controls: modelPicker(context), body: translator.body };
   },
 };

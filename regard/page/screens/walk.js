@@ -1,22 +1,22 @@
-// The formula, step by step, with the numbers of one token in one head.
+// The walkthrough: the formula step by step, with the numbers of one token in one head.
 
 import { hasScale } from "../compute/attention.js";
 import { parse } from "../compute/latex.js";
 import { fixed, short } from "../compute/number.js";
-import { substituted } from "../compute/substitute.js";
+import { formulaLines } from "../compute/substitute.js";
 import { argmax } from "../compute/tensor.js";
 import { doubt, panel, SIGNS } from "../figures/walk_panels.js";
-import { placeControls, tick } from "../parts/controls.js";
+import { placeControls, checkbox } from "../parts/controls.js";
 import { h, m } from "../parts/dom.js";
-import { byHand, concealed, openLines } from "../parts/exercise.js";
+import { exercise, hideAnswer, hideResult } from "../parts/exercise.js";
 import { Player } from "../parts/player.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/source.js").WalkStep} WalkStep */
 
 const player = new Player("walk", "panel", 2600);
-const OF_KEYS = ["similarity", "scaled", "biased", "masked", "weights"]; // one number a key
-const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // without dimensions to be left out
+const OF_KEYS = ["similarity", "scaled", "biased", "masked", "weights"]; // one number per key
+const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // steps whose dimensions are never hidden
 
 /**
  * @param {import("../compute/latex.js").Formula | string} part
@@ -29,7 +29,7 @@ function mathml(part, t) {
   return m(name, attributes, children.map((child) => (name === "mtext" ? t(String(child)) : mathml(child, t))));
 }
 
-/** All the steps, as the way so far. @param {Context} context @param {WalkStep[]} steps @param {number} index */
+/** The list of all steps, with the current one marked. @param {Context} context @param {WalkStep[]} steps @param {number} index */
 function way({ store, t }, steps, index) {
   return h(
     "ol",
@@ -55,7 +55,7 @@ function way({ store, t }, steps, index) {
 }
 
 /**
- * What the scale is for, seen on these very numbers.
+ * The entropy with and without the scale.
  * @param {Context} context
  * @param {import("../compute/substitute.js").At} at
  */
@@ -66,7 +66,7 @@ function comparison({ about, state, store, t }, at) {
   return h(
     "div",
     { class: "comparison" },
-    tick("unscaled", t("walk.unscaled", { d_k }), Boolean(state.unscaled), (on) =>
+    checkbox("unscaled", t("walk.unscaled", { d_k }), Boolean(state.unscaled), (on) =>
       store.set({ unscaled: on ? 1 : 0 }),
     ),
     state.unscaled
@@ -96,7 +96,7 @@ function table(step, t) {
 }
 
 /**
- * The step's formula, with its own numbers beside it.
+ * The step's formula, and the same with numbers.
  * @param {Context} context
  * @param {import("../compute/substitute.js").At} at
  */
@@ -104,7 +104,7 @@ function formula(context, at) {
   const { t, queries } = context;
   const { name, latex, rows } = at.steps[at.index];
   const whose = { query: queries[at.query].text, key: rows[at.focus] };
-  const lines = openLines(context, at, substituted(at));
+  const lines = hideResult(context, at, formulaLines(at));
   return h(
     "div",
     { class: "formula" },
@@ -115,7 +115,7 @@ function formula(context, at) {
 }
 
 /**
- * One step: what happens, the formula, the numbers.
+ * One step: sentence, formula, exercise and figure.
  * @param {Context} context
  * @param {import("../compute/substitute.js").At} at
  * @param {SVGElement} figure
@@ -124,21 +124,20 @@ function card(context, at, figure) {
   const { state, t } = context;
   const step = at.steps[at.index];
   const count = h("span", { class: "soft number" }, `${at.index + 1} / ${at.steps.length}`);
-  const sentence = concealed(context, at, state.lang === "zh" ? step.chinese : step.english);
+  const sentence = hideAnswer(context, at, state.lang === "zh" ? step.chinese : step.english);
   return h(
     "div",
     { class: "card" },
     h("header", {}, h("h2", {}, count, " ", t(`walk.${step.name}`)), h("p", { class: "sentence" }, sentence)),
     formula(context, at),
-    byHand(context, at),
+    exercise(context, at),
     comparison(context, at),
     h("div", { class: "scroll panel" }, figure),
   );
 }
 
 /**
- * A name for each step: its own, and for the second of that name, `norm-2`. So a step stays in view when one goes to
- * another layer or head.
+ * Unique names of the steps; the second `norm` is `norm-2`. So the same step stays current in another layer or head.
  * @param {WalkStep[]} steps
  * @returns {string[]}
  */
@@ -166,7 +165,7 @@ export const walk = {
     const figure = panel(context, at);
     const widen = (on) => store.set({ wide: on ? 1 : 0 });
     const wide =
-      !NARROW.includes(steps[index].name) && tick("wide", t("walk.wide"), Boolean(state.wide), widen);
+      !NARROW.includes(steps[index].name) && checkbox("wide", t("walk.wide"), Boolean(state.wide), widen);
     return {
       controls: placeControls(context),
       body: h(

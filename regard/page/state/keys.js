@@ -1,8 +1,8 @@
-// Keys, the same on every screen unless a screen has its own.
+// Keyboard shortcuts that all screens share.
 
 /** @typedef {import("../frame.js").Context} Context */
 
-/** What the sheet of keys lists. */
+/** The list of keyboard shortcuts. */
 export const KEYS = [
   { keys: ["1", "…", "9"], words: "key.screens" },
   { keys: ["e", "d", "x"], words: "key.kinds" },
@@ -15,19 +15,19 @@ export const KEYS = [
   { keys: ["t"], words: "key.table" },
   { keys: ["s"], words: "key.save" },
   { keys: ["l"], words: "key.language" },
-  { keys: ["/"], words: "key.text", live: true },
+  { keys: ["/"], words: "key.text", server: true },
   { keys: ["?"], words: "key.help" },
 ];
 
 /**
- * The changes that a key makes to the state; null where it means nothing.
+ * The change of the state that a key causes; null if the key has no meaning.
  * @param {string} key
  * @param {import("./store.js").State} state
  * @param {import("./source.js").About | null} about
  * @param {string[]} screens
  * @returns {Partial<import("./store.js").State> | null}
  */
-export function changesOf(key, state, about, screens) {
+export function stateChanges(key, state, about, screens) {
   if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
   if (key === "t") return { table: state.table ? 0 : 1 };
   if (key === "l") return { lang: state.lang === "zh" ? "en" : "zh" };

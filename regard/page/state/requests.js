@@ -2,13 +2,13 @@
 
 const KEPT = "regard-key";
 
-/** What the server has refused, and why. */
-export class Refused extends Error {
+/** An error response of the server. */
+export class RequestError extends Error {
   /**
    * @param {number} status
    * @param {string} message
-   * @param {number} [after] Seconds after which asking again may help.
-   * @param {string} [code] What programs know it by.
+   * @param {number} [after] Seconds to wait before a retry.
+   * @param {string} [code] The server's error code.
    */
   constructor(status, message, after, code = "") {
     super(message);
@@ -18,15 +18,15 @@ export class Refused extends Error {
   }
 }
 
-/** Says `lost` when the server cannot be reached, and `back` when it can again. */
+/** Dispatches `lost` when the server cannot be reached, and `back` when it answers again. */
 export const connection = new EventTarget();
-const PATIENCE = 1500; // milliseconds between two tries to reach it again
+const RETRY_MS = 1500; // milliseconds between attempts to reach the server
 let lost = false;
 
-/** Try until somebody answers. */
+/** Retry until the server answers. */
 async function reach() {
   const there = await fetch("/livez").then(() => true, () => false);
-  if (!there) return setTimeout(reach, PATIENCE);
+  if (!there) return setTimeout(reach, RETRY_MS);
   lost = false;
   connection.dispatchEvent(new Event("back"));
 }
@@ -36,28 +36,29 @@ function unreached(problem) {
   if (problem instanceof TypeError && !lost) {
     lost = true;
     connection.dispatchEvent(new Event("lost"));
-    setTimeout(reach, PATIENCE);
+    setTimeout(reach, RETRY_MS);
   }
   throw problem;
 }
 
 /** @param {string} key */
-export function keepKey(key) {
+export function storeKey(key) {
   sessionStorage.setItem(KEPT, key);
 }
 
-/** Whether the server has asked for a key. */
+/** Whether the user has entered a key. */
 export function hasKey() {
   return Boolean(globalThis.sessionStorage?.getItem(KEPT));
 }
 
 /**
+ * Send a request, with the user's key if there is one.
  * @param {string} address
- * @param {unknown} [body] Sent as JSON, by POST.
- * @param {AbortSignal} [signal] Tells that nobody waits any more.
+ * @param {unknown} [body] Sent as JSON by POST; default: GET.
+ * @param {AbortSignal} [signal] Cancels the request.
  * @returns {Promise<Response>}
  */
-export async function ask(address, body, signal) {
+export async function request(address, body, signal) {
   const key = globalThis.sessionStorage?.getItem(KEPT);
   const response = await fetch(address, {
     signal,
@@ -69,20 +70,20 @@ export async function ask(address, body, signal) {
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(unreached);
   if (response.ok) return response;
-  const told = await response.json().catch(() => null);
-  const message = told?.error?.message ?? `${response.status} ${response.statusText}`;
+  const details = await response.json().catch(() => null);
+  const message = details?.error?.message ?? `${response.status} ${response.statusText}`;
   const after = Number(response.headers.get("Retry-After")) || undefined;
-  throw new Refused(response.status, message, after, told?.error?.code);
+  throw new RequestError(response.status, message, after, details?.error?.code);
 }
 
 /** @typedef {import("../words/i18n.js").Say} Say */
 
-export class Question {
+export class LatestRequest {
   constructor() {
     this.going = new AbortController();
   }
 
-  /** Nobody waits for what was asked before. */
+  /** Cancel the current request; returns the signal for the next. */
   stop() {
     this.going.abort();
     this.going = new AbortController();
@@ -90,49 +91,49 @@ export class Question {
   }
 
   /**
-   * Do some asking; what goes wrong is told, unless something else was asked meanwhile.
+   * Run some requests. Errors are reported unless another run has started; a busy server is asked again.
    * @param {(signal: AbortSignal) => Promise<void>} work
-   * @param {(problem: string) => void} tell
+   * @param {(message: string) => void} report
    * @param {Say} t
    */
-  async ask(work, tell, t) {
+  async run(work, report, t) {
     const signal = this.stop();
     try {
       await work(signal);
     } catch (problem) {
       if (signal.aborted) return;
-      const { busy, told } = saidOf(problem, t);
-      tell(told);
-      if (busy) setTimeout(() => signal.aborted || void this.ask(work, tell, t), 1000 * busy);
+      const { retryAfter, message } = describeError(problem, t);
+      report(message);
+      if (retryAfter) setTimeout(() => signal.aborted || void this.run(work, report, t), 1000 * retryAfter);
     }
   }
 }
 
-// What a reader can mend is told in their language; of other refusals, the server's own sentence is what there is.
-const MENDED = ["unclear_language", "too_large"];
+// Errors that the user can fix by changing the text; the page explains them in the user's language.
+const FIXABLE = ["unclear_language", "too_large"];
 
 /**
- * What a problem is called, after how many seconds to ask again (0: not at all), and whether it is the text's.
+ * The message for an error, the seconds until a retry (0: none), and whether another text would help.
  * @param {unknown} problem
  * @param {Say} t
  */
-export function saidOf(problem, t) {
-  const busy = problem instanceof Refused && [429, 503].includes(problem.status);
+export function describeError(problem, t) {
+  const busy = problem instanceof RequestError && [429, 503].includes(problem.status);
   const seconds = busy ? Math.max(1, Math.ceil(problem.after ?? 1)) : 0;
   const lost = problem instanceof TypeError;
-  const mended = problem instanceof Refused && MENDED.includes(problem.code);
-  const told = busy
+  const fixable = problem instanceof RequestError && FIXABLE.includes(problem.code);
+  const message = busy
     ? t("busy", { seconds })
     : lost
       ? t("lost")
-      : mended
-        ? t(`refused.${problem.code}`, { told: problem.message })
+      : fixable
+        ? t(`refused.${problem.code}`, { message: problem.message })
         : problem.message;
-  return { busy: seconds, told, mended };
+  return { retryAfter: seconds, message, fixable };
 }
 
 /**
- * Events out of what has come; what is not whole yet is given back.
+ * Parse complete events; returns the incomplete rest, too.
  * @param {string} text
  * @returns {{ events: { name: string, data: any }[], rest: string }}
  */
@@ -154,11 +155,11 @@ export function parsed(text) {
 }
 
 /**
- * The events of an answer, those that came together as one list.
+ * The events of a response, in batches as they arrive.
  * @param {Response} response
  * @returns {AsyncGenerator<{ name: string, data: any }[]>}
  */
-export async function* arriving(response) {
+export async function* eventsOf(response) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";

@@ -1,27 +1,27 @@
-// Runs, followed: the journal of each as it grows, and what its heads looked at through the training.
+// Training runs: their journals as they grow, and the attention stored during training.
 
-import { arriving, ask } from "./requests.js";
-import { received } from "./source_http.js";
+import { eventsOf, request } from "./requests.js";
+import { readTensor } from "./source_http.js";
 
 /** @typedef {Record<string, any>} Entry */
 /**
  * @typedef {object} Probe
- * @property {import("./source.js").Side} inputs Null where the model has no encoder.
- * @property {import("./source.js").Side} outputs Null where it has no decoder.
- * @property {Record<string, [number, number]>} kinds Layers and heads of each.
+ * @property {import("./source.js").Side} inputs Null if the model has no encoder.
+ * @property {import("./source.js").Side} outputs Null if it has no decoder.
+ * @property {Record<string, [number, number]>} kinds Number of layers and heads.
  * @property {number[]} log_probs
  * @property {string[]} likeliest
  */
 
-const TOGETHER = 250; // milliseconds in which entries are told together
-const AGAIN = 3000; // and after which a stream that broke off is taken up again
+const TOGETHER = 250; // milliseconds in which new entries are collected
+const AGAIN = 3000; // milliseconds before an interrupted stream is reopened
 
-/** The journal of one run. */
-class Followed {
-  /** @param {string} run @param {() => void} tell */
-  constructor(run, tell) {
+/** Follows the journal of one run. */
+class RunJournal {
+  /** @param {string} run @param {() => void} notify */
+  constructor(run, notify) {
     this.address = `/api/v1/runs/${encodeURIComponent(run)}/events`;
-    this.tell = tell;
+    this.notify = notify;
     /** @type {Entry[]} */
     this.entries = [];
     this.timer = 0;
@@ -30,8 +30,8 @@ class Followed {
   }
 
   /**
-   * Read on without end; where the server goes away, from the beginning once it is back.
-   * @param {() => void} begun Called when something has come, and again for all that follows.
+   * Read the stream until it is cancelled; after an interruption, from the beginning.
+   * @param {() => void} begun Called when the first entries are there.
    * @param {(problem: unknown) => void} failed
    */
   async follow(begun, failed) {
@@ -43,7 +43,7 @@ class Followed {
     const { signal } = this.going;
     for (;;) {
       try {
-        await this.read(await ask(this.address, undefined, signal), begins);
+        await this.read(await request(this.address, undefined, signal), begins);
       } catch (problem) {
         if (signal.aborted) return;
         failed(problem);
@@ -55,9 +55,9 @@ class Followed {
 
   /** @param {Response} response @param {() => void} begins */
   async read(response, begins) {
-    const empty = setTimeout(begins, TOGETHER); // a run that has only just begun has nothing to tell
+    const empty = setTimeout(begins, TOGETHER); // a new run has no entries yet
     this.entries = [];
-    for await (const events of arriving(response)) {
+    for await (const events of eventsOf(response)) {
       for (const { name, data } of events) {
         if (name === "reset") this.entries = [];
         else this.entries.push(data);
@@ -67,11 +67,11 @@ class Followed {
     clearTimeout(empty);
   }
 
-  /** Tell, once for all that comes together. */
+  /** Notify once for all entries that arrive together. */
   grown() {
     this.timer ||= setTimeout(() => {
       this.timer = 0;
-      this.tell();
+      this.notify();
     }, TOGETHER);
   }
 }
@@ -80,23 +80,23 @@ class Followed {
 const known = new Map();
 
 /**
- * The one run that is followed: a browser keeps six connections to a server, and one that is followed takes one for good.
- * @type {{ run: string, journal: Followed } | null}
+ * The run that is followed. Only one: each stream takes one of a browser's six connections to a server.
+ * @type {{ run: string, journal: RunJournal } | null}
  */
 let followed = null;
 
 /**
- * What the journal of a run holds by now; `tell` is called when there is more.
+ * The current entries of a run's journal; `notify` is called when there are more.
  * @param {string} run
- * @param {() => void} tell
+ * @param {() => void} notify
  */
-export async function journal(run, tell) {
+export async function journal(run, notify) {
   if (followed?.run !== run) {
     followed?.journal.going.abort();
-    followed = { run, journal: new Followed(run, tell) };
+    followed = { run, journal: new RunJournal(run, notify) };
   }
   const { journal: it } = followed;
-  it.tell = tell;
+  it.notify = notify;
   await it.begun.catch((problem) => {
     if (followed?.journal === it) followed = null;
     throw problem;
@@ -104,18 +104,18 @@ export async function journal(run, tell) {
   return it.entries;
 }
 
-/** What the journal of a run held when it was first asked for. @param {string} run @returns {Promise<Entry[]>} */
+/** The journal of a run when it was first requested. @param {string} run @returns {Promise<Entry[]>} */
 export const curveOf = (run) =>
   once(`/api/v1/runs/${encodeURIComponent(run)}/curve`, asJson).then(({ entries }) => entries);
 
 /**
  * @param {string} address
  * @param {(response: Response) => Promise<any>} read
- * @param {string} [state] What changes with the answer.
+ * @param {string} [state] Changes when the cached response becomes invalid.
  */
 function once(address, read, state = "") {
   const key = `${state} ${address}`;
-  const found = known.get(key) ?? ask(address).then(read);
+  const found = known.get(key) ?? request(address).then(read);
   known.set(key, found);
   found.catch(() => known.delete(key));
   return found;
@@ -126,15 +126,15 @@ const at = (run) => `/api/v1/runs/${encodeURIComponent(run)}/probes`;
 const asJson = (answer) => answer.json();
 
 /**
- * The sentences that a run probed, and when; asked for again when it has validated again.
+ * The probe sentences of a run and the steps at which they were stored.
  * @param {string} run
- * @param {number} validations How many it has by now.
+ * @param {number} validations Number of validations so far; a new one invalidates the cache.
  * @returns {Promise<{ steps: number[], probes: Probe[] }>}
  */
 export const probesOf = (run, validations) => once(at(run), asJson, `${validations}`);
 
 /**
- * A sentence as it was read after a step.
+ * A probe sentence at one step.
  * @param {string} run
  * @param {{ step: number, probe: number }} place
  * @returns {Promise<Probe>}
@@ -142,10 +142,10 @@ export const probesOf = (run, validations) => once(at(run), asJson, `${validatio
 export const probeAt = (run, { step, probe }) => once(`${at(run)}/${step}/${probe}`, asJson);
 
 /**
- * Where a head looked in it.
+ * The attention of one head in a probe sentence at one step.
  * @param {string} run
  * @param {{ step: number, probe: number, kind: string, layer: number, head: number }} place
  * @returns {Promise<import("../compute/tensor.js").Tensor>}
  */
 export const attentionAt = (run, { step, probe, kind, layer, head }) =>
-  once(`${at(run)}/${step}/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`, received);
+  once(`${at(run)}/${step}/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`, readTensor);

@@ -1,10 +1,10 @@
-// What views are shown from: an object that answers these questions, out of a file or over the network.
+// The data source of a trace: the interface that a saved file and a server implement.
 
 /**
  * @typedef {object} Token
  * @property {number} id
- * @property {string} piece As the vocabulary writes it.
- * @property {string} text As one shows it.
+ * @property {string} piece As in the vocabulary.
+ * @property {string} text As displayed.
  * @property {number} start
  * @property {number} end
  * @property {boolean} special
@@ -21,19 +21,19 @@
  * @property {SideName} queries
  * @property {SideName} keys
  * @property {boolean} causal
- * @property {number[]} masked Keys that nobody may look at.
+ * @property {number[]} masked Keys that no query may attend to.
  *
  * @typedef {object} About
  * @property {string} architecture
  * @property {Record<string, number>} sizes
  * @property {Record<string, string>} settings
  * @property {Kind[]} kinds
- * @property {Side} inputs Null where there are none; no kind of attention names it then.
+ * @property {Side} inputs Null for a decoder-only model.
  * @property {Side} outputs
  * @property {{ id: number, text: string, log_prob: number }[]} wanted
  * @property {Record<string, any>[]} interventions
- * @property {string} engine What found the output; empty where it was given.
- * @property {string} weights_hash Of the model folder; empty where there is none.
+ * @property {string} engine The engine that searched for the output; empty if it was given.
+ * @property {string} weights_hash Of the model folder; empty if there is none.
  * @property {string} dtype
  * @property {string} hash
  *
@@ -45,14 +45,14 @@
  * @property {string} chinese
  * @property {string[]} rows
  * @property {number[]} shape
- * @property {any} values Nested as the shape tells; null is −∞.
+ * @property {any} values Nested according to the shape; null is −∞.
  *
  * @typedef {{ id: number, piece: string, text: string, probability: number }} Candidate
  *
- * @typedef {object} Said What the model said after a token.
- * @property {string | null} after Null: a label, which comes after nothing.
+ * @typedef {object} Said The prediction after a token.
+ * @property {string | null} after Null for a label.
  * @property {{ id: number, text: string, probability: number } | null} chosen
- * @property {number | null} entropy Null where labels are decided on one by one, and so is the rest.
+ * @property {number | null} entropy Null for independent labels, like `rest`.
  * @property {number} normaliser
  * @property {(Candidate & { logit: number })[]} candidates
  * @property {number | null} rest
@@ -75,8 +75,8 @@
  *
  * @typedef {object} Alignment
  * @property {number[][]} heads
- * @property {boolean} measured Whether its heads were chosen by measuring.
- * @property {number[][]} [of_each_head] How well each head of each layer aligned then.
+ * @property {boolean} measured Whether the heads were chosen by a measurement.
+ * @property {number[][]} [of_each_head] The measurement for each head of each layer.
  * @property {Word[]} inputs
  * @property {Word[]} outputs
  * @property {number[][]} shares
@@ -85,8 +85,8 @@
  * @property {number[]} untouched
  *
  * @typedef {object} Measures
- * @property {Record<string, { values: number[], curve: number[] }>} methods Of the inputs, then of the outputs.
- * @property {number[]} masked How many tokens are masked at each point of a curve.
+ * @property {Record<string, { values: number[], curve: number[] }>} methods Values of the inputs, then of the outputs.
+ * @property {number[]} masked Number of masked tokens at each point of a curve.
  * @property {number[][]} agreement
  *
  * @typedef {import("../compute/tensor.js").Tensor} Tensor
@@ -99,20 +99,20 @@
  * @property {() => Promise<Said[]>} steps
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
- * @property {(row: number) => Promise<number[] | null>} influence Of each token read on one written, or on the label;
- *   a file tells it of labels, and not always.
- * @property {(row: number) => Promise<Measures | null>} influences The same by every method; a file tells nothing.
- * @property {() => Promise<Blob>} [file] All of it, as Python reads it.
- * @property {() => { precision: string, kept?: number }} precision How exact what it tells is.
+ * @property {(row: number) => Promise<number[] | null>} influence Of each token on an output token or on the label;
+ *   in a saved file only for labels, and optional.
+ * @property {(row: number) => Promise<Measures | null>} influences By every method; null in a saved file.
+ * @property {() => Promise<Blob>} [file] The whole trace as a file for Python.
+ * @property {() => { precision: string, kept?: number }} precision Number format of the data.
  */
 
 /**
- * The same source, asked once for each thing, except for the heads of whole layers, which are too large to be
- * kept; what failed is asked for again.
+ * The same source with cached responses, except for the heads of whole layers, which are too large. Failures are
+ * not cached.
  * @param {Source} source
  * @returns {Source}
  */
-export function remembered(source) {
+export function cached(source) {
   /** @type {Map<string, Promise<any>>} */
   const known = new Map();
   const ask =
@@ -131,7 +131,7 @@ export function remembered(source) {
   return { ...source, ...Object.fromEntries(asked) };
 }
 
-/** Whether a query may look at a key. @param {Kind} kind @param {number} query @param {number} key */
+/** Whether a query may attend to a key. @param {Kind} kind @param {number} query @param {number} key */
 export function mayAttend(kind, query, key) {
   return !(kind.causal && key > query) && !kind.masked.includes(key);
 }

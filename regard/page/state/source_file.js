@@ -1,11 +1,11 @@
-// A source out of the page itself: what `regard/look/export/html.py` has written into it.
+// The data source of a saved file, which `regard/look/export/html.py` writes.
 
 import { addressOf, scores, weights } from "../compute/attention.js";
 import { decode, fromBase64 } from "../compute/tensor.js";
 import { buildWalk } from "../compute/walk.js";
 
 /**
- * @param {Record<string, any>} held What was written into the file.
+ * @param {Record<string, any>} held The data in the file.
  * @returns {import("./source.js").Source}
  */
 export function fileSource(held) {
@@ -57,7 +57,7 @@ export function fileSource(held) {
 }
 
 /**
- * The largest weights of each row, put back into their places; the rest is 0.
+ * Expand the largest weights of each row to a full matrix; the rest is 0.
  * @param {import("../compute/tensor.js").Tensor} top (queries, kept, 2)
  * @param {number[]} shape
  */

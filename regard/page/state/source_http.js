@@ -1,14 +1,14 @@
-// A source over the network: the traces of `regard serve`.
+// The data source of a trace at a server.
 
 import { decode } from "../compute/tensor.js";
-import { ask, Refused } from "./requests.js";
+import { request, RequestError } from "./requests.js";
 
 /**
- * Numbers that came as bytes.
+ * Read a binary response as a tensor.
  * @param {Response} response
  * @returns {Promise<import("../compute/tensor.js").Tensor>}
  */
-export async function received(response) {
+export async function readTensor(response) {
   const header = (name) => response.headers.get(name) ?? "";
   const precision = header("X-Dtype");
   const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
@@ -21,32 +21,32 @@ export async function received(response) {
  * @returns {import("./source.js").Source}
  */
 export function httpSource(id, base = "/api/v1/traces") {
-  const asked = (what, given = {}) => {
+  const get = (what, given = {}) => {
     const query = new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]));
-    return ask(`${base}/${encodeURIComponent(id)}${what}${query.size ? `?${query}` : ""}`);
+    return request(`${base}/${encodeURIComponent(id)}${what}${query.size ? `?${query}` : ""}`);
   };
-  const json = async (what, given = {}) => (await asked(what, given)).json();
-  const attention = async (given) => received(await asked("/attention", given));
+  const json = async (what, given = {}) => (await get(what, given)).json();
+  const attention = async (given) => readTensor(await get("/attention", given));
   return {
     describe: () => json(""),
     steps: () => json("/steps"),
-    alignment: () => json("/alignment").catch(unlessMissing),
-    beam: () => json("/beam").catch(unlessMissing),
+    alignment: () => json("/alignment").catch(nullIfMissing),
+    beam: () => json("/beam").catch(nullIfMissing),
     walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
     influence: async (row) => (await json("/influence", { row })).values,
     influences: (row) => json("/influences", { row }),
-    file: async () => (await asked("/file")).blob(),
+    file: async () => (await get("/file")).blob(),
     precision: () => ({ precision: "f32" }),
   };
 }
 
 /**
- * A model that does not align has nothing to show there, nor has a trace made without a search: no failure.
+ * Turn errors for missing data into null: not every model aligns, and not every trace has a search.
  * @param {unknown} problem
  */
-function unlessMissing(problem) {
-  if (problem instanceof Refused && [404, 409, 422].includes(problem.status)) return null;
+function nullIfMissing(problem) {
+  if (problem instanceof RequestError && [404, 409, 422].includes(problem.status)) return null;
   throw problem;
 }

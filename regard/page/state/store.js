@@ -1,4 +1,4 @@
-// What is on show, and only that: a few values that live in the address, so that every view is a link.
+// The state of the page. It is kept in the address, so every view is a link.
 
 /**
  * @typedef {object} State
@@ -6,51 +6,51 @@
  * @property {string} kind `encoder`, `decoder` or `cross`.
  * @property {number} layer
  * @property {number} head
- * @property {number} query The token that looks.
- * @property {number} key The token looked at; -1: the one that draws the most.
- * @property {string} by What heads are told apart by on the map; empty: their roles.
+ * @property {number} query The query token.
+ * @property {number} key The key token; -1: the one with the largest weight.
+ * @property {string} by The measure that labels heads on the map; empty: their roles.
  * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
  * @property {string} form `weights` or `scores`.
- * @property {string} gold Links that are known to be right, as `0-0 1-2`.
- * @property {number} threshold Lines thinner than this are left out.
- * @property {string} panel The step of the walk, by its name; empty: the first.
- * @property {number} wide Whether a walk shows vectors whole.
- * @property {number} unscaled Whether the walk shows a softmax without √d_k.
- * @property {number} hand Whether the reader works the numbers of the walk out.
+ * @property {string} gold Reference links, such as `0-0 1-2`.
+ * @property {number} threshold Smallest weight that is drawn as a line.
+ * @property {string} panel Name of the current step of the walk; empty: the first.
+ * @property {number} wide Whether the walk shows all dimensions.
+ * @property {number} unscaled Whether the walk also shows the softmax without √d_k.
+ * @property {number} hand Whether the walk has exercises.
  * @property {number} step The output token of the Steps screen.
  * @property {number} node The node of the beam tree; -1: the winner.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
  *
- * What only a server can answer for:
- * @property {string} text The text to translate and to look at.
+ * Fields that only a server uses:
+ * @property {string} text The input text.
  * @property {string} model
  * @property {string} from
  * @property {string} to The language to translate into.
- * @property {string} target An output that was chosen instead of the best.
- * @property {string} prefix Ids of tokens that the output must begin with.
- * @property {number} beam Hypotheses that a search keeps; 0: as many as the model says.
- * @property {number} penalty By how much it weighs lengths; -1: as the model says.
+ * @property {string} target An output chosen instead of the best one.
+ * @property {string} prefix Ids of the tokens that the output must begin with.
+ * @property {number} beam Beam size; 0: the model's default.
+ * @property {number} penalty Length penalty; -1: the model's default.
  * @property {string} whole Ids of all tokens of the output.
- * @property {string} off What is changed inside of the model: heads that are off, as `cross.1.3`, and more (`live.js`).
- * @property {string} drop Tokens of the inputs that nobody may look at, by their numbers.
+ * @property {string} off Interventions, such as `cross.1.3` for a head that is off (see `server.js`).
+ * @property {string} drop Indices of masked input tokens.
  * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
  * @property {number} effects Whether the effect of every head is shown.
- * @property {string} other The text beside.
+ * @property {string} other The text to compare with.
  * @property {string} beside What is compared: `text` or `off`.
- * @property {string} dims The dimensions of positions that are drawn as curves.
- * @property {string} measure What is drawn of a run.
+ * @property {string} dims Dimensions of the positions that are plotted.
+ * @property {string} measure The curve that is plotted of a run.
  * @property {string} experiment
  * @property {number} probe
- * @property {number} heat The temperature at which tokens are drawn; 0: the likeliest.
- * @property {number} top_k Tokens that are drawn from; 0: all.
- * @property {number} top_p The probability that those together have.
- * @property {number} min_p The least share of the likeliest's probability that they have.
- * @property {number} most Tokens that are added to a text.
- * @property {string} stop What ends a text that is continued.
+ * @property {number} heat Sampling temperature; 0: greedy.
+ * @property {number} top_k Number of most likely tokens to sample from; 0: all.
+ * @property {number} top_p Total probability of the tokens to sample from.
+ * @property {number} min_p Smallest probability relative to the most likely token's.
+ * @property {number} most Maximum number of generated tokens.
+ * @property {string} stop Text that ends the generation.
  * @property {number} seed
- * @property {number} moment The validation of a run that is shown; -1: the last.
+ * @property {number} moment Index of the validation shown; -1: the last.
  */
 
 /** @type {State} */
@@ -104,10 +104,10 @@ export const DEFAULTS = {
   seed: 1,
 };
 
-/** What belongs to one text, and is forgotten with it. */
-export const ANEW = { target: "", prefix: "", whole: "", drop: "", gold: "", query: -1, key: -1, step: 0, node: -1 };
+/** Resets the fields that belong to one text. */
+export const NEW_TEXT = { target: "", prefix: "", whole: "", drop: "", gold: "", query: -1, key: -1, step: 0, node: -1 };
 
-/** The state as an address's hash; what is as usual is left out. @param {State} state */
+/** The state as the hash of an address, without defaults. @param {State} state */
 export function toHash(state) {
   const parts = new URLSearchParams();
   for (const [name, usual] of Object.entries(DEFAULTS)) {
@@ -119,16 +119,16 @@ export function toHash(state) {
 }
 
 /**
- * The state that a hash tells of; what it does not tell, or tells wrongly, is as usual.
+ * The state from a hash; missing or invalid fields get their defaults.
  * @param {string} hash
  * @returns {State}
  */
 export function fromHash(hash) {
-  const told = new URLSearchParams(hash.replace(/^#/, ""));
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
   /** @type {Record<string, string | number>} */
   const state = { ...DEFAULTS };
   for (const [name, usual] of Object.entries(DEFAULTS)) {
-    const value = told.get(name);
+    const value = fields.get(name);
     if (value === null) continue;
     if (typeof usual === "string") state[name] = value;
     else if (value.trim() && Number.isFinite(Number(value))) state[name] = Number(value);
@@ -137,9 +137,9 @@ export function fromHash(hash) {
 }
 
 /**
- * The nearest state that a trace has: a link made for another text still shows something.
+ * The state limited to what a trace has, so that a link made for another text still works.
  * @param {State} state
- * @param {import("./source.js").About | null} about Null: nothing is known of the text yet.
+ * @param {import("./source.js").About | null} about Null if there is no trace yet.
  * @returns {State}
  */
 export function fitted(state, about) {
@@ -172,11 +172,11 @@ export function fitted(state, about) {
   };
 }
 
-/** The one place where the state changes; whoever listens hears of it, and the address follows. */
+/** Holds the state, writes it to the address, and notifies listeners of changes. */
 export class Store {
   /**
    * @param {import("./source.js").About | null} about
-   * @param {string} lang The language where the address names none.
+   * @param {string} lang The language if the address has none.
    */
   constructor(about, lang) {
     this.about = about;
@@ -186,7 +186,7 @@ export class Store {
     this.state = this.read();
     addEventListener("hashchange", () => {
       this.state = this.read();
-      this.tell();
+      this.notify();
     });
   }
 
@@ -196,22 +196,22 @@ export class Store {
     return { ...state, lang: ["en", "zh"].includes(state.lang) ? state.lang : this.lang };
   }
 
-  /** From now on another text is shown. @param {import("./source.js").About | null} about */
-  suit(about) {
+  /** Fit the state to another trace. @param {import("./source.js").About | null} about */
+  fit(about) {
     this.about = about;
     this.state = fitted(this.state, about);
   }
 
   /** @param {Partial<State>} changes */
   async set(changes) {
-    if (this.note(changes)) await this.tell();
+    if (this.setQuietly(changes)) await this.notify();
   }
 
   /**
-   * Change the state and the address, and tell nobody: whoever does so has drawn it already.
+   * Change the state and the address without a redraw. Returns whether anything changed.
    * @param {Partial<State>} changes
    */
-  note(changes) {
+  setQuietly(changes) {
     const before = toHash(this.state);
     const screen = this.state.screen;
     this.state = fitted({ ...this.state, ...changes }, this.about);
@@ -222,18 +222,18 @@ export class Store {
       if (screen === this.state.screen) history.replaceState(null, "", address);
       else history.pushState(null, "", address);
     } catch {
-      // A page inside a notebook's frame has no address of its own.
+      // In a notebook's frame the page has no address of its own.
     }
     return true;
   }
 
-  /** @param {(state: State) => unknown} listener May give a promise: of having drawn it. */
+  /** @param {(state: State) => unknown} listener May return a promise that resolves when it has drawn the state. */
   listen(listener) {
     this.listeners.push(listener);
   }
 
-  /** Whoever waits for it goes on when all have heard, and what they draw is there to see. */
-  async tell() {
+  /** Call the listeners; resolves when all have drawn the state. */
+  async notify() {
     await Promise.all(this.listeners.map((listener) => listener(this.state)));
   }
 }

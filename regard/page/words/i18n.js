@@ -1,4 +1,4 @@
-// What the page says, in two languages that know the same words.
+// The visible text of the page in English and Chinese, with the same keys.
 
 import en from "./en.json" with { type: "json" };
 import zh from "./zh.json" with { type: "json" };
@@ -9,13 +9,13 @@ const WORDS = { en, zh };
 /** @typedef {(key: string, gaps?: Record<string, string | number>) => string} Say */
 
 /** @param {string} lang @returns {Say} */
-export function speaker(lang) {
+export function wordsIn(lang) {
   const words = WORDS[lang] ?? en;
   return (key, gaps = {}) =>
     (words[key] ?? key).replace(/\{(\w+)\}/g, (gap, name) => (name in gaps ? String(gaps[name]) : gap));
 }
 
-/** @param {readonly string[]} wanted What the reader prefers, the most preferred first. */
-export function languageOf(wanted) {
+/** @param {readonly string[]} wanted Preferred languages, best first. */
+export function preferredLanguage(wanted) {
   return wanted.map((each) => each.slice(0, 2).toLowerCase()).find((each) => each in WORDS) ?? "en";
 }

@@ -2,16 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "./cases.mjs";
-import { logTicks, thinned, tickLabel, ticks } from "../../regard/page/figures/chart.js";
+import { logTicks, thinOut, tickLabel, ticks } from "../../regard/page/figures/chart.js";
 import { distance, meanDistance } from "../../regard/page/screens/compare.js";
-import { difference } from "../../regard/page/compute/text.js";
+import { diff } from "../../regard/page/compute/text.js";
 import { parsed } from "../../regard/page/state/requests.js";
-import { Live, changes } from "../../regard/page/state/live.js";
-import { examples, shellWord } from "../../regard/page/compute/api_examples.js";
-import { told } from "../../regard/page/screens/experiments.js";
+import { Server, changes } from "../../regard/page/state/server.js";
+import { examples, shellQuoted } from "../../regard/page/compute/api_examples.js";
+import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";
-import { addition, cut, pieces, sureness } from "../../regard/page/compute/text.js";
+import { textOfPiece, cut, pieces, wordProbabilities } from "../../regard/page/compute/text.js";
 
 const link = (source, target, start, end) => ({
   source,
@@ -42,14 +42,14 @@ test("a word is as sure as its least sure token, whatever spells it", () => {
   const text = "a cät sat";
   const tokens = ["▁a", "▁c", "<0xC3>", "<0xA4>", "t", "▁sat"];
   const scores = [-0.1, -0.2, -0.3, -2, -0.4, -0.5, 0];
-  const sure = sureness(text, tokens, scores);
+  const sure = wordProbabilities(text, tokens, scores);
   const words = [link("a", "a", 0, 1), link("c", "cät", 2, 5), link("s", "sat", 6, 9)];
   const said = pieces(text, words, sure).filter((piece) => piece.link);
   assert.deepEqual(
     said.map((piece) => Number(Math.log(piece.probability).toFixed(6))),
     [-0.1, -2, -0.5],
   );
-  assert.deepEqual(sureness(text, tokens, [...scores, 0]), []); // several sentences: nobody knows which
+  assert.deepEqual(wordProbabilities(text, tokens, [...scores, 0]), []); // several sentences: nobody knows which
 });
 
 test("characters are counted whole", () => {
@@ -58,7 +58,7 @@ test("characters are counted whole", () => {
 
 test("what changed from one text to another, and what stayed, make up both", () => {
   const [before, after] = ["The cat sat on the mat.", "The dog sat on a mat."];
-  const parts = difference(before, after);
+  const parts = diff(before, after);
   const without = (change) =>
     parts
       .filter((part) => part.change !== change)
@@ -69,7 +69,7 @@ test("what changed from one text to another, and what stayed, make up both", () 
     parts.filter((part) => part.change === "gone").map((part) => part.text),
     ["cat", "the"],
   );
-  assert.deepEqual(difference("same", "same"), [{ text: "same", change: "same" }]);
+  assert.deepEqual(diff("same", "same"), [{ text: "same", change: "same" }]);
 });
 
 test("distances of shares go from 0 to 1", () => {
@@ -85,13 +85,13 @@ test("ticks are round and within", () => {
   assert.deepEqual(ticks(-7, 12, 4), [-5, 0, 5, 10]);
 });
 
-test("a long line is thinned by means, and ends where it ended", () => {
+test("a long line is thinOut by means, and ends where it ended", () => {
   const points = Array.from({ length: 1000 }, (_, i) => [i, i % 2]);
-  const few = thinned(points, 11);
+  const few = thinOut(points, 11);
   assert.equal(few.length, 11);
   assert.deepEqual(few[10], [999, 1]);
   assert.ok(few.slice(0, 10).every(([, y]) => y === 0.5));
-  assert.equal(thinned(points, 2000), points);
+  assert.equal(thinOut(points, 2000), points);
 });
 
 test("events are taken as they come whole", () => {
@@ -127,17 +127,17 @@ test("a state names a way, or the nearest is taken", () => {
     { source: "zh", target: "en" },
     { source: "en", target: "zh" },
   ];
-  const live = new Live([
+  const server = new Server([
     { id: "a", directions: both, config: {}, run: false },
     { id: "b", directions: [], config: {}, run: false },
   ]);
-  assert.deepEqual(live.way({ model: "a", from: "en", to: "zh" }), { model: "a", from: "en", to: "zh" });
-  assert.deepEqual(live.way({ model: "gone", from: "", to: "" }), { model: "a", from: "", to: "" });
+  assert.deepEqual(server.way({ model: "a", from: "en", to: "zh" }), { model: "a", from: "en", to: "zh" });
+  assert.deepEqual(server.way({ model: "gone", from: "", to: "" }), { model: "a", from: "", to: "" });
   const state = { ...DEFAULTS, text: "x", model: "b", prefix: "5,6" };
-  assert.deepEqual(live.looked(state), { source: "x", model: "b", prefix: [5, 6] });
-  assert.deepEqual(live.looked({ ...state, whole: "7" }), { source: "x", model: "b", target: [7] });
-  assert.deepEqual(live.asked({ ...state, model: "a" }), { text: "x", model: "a" }); // the text tells its language
-  assert.deepEqual(live.asked({ ...state, model: "a", from: "zh", to: "en" }), {
+  assert.deepEqual(server.traceRequest(state), { source: "x", model: "b", prefix: [5, 6] });
+  assert.deepEqual(server.traceRequest({ ...state, whole: "7" }), { source: "x", model: "b", target: [7] });
+  assert.deepEqual(server.translateRequest({ ...state, model: "a" }), { text: "x", model: "a" }); // the text tells its language
+  assert.deepEqual(server.translateRequest({ ...state, model: "a", from: "zh", to: "en" }), {
     text: "x",
     model: "a",
     source: "zh",
@@ -146,20 +146,20 @@ test("a state names a way, or the nearest is taken", () => {
 });
 
 test("a search is asked for as one chose it, and only where there is one", () => {
-  const live = new Live([
+  const server = new Server([
     { id: "a", task: "translate", directions: [], config: {}, run: false },
     { id: "b", task: "generate", directions: [], config: {}, run: false },
   ]);
   const state = { ...DEFAULTS, text: "x", model: "a", beam: 2, penalty: 0 };
-  assert.deepEqual(live.looked(state), { source: "x", model: "a", beam: 2, length_penalty: 0 });
-  assert.deepEqual(live.looked({ ...state, target: "y" }), { source: "x", model: "a", target: "y" });
-  assert.deepEqual(live.looked({ ...state, model: "b" }), { source: "x", model: "b" });
-  const { top_k, temperature, stop } = live.continuing({ ...state, model: "b", top_k: 3, heat: 0.5 });
+  assert.deepEqual(server.traceRequest(state), { source: "x", model: "a", beam: 2, length_penalty: 0 });
+  assert.deepEqual(server.traceRequest({ ...state, target: "y" }), { source: "x", model: "a", target: "y" });
+  assert.deepEqual(server.traceRequest({ ...state, model: "b" }), { source: "x", model: "b" });
+  const { top_k, temperature, stop } = server.generateRequest({ ...state, model: "b", top_k: 3, heat: 0.5 });
   assert.deepEqual([top_k, temperature, stop], [3, 0.5, undefined]);
 });
 
 test("a word of a shell is one word, whatever it holds", () => {
-  assert.equal(shellWord("it's $x"), `'it'\\''s $x'`);
+  assert.equal(shellQuoted("it's $x"), `'it'\\''s $x'`);
   const asked = { text: "it's", model: "m", from: "", to: "", target: "en" };
   assert.ok(
     examples("http://x", asked, true).every(({ code, id }) => id === "regard" || code.includes("YOUR_KEY")),
@@ -190,15 +190,15 @@ test("a number at an axis loses only what says nothing", () => {
 
 test("a cell of an experiment tells its seeds, where they differ", () => {
   const seeds = (low, mean, high) => ({ low, mean, high });
-  assert.equal(told("sinusoidal", "en"), "sinusoidal");
-  assert.equal(told(1024, "en"), "1024");
-  assert.equal(told(seeds(0.25, 0.5, 0.75), "en"), "0.500 (0.250 – 0.750)");
-  assert.equal(told(seeds(3, 3, 3), "en"), "3");
-  assert.equal(told(seeds(null, null, null), "en"), "–");
-  assert.equal(told(seeds(1e-6, 1e-6, 1e-6), "en"), "1.0e-6");
-  assert.equal(told({ en: "right", zh: "正确" }, "zh"), "正确");
+  assert.equal(formatCell("sinusoidal", "en"), "sinusoidal");
+  assert.equal(formatCell(1024, "en"), "1024");
+  assert.equal(formatCell(seeds(0.25, 0.5, 0.75), "en"), "0.500 (0.250 – 0.750)");
+  assert.equal(formatCell(seeds(3, 3, 3), "en"), "3");
+  assert.equal(formatCell(seeds(null, null, null), "en"), "–");
+  assert.equal(formatCell(seeds(1e-6, 1e-6, 1e-6), "en"), "1.0e-6");
+  assert.equal(formatCell({ en: "right", zh: "正确" }, "zh"), "正确");
 });
 
 test("a piece adds what it spells, and an end or half a character nothing", () => {
-  assert.deepEqual(["▁the", "<0x0A>", "<0x41>", "<0xE7>", "</s>"].map(addition), [" the", "\n", "A", null, null]);
+  assert.deepEqual(["▁the", "<0x0A>", "<0x41>", "<0xE7>", "</s>"].map(textOfPiece), [" the", "\n", "A", null, null]);
 });

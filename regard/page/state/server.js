@@ -1,18 +1,18 @@
-// The server behind the page: its models and their directions, translations, and traces made when needed.
+// The server's API: models and directions, translations, generation, labels, traces.
 
 import { hasScale } from "../compute/attention.js";
-import { arriving, ask, Refused } from "./requests.js";
-import { remembered } from "./source.js";
-import { httpSource, received } from "./source_http.js";
+import { eventsOf, request, RequestError } from "./requests.js";
+import { cached } from "./source.js";
+import { httpSource, readTensor } from "./source_http.js";
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {{ source: import("./source.js").Source, about: import("./source.js").About }} Opened */
-/** @typedef {{ model: string, from: string, to: string }} Way Without languages, the text tells which it is in. */
+/** @typedef {{ model: string, from: string, to: string }} Way Without languages, the server detects them. */
 /**
  * @typedef {object} Model
  * @property {string} id
  * @property {"translate" | "generate" | "classify"} task
- * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained for.
+ * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained to do.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
  * @property {{ beam_size: number, length_penalty: number }} decoding
@@ -21,15 +21,15 @@ import { httpSource, received } from "./source_http.js";
  * @property {boolean} run
  */
 
-const KEPT = 12; // answers that a reader may want to go back to
-const READ = 500; // characters of a text that tell its language
+const KEPT = 12; // responses kept
+const READ = 500; // characters used to detect the language
 
 /** @param {string} ids */
 const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
 
 /**
- * One change of the model, as the address writes it: `cross.1.3` (that head is off), `uniform.cross.1.3`,
- * `skip.cross.1`, `no-scale`, `no-positions`; null where it is none that this model has.
+ * Parse one intervention of the address: `cross.1.3` (this head is off), `uniform.cross.1.3`, `skip.cross.1`,
+ * `no-scale`, `no-positions`. Returns null if it does not apply to this model.
  * @param {string} name
  * @param {import("./source.js").About} about
  */
@@ -45,7 +45,7 @@ function changeOf(name, { kinds, settings }) {
 }
 
 /**
- * The interventions that the address names, as far as a model and a text have what they change.
+ * The interventions of the address that apply to this model and text.
  * @param {Pick<State, "off" | "drop">} state
  * @param {import("./source.js").About} about
  */
@@ -57,7 +57,7 @@ export function changes({ off, drop }, about) {
   ];
 }
 
-export class Live {
+export class Server {
   /** @param {Model[]} models */
   constructor(models) {
     this.models = models;
@@ -68,11 +68,11 @@ export class Live {
     ]);
     /** @type {Map<string, Promise<any>>} */
     this.known = new Map();
-    /** @type {{ of: string, text: string } | null} The translation that a reader has before them, of what was asked. */
+    /** @type {{ of: string, text: string } | null} The translation on the screen. */
     this.shown = null;
   }
 
-  /** The way that the state names, or the nearest. @param {Pick<State, "model" | "from" | "to">} state */
+  /** The model and direction of the state, or the first. @param {Pick<State, "model" | "from" | "to">} state */
   way({ model, from, to }) {
     const of = this.ways.filter((way) => way.model === model);
     const exact = of.find((way) => way.from === from && way.to === to);
@@ -84,8 +84,8 @@ export class Live {
     return this.models.find((each) => each.id === this.way(state).model);
   }
 
-  /** The sizes of a model, as a trace of it tells them. @param {State} state */
-  described(state) {
+  /** Sizes of a model, in the format of a trace. @param {State} state */
+  description(state) {
     const { config, weights_hash } = this.model(state);
     const d_k = config.d_k ?? config.d_model / config.n_heads;
     const none = { interventions: [], engine: "", hash: "–" };
@@ -97,14 +97,14 @@ export class Live {
     return { architecture, sizes: { ...config, d_k, ...stacks }, weights_hash, ...none };
   }
 
-  /** What is asked for the translation of a text. @param {State} state @param {object} [more] */
-  asked(state, more = {}) {
+  /** The body of a request for a translation. @param {State} state @param {object} [more] */
+  translateRequest(state, more = {}) {
     const { model, from, to } = this.way(state);
     return { text: state.text, model, ...(from && { source: from }), ...(to && { target: to }), ...more };
   }
 
   /**
-   * The language that a text is translated into, for those who must name it; nothing where a model knows of none.
+   * The target language of a text; empty if the model has no languages.
    * @param {State} state
    * @param {string} text
    * @returns {Promise<string>}
@@ -114,7 +114,7 @@ export class Live {
   }
 
   /**
-   * The way that a text is translated; nothing where a model knows of no languages.
+   * The direction in which a text is translated; empty if the model has no languages.
    * @param {State} state
    * @param {string} text
    * @returns {Promise<{ source?: string, target?: string }>}
@@ -126,18 +126,18 @@ export class Live {
     if (!directions.length) return {};
     const beginning = [...text].slice(0, READ).join("");
     const { items } = await this.once(JSON.stringify(["detect", beginning]), async () =>
-      (await ask("/api/v1/detect", { text: beginning })).json(),
+      (await request("/api/v1/detect", { text: beginning })).json(),
     );
     return directions.find(({ source }) => source === items[0]?.language) ?? directions[0];
   }
 
   /** @param {State} state @param {object} more @param {AbortSignal} [signal] */
   async translate(state, more, signal) {
-    return (await (await ask("/api/v1/translate", this.asked(state, more), signal)).json()).items[0];
+    return (await (await request("/api/v1/translate", this.translateRequest(state, more), signal)).json()).items[0];
   }
 
   /**
-   * Lines, each by itself; what is empty stays so.
+   * Translate lines one by one; empty lines stay empty.
    * @param {State} state
    * @param {string[]} lines
    * @param {{ source?: string, target?: string }} way
@@ -146,49 +146,49 @@ export class Live {
    */
   async translateAll(state, lines, way, signal) {
     const text = lines.filter((line) => line.trim());
-    const body = { ...this.asked(state), ...way, text };
+    const body = { ...this.translateRequest(state), ...way, text };
     const { items } = text.length
-      ? await (await ask("/api/v1/translate", body, signal)).json()
+      ? await (await request("/api/v1/translate", body, signal)).json()
       : { items: [] };
     return lines.map((line) => (line.trim() ? items.shift().text : line));
   }
 
-  /** The label of a text: how likely each is. @param {State} state @param {AbortSignal} [signal] */
+  /** Classify a text: the probability of each label. @param {State} state @param {AbortSignal} [signal] */
   async classify(state, signal) {
     const body = { text: state.text, model: this.way(state).model, too_long: "cut" };
-    return (await (await ask("/api/v1/classify", body, signal)).json()).items[0];
+    return (await (await request("/api/v1/classify", body, signal)).json()).items[0];
   }
 
-  /** What is asked for the continuation of a text. @param {State} state */
-  continuing({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }) {
+  /** The body of a request for a continuation. @param {State} state */
+  generateRequest({ text, heat, top_k, top_p, min_p, most, stop, seed, ...state }) {
     const drawn = { temperature: heat, top_k, top_p, min_p, seed };
     const how = { max_tokens: most, ...drawn, ...(stop && { stop: [stop] }), past_length: "slide" };
     return { prompt: text, model: this.way(state).model, ...how };
   }
 
   /**
-   * A text continued, piece by piece.
+   * Generate a continuation, piece by piece.
    * @param {State} state
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<string>}
    */
   async *generate(state, signal) {
-    const body = { ...this.continuing(state), stream: true };
-    for await (const events of arriving(await ask("/api/v1/generate", body, signal)))
+    const body = { ...this.generateRequest(state), stream: true };
+    for await (const events of eventsOf(await request("/api/v1/generate", body, signal)))
       for (const { name, data } of events) {
         if (name === "error") throw new Error(data.message);
         if (name === "token") yield data.text;
       }
   }
 
-  /** How likely each token is to come next, by ids. @param {State} state @param {AbortSignal} signal */
+  /** Log-probabilities of the next token, by id. @param {State} state @param {AbortSignal} signal */
   async next(state, signal) {
     const body = { prompt: state.text, model: this.way(state).model };
-    return (await received(await ask("/api/v1/next", body, signal))).data;
+    return (await readTensor(await request("/api/v1/next", body, signal))).data;
   }
 
-  /** What is asked for the trace of a text. @param {State} state */
-  looked({ text, target, prefix, whole, beam, penalty, ...state }) {
+  /** The body of a request for a trace. @param {State} state */
+  traceRequest({ text, target, prefix, whole, beam, penalty, ...state }) {
     const { model, to } = this.way(state);
     const given = whole || target;
     const searches = !given && this.models.find(({ id }) => id === model)?.task === "translate";
@@ -204,59 +204,59 @@ export class Live {
   }
 
   /**
-   * The trace of the text that the state names; null where it names none.
+   * The trace of the current text; null if there is none.
    * @param {State} state
-   * @param {object} [more] What else is asked for.
+   * @param {object} [more] Further fields of the request.
    * @returns {Promise<Opened | null>}
    */
   async trace(state, more = {}) {
     if (!state.text.trim()) return null;
-    const body = { ...this.looked(state), ...more };
+    const body = { ...this.traceRequest(state), ...more };
     return this.once(JSON.stringify(body), () => opened(body));
   }
 
   /**
-   * What to look at instead of what the search that is looked at finds: the translation that the reader comes from,
-   * where the two differ. It is said once, so that the reader can go back to the search.
+   * The translation that the user has just seen, if a trace's search finds another output; else empty. Returned
+   * only once, so that the user can go back to the search.
    * @param {State} state
    */
   async shownInstead(state) {
     const { shown } = this;
     const forced = state.target || state.prefix || state.whole;
-    const found = shown?.of === JSON.stringify(this.asked(state)) && !forced && (await this.trace(state));
+    const found = shown?.of === JSON.stringify(this.translateRequest(state)) && !forced && (await this.trace(state));
     this.shown = null;
     return shown && found && found.about.outputs?.text.trim() !== shown.text.trim() ? shown.text : "";
   }
 
-  /** What was asked for lately is not asked for again. @param {string} key @param {() => Promise<any>} make */
+  /** Cache the latest responses. @param {string} key @param {() => Promise<any>} make */
   once(key, make) {
     const found = this.known.get(key) ?? make();
     this.known.delete(key);
-    this.known.set(key, found); // the last that was asked for goes last
+    this.known.set(key, found); // most recently used last
     if (this.known.size > KEPT) this.known.delete([...this.known.keys()][0]);
     found.catch(() => this.known.delete(key));
     return found;
   }
 
   /**
-   * What becomes of a text without some heads, and what each head is worth for it.
+   * The output with some interventions, or the effect of each head.
    * @param {State} state
    * @param {object} asked
    */
   async ablate(state, asked) {
     const { model, to } = this.way(state);
     const body = { source: state.text, model, ...(to && { to }), ...asked };
-    return this.once(JSON.stringify(["ablate", body]), async () => (await ask("/api/v1/ablate", body)).json());
+    return this.once(JSON.stringify(["ablate", body]), async () => (await request("/api/v1/ablate", body)).json());
   }
 }
 
 /**
- * Make a trace, and make it again when the server has let go of it.
+ * Create a trace, and create it again when the server has dropped it.
  * @param {object} body
  * @returns {Promise<Opened>}
  */
 async function opened(body) {
-  const make = async () => (await ask("/api/v1/traces", body)).json();
+  const make = async () => (await request("/api/v1/traces", body)).json();
   const { trace_id: first, ...about } = await make();
   let current = httpSource(first);
   /** @type {Promise<void> | null} */
@@ -268,16 +268,16 @@ async function opened(body) {
       renewing = null;
     }
   };
-  const gone = (problem) => problem instanceof Refused && problem.status === 404;
+  const gone = (problem) => problem instanceof RequestError && problem.status === 404;
   const asked =
     (name) =>
     async (...given) => {
-      const from = current; // another question may renew it meanwhile
+      const from = current; // another call may renew it meanwhile
       try {
         const found = await from[name](
           ...given,
         );
-        if (found === null) await from.describe(); // nothing to show, or nothing there any more?
+        if (found === null) await from.describe(); // null may also mean that the trace is gone
         return found;
       } catch (problem) {
         if (!gone(problem)) throw problem;
@@ -288,5 +288,5 @@ async function opened(body) {
   const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
   const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
-  return { source: remembered(whole), about: about };
+  return { source: cached(whole), about: about };
 }
