@@ -1,7 +1,7 @@
 // Everything around a screen: side bar, top bar, token chips, tooltip, list of keys, and empty states.
 
 import { percent } from "./compute/number.js";
-import { css, on, shade } from "./figures/colour.js";
+import { on, shade } from "./figures/colour.js";
 import { h } from "./parts/dom.js";
 import { KEYS } from "./state/keys.js";
 import { describeError } from "./state/requests.js";
@@ -221,7 +221,7 @@ function chip(context, side, token, i, row) {
         .join(" "),
       "aria-pressed": String(looks),
       "aria-label": looks ? t("strip.looks", { token: token.text }) : tooltip,
-      style: colour ? { "background-color": css(colour), color: on(colour) } : {},
+      style: colour ? { "background-color": colour, color: on(colour) } : {},
       onclick: pick,
       onmousemove: (event) => tip.show(tooltip, event),
       onmouseleave: () => tip.hide(),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regard import bundled
-from tests.browser.served import at
+from tests.browser.served import at, page_text
 from tests.browser.waiting import drawn, until
 from tests.serve.running import serving
 
@@ -41,7 +41,7 @@ def test_a_language_that_was_chosen_is_kept_to(opened, server):
 def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     tab = opened(f"{server.url}/")
     translate(tab, "The cat is sleeping.", "猫")
-    drawn(tab, lambda: tab.click("text=Alignment"))
+    drawn(tab, lambda: tab.click("#screen-alignment"))
     until(tab, "document.body.innerText.includes('猫')")
 
 
@@ -84,15 +84,15 @@ def test_a_key_leads_from_any_screen_to_where_one_writes(opened, server):
 UNCLEAR = "Привет, мир! GitHub."
 MIXED = "我昨天在 GitHub 上 push 了一个 commit，but CI failed 了。"
 FOREIGN = "مرحبا بالعالم"
-TELLS = {"en": "Choose a direction", "zh": "请在文本上方选择翻译方向"}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_of_no_clear_language_takes_the_place_of_the_one_before(opened, server, language):
     tab = opened(at(server, lang=language), expected="422")
+    unclear = page_text("refused.unclear_language", language)
     translate(tab, "猫坐在垫子上。", "cat")
     tab.fill("#text", UNCLEAR)
-    until(tab, f"document.querySelector('.status.problem')?.textContent.includes('{TELLS[language]}')")
+    until(tab, f"document.querySelector('.status.problem')?.textContent === {json.dumps(unclear)}")
     assert "cat" not in tab.locator("#main").inner_text()  # nor among the next best
     assert tab.locator("#look").is_disabled()
     tab.select_option("#way", value=tab.locator("#way option").nth(1).get_attribute("value"))
@@ -106,15 +106,15 @@ def test_a_text_of_two_languages_is_translated_into_the_one_that_it_is_not_in(op
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_screens_say_what_to_do_with_a_text_that_they_cannot_show(opened, server, language):
-    tab = opened(at(server, screen="map", lang=language, text=FOREIGN), expected="422|Refused")
-    assert TELLS[language] in tab.locator(".empty").inner_text()
+    tab = opened(at(server, screen="map", lang=language, text=FOREIGN), expected="422|RequestError")
+    assert page_text("refused.unclear_language", language) in tab.locator(".empty").inner_text()
     drawn(tab, lambda: tab.click(".empty button"))
     assert tab.input_value("#text") == FOREIGN
     tab = opened(
-        at(server, screen="head", lang=language, text="One more word. " * 300), expected="413|Refused"
+        at(server, screen="head", lang=language, text="One more word. " * 300), expected="413|RequestError"
     )
     told = tab.locator(".empty").inner_text()
-    assert {"en": "too long", "zh": "太长"}[language] in told
+    assert page_text("refused.too_large", language, message="").rstrip("()（）") in told
     assert "512" in told
 
 

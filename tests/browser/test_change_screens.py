@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
-from tests.browser.served import OTHER, SOURCE, at
+from tests.browser.served import OTHER, SOURCE, at, page_text
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn
 
@@ -58,7 +58,11 @@ def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server,
     intact = model.look(SOURCE, beam_size=4)
     forced = model.look(SOURCE, list(intact.targets[:-1]), interventions=changes)
     change = forced.log_probs.sum() - intact.log_probs.sum()
-    told = tab.locator("aside p", has_text="What the intact model says").inner_text().replace("−", "-")
+    told = (
+        tab.locator("aside p", has_text=page_text("off.of-intact", change="").rstrip("."))
+        .inner_text()
+        .replace("−", "-")
+    )
     assert float(re.search(r"-?\d+\.\d+", told)[0]) == pytest.approx(change, abs=2e-3)
     assert (
         tab.locator("[id^='off-encoder.0.'][aria-pressed=true]").count() == model.look(SOURCE).config.n_heads
@@ -89,4 +93,4 @@ def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_pa
     with tab.expect_download() as got:
         tab.click("#save-svg")
     assert Path(got.value.path()).read_text("utf-8").count("<svg") == 1 + 2
-    assert {row[0] for row in rows} == {"Intact model", "Changes: 1"}
+    assert {row[0] for row in rows} == {page_text("off.intact"), page_text("off.without", count=1)}

@@ -45,10 +45,10 @@ def test_a_run_is_followed_and_its_attention_played(opened, folder, tmp_path):
     registry = load_models([run], Metrics(), threads=1)
     with running(registry) as live:
         tab = opened(at(live, screen="training", kind="cross", layer=0, head=2, lang="en"))
-        until(tab, "document.querySelector('.controls').textContent.includes('300 steps')")
+        until(tab, "document.querySelector('.controls').textContent.includes(': 300 ')")
         with (run / "journal.jsonl").open("a") as file:
             file.write('{"step": 301, "loss": 0.5, "tokens": 9, "learning_rate": 0.1, "seconds": 99}\n')
-        until(tab, "document.querySelector('.controls').textContent.includes('301 steps')")
+        until(tab, "document.querySelector('.controls').textContent.includes(': 301 ')")
         last = tab.locator(".played svg.figure").inner_html()
         drawn(tab, lambda: tab.click("#play"))
         until(tab, "document.querySelector('.slider output').textContent === 'step 0'")

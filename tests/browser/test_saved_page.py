@@ -12,6 +12,7 @@ from regard.engine.engines.protocol import Search
 from regard.look.export.html import html
 from regard.look.interventions.interventions import HeadOff
 from regard.look.trace.recorder import look
+from tests.browser.served import page_text
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, is_chinese, until, visit
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -128,11 +129,11 @@ def test_without_the_scale_the_softmax_is_surer(opened, saved, trace):
     assert most == pytest.approx(np.log2(len(weights)), abs=0.006)
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "here outputs begin"), ("zh", "输出由此开始")])
-def test_pointing_at_a_token_that_is_no_text_says_what_it_is_for(opened, saved, language, told):
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pointing_at_a_token_that_is_no_text_says_what_it_is_for(opened, saved, language):
     tab = opened(saved.as_uri() + f"#screen=map&kind=cross&query=2&lang={language}")
     tab.hover("#outputs-0")
-    assert tab.locator(".tip").inner_text().endswith(told)
+    assert tab.locator(".tip").inner_text().endswith(page_text("strip.start", language))
 
 
 @pytest.mark.parametrize("by", ["entropy", "confidence", "distance"])
@@ -176,13 +177,15 @@ def test_a_number_is_worked_out_by_hand(opened, saved, trace, panel):
     assert tab.locator(".substituted").inner_text().endswith("= ?")
     assert tab.locator(".panel text", has_text="?").count() >= 1
     assert f" {right:.3f}" not in tab.locator(".sentence").inner_text()
-    for wrong, told in [(right + 1, "too large"), (right - 1, "too small"), ("x", "no number")]:
+    for wrong, told in [(right + 1, "large"), (right - 1, "small"), ("x", "number")]:
         tab.fill("#answer", str(wrong))
         tab.click("#check")
-        assert told in tab.locator("#verdict").inner_text()
+        assert tab.locator("#verdict").inner_text() == page_text(f"walk.hand.{told}")
     tab.fill("#answer", f"{right:.3f}")
     drawn(tab, lambda: tab.keyboard.press("Enter"))
-    assert tab.locator("#verdict").inner_text() == f"Right: {right:.3f}".replace("-", "−")
+    assert tab.locator("#verdict").inner_text() == page_text(
+        "walk.hand.right", value=f"{right:.3f}".replace("-", "−")
+    )
     assert not tab.locator(".substituted").inner_text().endswith("?")
     drawn(tab, lambda: tab.click("#head−"))
     assert tab.locator(".substituted").inner_text().endswith("= ?")
@@ -246,7 +249,7 @@ def test_numbers_are_saved_as_programs_read_them(opened, saved, trace, tmp_path)
 def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
     tab = opened(saved.as_uri() + "#screen=head&theme=dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 31)"
-    drawn(tab, lambda: tab.get_by_role("button", name="Colours: dark").click())
+    drawn(tab, lambda: tab.get_by_role("button", name=page_text("theme.dark")).click())
     drawn(tab, lambda: tab.keyboard.press("t"))
     assert tab.locator(".table table").count() == 1
     tab.keyboard.press("?")
@@ -257,20 +260,20 @@ def test_themes_and_tables_and_the_sheet_of_keys(opened, saved):
 
 def test_a_head_of_the_decoder_says_which_token_it_looked_for(opened, saved, trace):
     tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=2&lang=en")
-    told = f"“{trace.outputs.texts[3]}” comes next"
+    told = page_text("head.next", next=trace.outputs.texts[3])
     assert told in tab.locator(".aside").inner_text()
     drawn(tab, lambda: tab.keyboard.press("e"))
-    assert "comes next" not in tab.locator(".aside").inner_text()
+    assert told not in tab.locator(".aside").inner_text()
 
 
 def test_those_who_hear_the_page_are_told_where_a_key_has_led(opened, saved, trace):
     tab = opened(saved.as_uri() + "#screen=head&kind=cross&query=1&lang=en")
     heard = tab.locator("[aria-live]")
     drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
-    assert f"query “{trace.outputs.texts[2]}”" in heard.inner_text()
+    assert f"“{trace.outputs.texts[2]}”" in heard.inner_text()
     drawn(tab, lambda: tab.click("#screen-steps"))
     drawn(tab, lambda: tab.keyboard.press("ArrowRight"))
-    assert "came next" in heard.inner_text()
+    assert heard.inner_text() in tab.locator("main").inner_text()
     drawn(tab, lambda: tab.click("#screen-beam"))
     drawn(tab, lambda: tab.keyboard.press("ArrowLeft"))
     shown = tab.locator(".aside").inner_text()
@@ -299,7 +302,7 @@ def test_a_model_that_was_changed_inside_is_said_to_be(opened, saved, tmp_path):
     trace = trace_of(model_of(torch.float32), interventions=[HeadOff(kind="cross", layer=0, head=0)])
     (tmp_path / "it.html").write_text(html(trace), encoding="utf-8")
     tab = opened((tmp_path / "it.html").as_uri() + "#lang=en")
-    assert tab.locator(".changed").inner_text() == "changed inside: 1"
+    assert tab.locator(".changed").inner_text() == page_text("model.changed", count=1)
 
 
 def test_a_text_that_looks_like_a_script_is_only_shown(opened, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from regard.look.alignment.alignment import Gold, align
 from regard.look.trace.trace import Trace
-from tests.browser.served import SOURCE, at
+from tests.browser.served import SOURCE, at, page_text
 from tests.browser.tables import numbers_on
 from tests.browser.waiting import drawn
 
@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 def test_layers_and_heads_count_from_0_as_they_do_in_python(opened, server):
     tab = opened(at(server, screen="head", text=SOURCE, kind="cross", layer=0, head=2, lang="en"))
     assert tab.locator(".stepper output").all_inner_texts() == ["0 (0–0)", "2 (0–2)"]
-    assert "Layer 0, Head 2" in tab.locator("main svg.figure").first.get_attribute("aria-label")
+    assert f"{page_text('layer')} 0, {page_text('head.number')} 2" in tab.locator(
+        "main svg.figure"
+    ).first.get_attribute("aria-label")
 
 
 def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
@@ -110,11 +112,11 @@ def test_an_alignment_is_scored_by_links_that_one_pastes(opened, server, model):
     drawn(tab, lambda: tab.keyboard.press("Enter"))
     score = aligned.score(Gold.read(gold))
     assert score.precision > score.recall == 0
-    assert f"error rate {score.error_rate:.3f}" in tab.locator(".gold p").inner_text()
+    assert f" {score.error_rate:.3f} " in tab.locator(".gold p").inner_text()
     assert tab.locator("main svg .mark").count() == 2
     tab.fill("#gold", "99-0")
     drawn(tab, lambda: tab.keyboard.press("Enter"))
-    assert "“99-0” is no link" in tab.locator(".gold p").inner_text()
+    assert tab.locator(".gold p").inner_text() == page_text("alignment.gold.wrong", link="99-0")
 
 
 def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):

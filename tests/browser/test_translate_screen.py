@@ -10,7 +10,7 @@ import pytest
 
 from regard.serve.http.keys import KeyRing, new_key, read_keys
 from regard.serve.http.limits import Limits
-from tests.browser.served import OTHER, SOURCE, at, best, typed
+from tests.browser.served import OTHER, SOURCE, at, best, page_text, typed
 from tests.browser.tables import numbers_on
 from tests.browser.waiting import drawn, until
 from tests.serve.running import Gated, gated_registry, running
@@ -47,7 +47,9 @@ def test_a_file_that_is_dropped_is_translated_line_by_line(opened, server, model
     assert tab.locator("#save-file").is_hidden()
     tab.evaluate(DROP, "\r\n".join(lines) + "\r\n")
     until(tab, "!document.querySelector('#save-file').hidden")
-    assert tab.locator("#file-told").inner_text() == f"三月.txt: {len(lines)} of {len(lines)} lines"
+    assert tab.locator("#file-status").inner_text() == page_text(
+        "file.far", name="三月.txt", done=len(lines), of=len(lines)
+    )
     with tab.expect_download() as got:
         tab.click("#save-file")
     assert got.value.suggested_filename == "三月_translated.txt"
@@ -143,8 +145,8 @@ def test_a_server_that_goes_away_is_waited_for(opened, server, model):
     assert tab.locator("#copy").is_disabled()  # what stood there translates another text
     drawn(tab, lambda: tab.click("#screen-map"))
     drawn(tab, lambda: tab.click("#language"))
-    assert "无法连接服务器" in tab.locator(".lost").inner_text()
-    assert "无法连接服务器" in tab.locator(".empty").inner_text()
+    assert page_text("lost", "zh") == tab.locator(".lost").inner_text()
+    assert page_text("lost", "zh") in tab.locator(".empty").inner_text()
     drawn(tab, lambda: tab.click("#screen-translate"))
     tab.context.set_offline(False)
     until(tab, "document.querySelector('.lost').hidden")

@@ -1,9 +1,10 @@
 // The parts of the page that need no browser.
 
 import assert from "node:assert/strict";
+import style from "../../regard/page/style.json" with { type: "json" };
 import { test } from "./cases.mjs";
 import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
-import { css, on, oklch, shade } from "../../regard/page/figures/colour.js";
+import { on, rgb, shade } from "../../regard/page/figures/colour.js";
 import { parseLinks, alignmentScore } from "../../regard/page/screens/alignment.js";
 import { preferredLanguage, wordsIn } from "../../regard/page/words/i18n.js";
 import { stateChanges } from "../../regard/page/state/keys.js";
@@ -149,12 +150,11 @@ test("the largest weights go back into their places", () => {
 });
 
 test("shades go from paper to full, and below 0 take another hue", () => {
-  assert.notEqual(css(shade(0, 1, "light")), css(shade(1, 1, "light")));
-  assert.equal(css(shade(2, 1, "light")), css(shade(1, 1, "light")));
-  const [red, , blue] = shade(-1, 1, "light");
+  assert.notEqual(shade(0, 1, "light"), shade(1, 1, "light"));
+  assert.equal(shade(2, 1, "light"), shade(1, 1, "light"));
+  const [red, , blue] = rgb(shade(-1, 1, "light"));
   assert.ok(red > blue);
-  assert.deepEqual(oklch(1, 0, 0), [255, 255, 255]);
-  assert.deepEqual([on([0, 0, 0]), on([255, 255, 255])], ["#ffffff", "#000000"]);
+  assert.deepEqual([on("#000000"), on("#ffffff")], ["#ffffff", "#000000"]);
 });
 
 test("every shade can be written on", () => {
@@ -163,9 +163,9 @@ test("every shade can be written on", () => {
   const contrast = (one, other) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
   for (const theme of ["light", "dark"]) {
     for (let value = -1; value <= 1; value += 0.01) {
-      const rgb = shade(value, 1, theme);
-      const ink = on(rgb) === "#ffffff" ? 1 : 0;
-      assert.ok(contrast(luminance(rgb), ink) >= 4.5, `${theme} ${value}`);
+      const colour = shade(value, 1, theme);
+      const ink = on(colour) === "#ffffff" ? 1 : 0;
+      assert.ok(contrast(luminance(rgb(colour)), ink) >= 4.5, `${theme} ${value}`);
     }
   }
 });
@@ -261,8 +261,9 @@ test("keys change the state within what there is", () => {
 });
 
 test("sentences have their gaps filled; unknown words speak for themselves", () => {
-  assert.equal(wordsIn("en")("head.query", { token: "cat" }), "“cat” looks at");
-  assert.equal(wordsIn("zh")("head.query", { token: "{token}" }), "“{token}”关注");
+  assert.match(wordsIn("en")("head.query", { token: "cat" }), /“cat”/);
+  assert.match(wordsIn("zh")("head.query", { token: "{token}" }), /“{token}”/);
+  assert.equal(wordsIn("en")("fate.winner"), style.fates.winner.en);
   assert.equal(wordsIn("en")("no such word"), "no such word");
   assert.deepEqual([preferredLanguage(["de", "zh-TW"]), preferredLanguage(["fr"])], ["zh", "en"]);
 });

@@ -1,4 +1,11 @@
-// Formats numbers for display.
+// Formats numbers for display, as Python's figures do (`style.json`).
+
+import style from "../style.json" with { type: "json" };
+
+const { digits: DIGITS, minus: MINUS, minus_infinity_below: NEVER } = style.number;
+
+/** Whether a score is −∞: masked, or excluded by a pin. @param {number | null} value */
+export const isNever = (value) => value === null || value < NEVER;
 
 /**
  * A number with a fixed number of decimals and a true minus sign.
@@ -6,19 +13,15 @@
  * @param {number} [digits]
  */
 export function fixed(value, digits = 3) {
-  if (value === null || value < -1e29) return "−∞"; // masked, or excluded by a pin
+  if (isNever(value)) return `${MINUS}∞`;
   const text = value.toFixed(digits);
-  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 }
 
 /** A number with about four digits. @param {number | null} value */
 export function short(value) {
   if (value === null || !Number.isFinite(value)) return fixed(value);
-  const size = Math.abs(value);
-  if (size >= 1000) return fixed(value, 0);
-  if (size >= 100) return fixed(value, 1);
-  if (size >= 10) return fixed(value, 2);
-  return fixed(value, 3);
+  return fixed(value, DIGITS.find(([least]) => Math.abs(value) >= least)[1]);
 }
 
 /** A number with brackets if it is negative, for use after an operator. @param {number} value */

@@ -1,6 +1,6 @@
 // Writes the formulas of a walk with its actual numbers.
 
-import { bracketed, short } from "./number.js";
+import { bracketed, isNever, short } from "./number.js";
 
 /** @typedef {import("../state/source.js").WalkStep} WalkStep */
 
@@ -60,7 +60,7 @@ export function moments(values) {
  * @param {(number | null)[]} scores
  */
 export function exponentials(scores) {
-  const finite = scores.filter((score) => score !== null && score > -1e29);
+  const finite = scores.filter((score) => !isNever(score));
   const most = Math.max(...finite);
   const shift = Math.abs(most) > 8 ? most : 0;
   const powers = scores.map((score) => (score === null ? 0 : Math.exp(score - shift)));

@@ -1,6 +1,6 @@
 // Numbers as horizontal bars, one per row.
 
-import { short } from "../compute/number.js";
+import { isNever, short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
 import { shortened } from "./layout.js";
@@ -26,9 +26,6 @@ import { LEFT, TEXT } from "./vectors.js";
 const ACROSS = 340;
 export const BESIDE = LEFT + 80; // width of the text beside the bars
 const COLUMN = 108;
-
-/** @param {number | null} value */
-const isNever = (value) => value === null || value < -1e29;
 
 /**
  * Draws bars from a common zero; −∞ is hatched.

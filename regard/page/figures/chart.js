@@ -1,6 +1,7 @@
 // Line charts; lines differ in colour and dashes, and the tooltip shows their values.
 
 import { short } from "../compute/number.js";
+import style from "../style.json" with { type: "json" };
 import { s } from "../parts/dom.js";
 import { textWidth } from "./layout.js";
 import { label } from "./svg.js";
@@ -16,8 +17,7 @@ import { label } from "./svg.js";
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
-const COLOURS = ["blue", "orange", "green", "purple", "ink", "soft"];
-const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+const { colours: COLOURS, dashes: DASHES } = style.series;
 const DOTTED = 24; // at most this many points are drawn as dots
 const DRAWN = 600; // maximum number of points of a line
 

@@ -1,6 +1,7 @@
 // Attention as lines between two columns of tokens, or as arcs over a text.
 
 import { s } from "../parts/dom.js";
+import style from "../style.json" with { type: "json" };
 import { shortened, textWidth } from "./layout.js";
 import { LABEL, widest } from "./matrix.js";
 import { emphasis, figure, label, withTip } from "./svg.js";
@@ -12,7 +13,7 @@ const SIZE = 13;
 const SPAN = 360;
 const MANY = 160; // from this many tokens on, only the lines of the selected token are drawn
 const FEW = 24;
-const FAINT = 0.001; // weights below this are invisible
+const { width: WIDTH, opacity: OPACITY, faintest: FAINTEST } = style.attention_line;
 
 /**
  * Two columns of tokens with a line for each weight.
@@ -112,13 +113,13 @@ function curves({ palette, tip }, { matrix, rows, columns, row: selected, thresh
     if (rows.length > MANY && !isStrong) continue;
     for (let column = 0; column < columns.length; column++) {
       const weight = matrix.data[row * columns.length + column];
-      if (!may(row, column) || weight < Math.max(threshold, FAINT)) continue;
+      if (!may(row, column) || weight < Math.max(threshold, FAINTEST)) continue;
       const drawn = s("path", {
         d: path(row, column),
         fill: "none",
         stroke: isStrong ? palette.blue : palette.soft,
-        "stroke-width": (0.6 + 5 * weight).toFixed(2),
-        opacity: (isStrong ? 0.25 + 0.75 * weight : 0.08 + 0.22 * weight).toFixed(3),
+        "stroke-width": (WIDTH[0] + WIDTH[1] * weight).toFixed(2),
+        opacity: (isStrong ? OPACITY[0] + OPACITY[1] * weight : 0.08 + 0.22 * weight).toFixed(3),
         "stroke-linecap": "round",
       });
       (isStrong ? strong : faint).push(withTip(drawn, tip, say(row, column)));

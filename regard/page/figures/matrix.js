@@ -3,7 +3,8 @@
 import { fixed, short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
-import { css, on, shade } from "./colour.js";
+import style from "../style.json" with { type: "json" };
+import { on, rgb, shade } from "./colour.js";
 import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
 import { emphasis, figure, hatching, label } from "./svg.js";
 
@@ -25,7 +26,6 @@ import { emphasis, figure, hatching, label } from "./svg.js";
 
 export const LABEL = 110; // maximum width of a label
 const LEGEND = 160; // width of the legend below the matrix
-const DRAWN_ONE_BY_ONE = 2500;
 
 /** @param {string[]} labels */
 export const widest = (labels, size = 12) =>
@@ -80,7 +80,7 @@ function names({ rows, columns, row, column }, cell, palette) {
     ...rows.map((text, i) =>
       written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
     ),
-    ...columns.map((text, i) => written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-50)` })),
+    ...columns.map((text, i) => written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-${style.matrix.label_angle})` })),
   ];
 }
 
@@ -108,7 +108,7 @@ function cellAt(frame, { rows, columns }, event) {
  * @param {"light" | "dark"} theme
  */
 function cells({ matrix, rows, columns, may }, cell, most, theme) {
-  if (rows.length * columns.length > DRAWN_ONE_BY_ONE) {
+  if (rows.length * columns.length > style.matrix.most_rectangles) {
     return s("image", {
       href: thumbnail(matrix, most, theme).toDataURL(),
       width: cell * columns.length,
@@ -124,10 +124,10 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
       if (!may(row, column)) continue;
       const value = matrix.data[row * columns.length + column];
       const colour = shade(value, most, theme);
-      drawn.push(s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: css(colour) }));
+      drawn.push(s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: colour }));
       if (written && Math.abs(value) >= 0.005) {
         drawn.push(
-          label(value < -1e29 ? "−∞" : short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
+          label(short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
             "text-anchor": "middle",
             "font-size": 10.5,
             fill: on(colour),
@@ -177,7 +177,7 @@ function legendOf(most, signed, theme, palette) {
       y: 0,
       width: 4.2,
       height: 9,
-      fill: css(shade(least + ((most - least) * i) / (steps - 1), most, theme)),
+      fill: shade(least + ((most - least) * i) / (steps - 1), most, theme),
     }),
   );
   const small = { "font-size": 11, fill: palette.soft };
@@ -199,7 +199,7 @@ export function thumbnail({ data, shape: [rows, columns] }, most, theme) {
   [canvas.width, canvas.height] = [columns, rows];
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  for (let i = 0; i < data.length; i++) image.data.set([...shade(data[i], most, theme), 255], 4 * i);
+  for (let i = 0; i < data.length; i++) image.data.set([...rgb(shade(data[i], most, theme)), 255], 4 * i);
   context.putImageData(image, 0, 0);
   return canvas;
 }

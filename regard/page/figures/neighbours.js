@@ -4,7 +4,7 @@ import { fixed, percent } from "../compute/number.js";
 import { h, s } from "../parts/dom.js";
 import { request } from "../state/requests.js";
 import { across } from "./chart.js";
-import { css, on, shade } from "./colour.js";
+import { on, shade } from "./colour.js";
 import { textWidth } from "./layout.js";
 import { label, withTip } from "./svg.js";
 
@@ -87,7 +87,7 @@ export function neighbourList({ t, theme }, { tokens }) {
       h("th", { scope: "row" }, piece),
       nearest.map((each) => {
         const colour = shade(each.cosine, 1, theme);
-        const look = { "background-color": css(colour), color: on(colour) };
+        const look = { "background-color": colour, color: on(colour) };
         return h("td", { style: look }, each.piece, h("span", { class: "number" }, ` ${fixed(each.cosine, 2)}`));
       }),
     ),

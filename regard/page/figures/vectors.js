@@ -3,7 +3,7 @@
 import { short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
-import { css, on, shade } from "./colour.js";
+import { on, shade } from "./colour.js";
 import { shortened } from "./layout.js";
 import { emphasis, label, TABULAR, withTip } from "./svg.js";
 
@@ -122,7 +122,7 @@ function cells({ theme, tip }, { text, values, most, tall }) {
     const box = { x: LEFT + i * cell, y: 1, width: cell + (roomy ? -2 : 0.3), height: tall - 2 };
     const look = { "text-anchor": "middle", "font-size": 11.5, "pointer-events": "none", ...TABULAR };
     return [
-      withTip(s("rect", { ...box, fill: css(colour), rx: roomy ? 3 : 0 }), tip, `${text}[${i}] = ${short(value)}`),
+      withTip(s("rect", { ...box, fill: colour, rx: roomy ? 3 : 0 }), tip, `${text}[${i}] = ${short(value)}`),
       roomy && label(short(value), box.x + cell / 2 - 1, tall / 2 + 0.5, { ...look, fill: on(colour) }),
     ];
   });

@@ -22,7 +22,7 @@ export class FileTranslation {
     this.input = h("input", { id: "file", type: "file", accept: ".txt,text/plain", hidden: true });
     this.choose = h("button", { id: "choose-file", type: "button", onclick: () => this.input.click() });
     this.far = h("progress", { id: "file-far", max: 1 });
-    this.status = h("span", { class: "soft", id: "file-told", role: "status" });
+    this.status = h("span", { class: "soft", id: "file-status", role: "status" });
     this.stop = h("button", { id: "stop-file", type: "button", onclick: () => this.stopped() });
     this.save = h("button", { id: "save-file", type: "button", class: "primary", onclick: () => this.saved() });
     this.body = h(

@@ -1,7 +1,7 @@
 // Lists of probabilities with bars, and tokens shaded by their influence.
 
 import { fixed, percent } from "../compute/number.js";
-import { css, on, shade } from "../figures/colour.js";
+import { on, shade } from "../figures/colour.js";
 import { h } from "./dom.js";
 
 /**
@@ -58,7 +58,7 @@ export function influence({ t, theme, tip }, label, tokens, values) {
       {
         class: "read",
         title: tooltip,
-        style: { "background-color": css(colour), color: on(colour) },
+        style: { "background-color": colour, color: on(colour) },
         onmousemove: (event) => tip.show(tooltip, event),
         onmouseleave: () => tip.hide(),
       },

@@ -3,7 +3,7 @@
 import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { diff } from "../compute/text.js";
-import { css, on, shade } from "../figures/colour.js";
+import { on, shade } from "../figures/colour.js";
 import { matrixFigure } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
@@ -87,7 +87,7 @@ async function apart({ state, store, t, theme }, one, other) {
               {
                 type: "button",
                 class: "apart",
-                style: { "background-color": css(colour), color: on(colour) },
+                style: { "background-color": colour, color: on(colour) },
                 "aria-current":
                   kind.kind === state.kind && layer === state.layer && head === state.head && "true",
                 onclick: () => store.set({ kind: kind.kind, layer, head, query: -1 }),

@@ -4,7 +4,7 @@ import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { diff } from "../compute/text.js";
-import { css, on, shade } from "../figures/colour.js";
+import { on, shade } from "../figures/colour.js";
 import { figure, label, asButton, withTip } from "../figures/svg.js";
 import { segments, checkbox } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
@@ -75,7 +75,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
       width: CELL,
       height: CELL,
       rx: 6,
-      fill: colour ? css(colour) : op ? palette.paper : palette.raised,
+      fill: colour ? colour : op ? palette.paper : palette.raised,
       stroke: op ? palette.orange : palette.line,
       "stroke-width": op ? 2.5 : 1,
     }),

@@ -3,7 +3,7 @@
 import { attentionStatistics, roleOf } from "../compute/head_roles.js";
 import { percent, short } from "../compute/number.js";
 import { at, furthest, pooled } from "../compute/tensor.js";
-import { css, on, shade } from "../figures/colour.js";
+import { on, shade } from "../figures/colour.js";
 import { thumbnail } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
 import { segments } from "../parts/controls.js";
@@ -123,7 +123,7 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
     },
     canvas,
     by
-      ? h("span", { class: "role by", style: colour ? { background: css(colour), color: on(colour) } : {} }, written)
+      ? h("span", { class: "role by", style: colour ? { background: colour, color: on(colour) } : {} }, written)
       : h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
   );
 }

@@ -4,7 +4,7 @@ import { fixed, percent } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { BESIDE, scalars } from "../figures/bars.js";
 import { across } from "../figures/chart.js";
-import { css, on, shade } from "../figures/colour.js";
+import { on, shade } from "../figures/colour.js";
 import { stack } from "../figures/svg.js";
 import { forceOutput, forcedNotice } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
@@ -59,7 +59,7 @@ function lens({ t, theme }, step) {
         const colour = shade(each.probability, 1, theme);
         return h(
           "td",
-          { style: { "background-color": css(colour), color: on(colour) } },
+          { style: { "background-color": colour, color: on(colour) } },
           each.text,
           h("span", { class: "number" }, ` ${percent(each.probability)}`),
         );
@@ -100,7 +100,7 @@ async function looking({ about, source, state, theme, t }, row) {
           {
             class: `read${ahead ? " ahead" : ""}`,
             title: percent(weights[i]),
-            style: ahead ? {} : { "background-color": css(colour), color: on(colour) },
+            style: ahead ? {} : { "background-color": colour, color: on(colour) },
           },
           token.text,
         );

@@ -2,9 +2,19 @@
 
 import en from "./en.json" with { type: "json" };
 import zh from "./zh.json" with { type: "json" };
+import style from "../style.json" with { type: "json" };
+
+/** The names that Python's figures use, too. @param {"en" | "zh"} lang */
+const shared = (lang) => ({
+  ...Object.fromEntries(Object.entries(style.fates).map(([fate, names]) => [`fate.${fate}`, names[lang]])),
+  ...Object.fromEntries(Object.entries(style.kinds).map(([kind, names]) => [`kind.${kind}.title`, capital(names[lang])])),
+});
+
+/** @param {string} text */
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** @type {Record<string, Record<string, string>>} */
-const WORDS = { en, zh };
+const WORDS = { en: { ...en, ...shared("en") }, zh: { ...zh, ...shared("zh") } };
 
 /** @typedef {(key: string, gaps?: Record<string, string | number>) => string} Say */
 
