@@ -70,3 +70,13 @@ def test_every_screen_has_its_words():
     screens = [found[1] for found in ids if found]
     assert len(screens) == 16
     assert {key for screen in screens for key in (screen, f"{screen}.note")} <= words("en").keys()
+
+
+def test_the_style_sheet_has_the_colours_of_figures():
+    palettes = json.loads(page.read("style.json"))["palette"]
+    light, dark = re.findall(r"^:root[^{\n]*\{(.*?)\}", page.read("page.css"), re.MULTILINE | re.DOTALL)[:2]
+    for theme, rules in (("light", light), ("dark", dark)):
+        colours = dict(re.findall(r"--(\w+): (#\w+);", rules))
+        shared = colours.keys() & palettes[theme].keys()
+        assert len(shared) >= 9
+        assert {name: colours[name] for name in shared} == {name: palettes[theme][name] for name in shared}
