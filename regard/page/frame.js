@@ -161,14 +161,8 @@ export function tokenStrips(context, row) {
     .map((side) => {
       const { tokens } = about[side];
       const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
-      const role =
-        side === kind.queries && side === kind.keys
-          ? "strip.both"
-          : side === kind.queries
-            ? "strip.query"
-            : side === kind.keys
-              ? "strip.key"
-              : "strip.none";
+      const roles = [side === kind.queries && "query", side === kind.keys && "key"].filter(Boolean);
+      const role = `strip.${roles.length === 2 ? "both" : (roles[0] ?? "none")}`;
       return h(
         "div",
         { class: "strip" },

@@ -14,6 +14,10 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
+/** @param {string} title @param {string} note */
+const heading = (title, note) =>
+  h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "note soft" }, note));
+
 export class Page {
   /**
    * @param {import("./frame.js").Screen[]} screens
@@ -46,15 +50,8 @@ export class Page {
       lost: h("div", { class: "lost", role: "status", hidden: true }),
     };
     const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
-    document.body.replaceChildren(
-      skip,
-      top,
-      left,
-      h("div", { class: "content" }, texts, main),
-      heard,
-      lost,
-      this.tip.node,
-    );
+    const content = h("div", { class: "content" }, texts, main);
+    document.body.replaceChildren(skip, top, left, content, heard, lost, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
     this.store.listen(() => this.draw());
@@ -77,12 +74,8 @@ export class Page {
   /** @returns {import("./frame.js").Context} */
   context() {
     const { state } = this.store;
-    const theme =
-      state.theme === "auto"
-        ? this.night.matches
-          ? "dark"
-          : "light"
-        : state.theme;
+    const systemTheme = this.night.matches ? "dark" : "light";
+    const theme = state.theme === "auto" ? systemTheme : state.theme;
     const kind = this.about?.kinds.find((each) => each.kind === state.kind);
     return {
       source: this.source,
@@ -144,24 +137,14 @@ export class Page {
     return this.server.trace(this.store.state);
   }
 
-  /**
-   * Show that the page is loading, and the title of the new screen.
-   * @param {import("./frame.js").Screen} screen
-   */
+  /** Show that the page is loading, and the title of the new screen. @param {import("./frame.js").Screen} screen */
   wait(screen) {
     const { state, t } = this.context();
     this.parts.main.setAttribute("aria-busy", "true");
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
-    this.parts.main.replaceChildren(
-      h(
-        "div",
-        { class: "head" },
-        h("h1", {}, t(titleKey(screen, this.context()))),
-        h("p", { class: "note soft" }, t("loading")),
-      ),
-    );
+    this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
   }
 
   /**
@@ -192,12 +175,7 @@ export class Page {
     const words = titleKey(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
-        h(
-          "div",
-          { class: "head" },
-          h("h1", {}, t(words)),
-          h("p", { class: "note soft" }, t(view.note ?? `${words}.note`)),
-        ),
+        heading(t(words), t(view.note ?? `${words}.note`)),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
         this.source ? this.footer(context) : "",
@@ -215,7 +193,7 @@ export class Page {
     if (!lost) void this.draw();
   }
 
-  /** Fetch the neighbouring heads, which a key or a click leads to next. @param {import("./frame.js").Context} context */
+  /** Fetch the neighbouring heads in advance. @param {import("./frame.js").Context} context */
   prefetch({ kind, server, source, state }) {
     if (!server || !source) return;
     for (const [layer, head] of [
@@ -228,11 +206,7 @@ export class Page {
         source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
   }
 
-  /**
-   * Redraw a part and keep its scroll positions.
-   * @param {HTMLElement} part
-   * @param {() => void} redraw
-   */
+  /** Redraw a part and keep its scroll positions. @param {HTMLElement} part @param {() => void} redraw */
   keepScroll(part, redraw) {
     const places = [...part.querySelectorAll(".chips, .scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
     redraw();

@@ -7,7 +7,7 @@ import { distance, meanDistance } from "../../regard/page/screens/compare.js";
 import { diff } from "../../regard/page/compute/text.js";
 import { parsed } from "../../regard/page/state/requests.js";
 import { Server, changes } from "../../regard/page/state/server.js";
-import { examples, shellQuoted } from "../../regard/page/compute/api_examples.js";
+import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";

@@ -1,7 +1,7 @@
 // Runs the page's modules for the Python tests: reads a JSON line `[function, arguments]`, writes a JSON line with the result.
 
 import { createInterface } from "node:readline";
-import { cut } from "../../regard/page/compute/sampling.js";
+import { truncated } from "../../regard/page/screens/generate.js";
 import { formulaLines } from "../../regard/page/compute/substitute.js";
 import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
 import { fileSource } from "../../regard/page/state/source_file.js";
@@ -48,7 +48,7 @@ const FUNCTIONS = {
     const order = logProbs.map((_, id) => id).sort((a, b) => logProbs[b] - logProbs[a]);
     const sorted = Float32Array.from(order, (id) => logProbs[id]);
     return all.map((settings) => {
-      const { chances, kept, mass } = cut(sorted, settings);
+      const { chances, kept, mass } = truncated(sorted, settings);
       const found = logProbs.map(() => 0);
       for (let i = 0; i < kept; i++) found[order[i]] = chances[i] / mass;
       return found;

@@ -34,7 +34,8 @@ export function bracketed(value) {
  * @param {{ head: string[], rows: (string | number)[][] }} table
  */
 export function csv({ head, rows }) {
-  const plain = (cell) => String(cell)
+  const plain = (cell) =>
+    String(cell)
       .replace(/^−∞$/, "-inf")
       .replace(/^−(?=[\d.])/, "-")
       .replaceAll("\u00a0", " ")

@@ -24,10 +24,7 @@ export function textOfPiece(piece) {
  * @typedef {{ start: number, end: number, probability: number }} Sure
  */
 
-/**
- * UTF-16 offset of each code point, and of the end.
- * @param {string} text
- */
+/** UTF-16 offset of each code point, and of the end. @param {string} text */
 function places(text) {
   const found = [0];
   for (const letter of text) found.push(found[found.length - 1] + letter.length);
@@ -126,12 +123,7 @@ const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "word" });
 /** @param {string} text */
 const words = (text) => Array.from(SEGMENTS.segment(text), (each) => each.segment);
 
-/**
- * A word diff by the longest common subsequence.
- * @param {string} before
- * @param {string} after
- * @returns {Part[]}
- */
+/** A word diff by the longest common subsequence. @param {string} before @param {string} after @returns {Part[]} */
 export function diff(before, after) {
   const [from, to] = [words(before), words(after)];
   const longest = Array.from({ length: from.length + 1 }, () => new Uint16Array(to.length + 1));

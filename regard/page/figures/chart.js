@@ -21,12 +21,7 @@ const { colours: COLOURS, dashes: DASHES } = style.series;
 const DOTTED = 24; // at most this many points are drawn as dots
 const DRAWN = 600; // maximum number of points of a line
 
-/**
- * About `count` round numbers between two.
- * @param {number} least
- * @param {number} most
- * @param {number} count
- */
+/** About `count` round numbers between two. @param {number} least @param {number} most @param {number} count */
 export function ticks(least, most, count) {
   const rough = (most - least) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -213,13 +208,7 @@ function nearest(points, x) {
 /** The width of a chart, limited by the window. @param {number} wanted */
 export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
 
-/**
- * The legend of a chart.
- * @param {Context} context
- * @param {Line[]} lines
- * @param {number} width
- * @returns {Part}
- */
+/** The legend of a chart. @param {Context} context @param {Line[]} lines @param {number} width @returns {Part} */
 export function legend({ palette }, lines, width) {
   const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
   const columns = Math.max(1, Math.floor(width / wide));

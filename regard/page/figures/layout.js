@@ -3,11 +3,7 @@
 const WIDE =
   /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
 
-/**
- * An upper estimate of a text's width.
- * @param {string} text
- * @param {number} size Font size in pixels.
- */
+/** An upper estimate of a text's width. @param {string} text @param {number} size Font size in pixels. */
 export function textWidth(text, size) {
   let ems = 0;
   for (const letter of text)

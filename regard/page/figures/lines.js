@@ -74,11 +74,7 @@ function fewest(shown) {
   };
 }
 
-/**
- * Tokens in a row, with arcs from queries to keys.
- * @param {Context} context
- * @param {Shown} shown
- */
+/** Tokens in a row, with arcs from queries to keys. @param {Context} context @param {Shown} shown */
 export function arcsFigure(context, shown) {
   const widths = shown.rows.map((text) => Math.min(LABEL, textWidth(text, SIZE)) + 14);
   const starts = widths.map((_, i) => widths.slice(0, i).reduce((a, b) => a + b, 10));

@@ -24,6 +24,7 @@ import { emphasis, figure, hatching, label } from "./svg.js";
  */
 /** @typedef {import("../frame.js").Context} Context */
 
+const { most_rectangles: MOST_RECTANGLES, label_angle: ANGLE } = style.matrix;
 export const LABEL = 110; // maximum width of a label
 const LEGEND = 160; // width of the legend below the matrix
 
@@ -54,7 +55,8 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     frame,
     (shown.marks ?? []).map((mark) => {
       const place = { x: mark.column * cell + 2, y: mark.row * cell + 2, width: cell - 4, height: cell - 4 };
-      const look = { ...outline, stroke: palette.green, "stroke-width": 2.5, "stroke-dasharray": mark.sure ? "" : "4 3" };
+      const dashes = mark.sure ? "" : "4 3";
+      const look = { ...outline, stroke: palette.green, "stroke-width": 2.5, "stroke-dasharray": dashes };
       return s("rect", { class: "mark", ...place, ...look });
     }),
     row >= 0 && s("rect", { y: row * cell, width, height: cell, "stroke-width": 2, ...outline }),
@@ -80,7 +82,9 @@ function names({ rows, columns, row, column }, cell, palette) {
     ...rows.map((text, i) =>
       written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
     ),
-    ...columns.map((text, i) => written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-${style.matrix.label_angle})` })),
+    ...columns.map((text, i) =>
+      written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-${ANGLE})` }),
+    ),
   ];
 }
 
@@ -108,7 +112,7 @@ function cellAt(frame, { rows, columns }, event) {
  * @param {"light" | "dark"} theme
  */
 function cells({ matrix, rows, columns, may }, cell, most, theme) {
-  if (rows.length * columns.length > style.matrix.most_rectangles) {
+  if (rows.length * columns.length > MOST_RECTANGLES) {
     return s("image", {
       href: thumbnail(matrix, most, theme).toDataURL(),
       width: cell * columns.length,

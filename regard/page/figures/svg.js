@@ -48,11 +48,7 @@ export function label(text, x, y, attributes = {}) {
 /** Digits of equal width. */
 export const TABULAR = { "font-variant-numeric": "tabular-nums" };
 
-/**
- * The look of a label, selected or not.
- * @param {boolean} selected
- * @param {Record<string, string>} palette
- */
+/** The look of a label, selected or not. @param {boolean} selected @param {Record<string, string>} palette */
 export function emphasis(selected, palette) {
   return { fill: selected ? palette.orange : palette.ink, "font-weight": selected ? 700 : 400 };
 }
@@ -98,11 +94,7 @@ export function asButton(node, text, pick) {
   return node;
 }
 
-/**
- * A figure of parts below each other.
- * @param {(Part | null | undefined | false)[]} parts
- * @param {string} label
- */
+/** A figure of parts below each other. @param {(Part | null | undefined | false)[]} parts @param {string} label */
 export function stack(parts, label) {
   const there = parts.filter(Boolean);
   let y = 4;

@@ -174,10 +174,7 @@ function added(context, { steps, index }) {
   ];
 }
 
-/**
- * How steps are drawn that are more than a vector.
- * @type {Record<string, (context: Context, at: At) => Part[]>}
- */
+/** How steps are drawn that are more than a vector. @type {Record<string, (context: Context, at: At) => Part[]>} */
 const PANELS = {
   x: vectors("embedding", "position"),
   normed: (context, at) => vectors(before(at.steps, at.index, "residual", "x")?.name ?? "")(context, at),

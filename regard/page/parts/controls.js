@@ -206,10 +206,7 @@ export function forceOutput({ about, store }, ids) {
   store.set({ ...FREE, node: -1, [ends ? "whole" : "prefix"]: prefix });
 }
 
-/**
- * A notice that the output is forced, with a button to undo that; null if it is not.
- * @param {Context} context
- */
+/** A notice that the output is forced, with a button to undo that; null if it is not. @param {Context} context */
 export function forcedNotice({ about, state, store, t }) {
   if (!state.prefix && !state.whole && !state.target) return null;
   const count = state.prefix ? state.prefix.split(",").length : about.outputs.tokens.length;

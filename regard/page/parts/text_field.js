@@ -5,11 +5,13 @@ import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-const PAUSE = 300; // milliseconds without a key before the text counts as changed
-
 export class TextField {
-  /** @param {() => void} taken Called when the text has changed. */
-  constructor(taken) {
+  /**
+   * @param {() => void} taken Called when the text has changed.
+   * @param {number} [pause] Milliseconds without a key before the text counts as changed.
+   * @param {HTMLElement} [mirror] Drawn behind the text.
+   */
+  constructor(taken, pause = 300, mirror = undefined) {
     this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.clear = h("button", { id: "clear", type: "button" }, "✕");
     this.title = h("span", {});
@@ -17,12 +19,12 @@ export class TextField {
       "section",
       { class: "pane" },
       h("div", { class: "pane-head" }, this.title, this.clear),
-      h("div", { class: "written" }, this.text),
+      h("div", { class: "written" }, mirror, this.text),
     );
     /** @type {Context | null} */
     this.context = null;
     this.taken = taken;
-    onTyping(this.text, PAUSE, () => this.note());
+    onTyping(this.text, pause, () => this.note());
     this.clear.addEventListener("click", () => {
       this.write("");
       this.text.focus();
@@ -40,13 +42,17 @@ export class TextField {
     return h("div", { class: "panes" }, this.pane, said);
   }
 
-  /** @param {Context} context @param {string} title */
-  draw(context, title) {
+  /**
+   * @param {Context} context
+   * @param {string} title
+   * @param {string} [does] What the model does: key of the label and the placeholder.
+   */
+  draw(context, title, does = "") {
     const { state, t } = context;
     this.context = context;
     this.title.textContent = title;
-    this.text.setAttribute("aria-label", title);
-    this.text.setAttribute("placeholder", t("translate.write"));
+    this.text.setAttribute("aria-label", does ? t(`${does}.text`) : title);
+    this.text.setAttribute("placeholder", t(`${does || "translate"}.write`));
     this.clear.title = t("translate.clear");
     this.clear.setAttribute("aria-label", t("translate.clear"));
     if (this.text.value.trim() !== state.text.trim()) this.text.value = state.text;
@@ -74,7 +80,7 @@ export class TextField {
  * @param {number} pause Milliseconds without a key.
  * @param {() => void} taken
  */
-export function onTyping(field, pause, taken) {
+function onTyping(field, pause, taken) {
   let timer = 0;
   const later = () => {
     clearTimeout(timer);

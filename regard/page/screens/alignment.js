@@ -113,7 +113,7 @@ export const alignment = {
   },
 };
 
-/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links as `1-2`; `wrong`: the first invalid one. */
+/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links `1-2`; the first invalid one. */
 
 /**
  * Parse links such as `0-0 1-2 2p1`; p or ? marks a possible link.

@@ -105,11 +105,7 @@ function verdict({ state, t }, { verdict: judgements }) {
   );
 }
 
-/**
- * All numbers of the tables and charts, one per row.
- * @param {Context} context
- * @param {Experiment} experiment
- */
+/** All numbers of the tables and charts, one per row. @param {Context} context @param {Experiment} experiment */
 function listed({ state, t }, { name, tables, charts }) {
   const say = (cell) => formatCell(cell, state.lang);
   return {

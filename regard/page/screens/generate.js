@@ -1,7 +1,6 @@
 // Generate text token by token, with the candidates for the next token.
 
 import { percent } from "../compute/number.js";
-import { cut } from "../compute/sampling.js";
 import { textOfPiece } from "../compute/text.js";
 import { modelPicker, slider } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
@@ -154,7 +153,7 @@ export class Generator {
     this.status.textContent = this.problem;
     this.coming.hidden = !this.candidates.length;
     if (!this.candidates.length) return;
-    const { chances, kept, mass } = cut(this.logProbs, store.state);
+    const { chances, kept, mass } = truncated(this.logProbs, store.state);
     const gaps = { kept, of: chances.length, share: percent(mass) };
     this.left.textContent = t(kept < chances.length ? "generate.left" : "generate.left.all", gaps);
     this.next.replaceChildren(
@@ -170,6 +169,35 @@ export class Generator {
       ),
     );
   }
+}
+
+/**
+ * @typedef {Pick<import("../state/store.js").State, "heat" | "top_k" | "top_p" | "min_p">} Settings
+ * @typedef {object} Cut
+ * @property {Float64Array} chances Probabilities of all tokens at this temperature.
+ * @property {number} kept Number of tokens that can be sampled, the most likely first.
+ * @property {number} mass Their total probability.
+ */
+
+/**
+ * Apply temperature, top-k, top-p and min-p like `regard/decode/sampling.py`. Each rule removes the least likely of
+ * the remaining tokens, so a prefix of the sorted list is left.
+ * @param {Float32Array} logProbs Sorted, the most likely first.
+ * @param {Settings} settings At temperature 0 (greedy), probabilities are unchanged.
+ * @returns {Cut}
+ */
+export function truncated(logProbs, { heat, top_k, top_p, min_p }) {
+  const chances = Float64Array.from(logProbs, (each) => Math.exp((each - logProbs[0]) / (heat || 1)));
+  const sum = chances.reduce((a, b) => a + b, 0);
+  chances.forEach((each, i) => (chances[i] = each / sum));
+  const most = heat ? top_k || chances.length : 1;
+  const within = chances.subarray(0, most).reduce((a, b) => a + b, 0);
+  let [kept, mass] = [0, 0];
+  while (kept < Math.min(most, chances.length)) {
+    if (mass >= top_p * within || chances[kept] < min_p * chances[0]) break;
+    mass += chances[kept++];
+  }
+  return { chances, kept, mass };
 }
 
 /** @type {Generator | null} */

@@ -78,7 +78,8 @@ export const head = {
     const form = state.view === "matrix" && exact ? state.form : "weights";
     const weights = await source.matrix(name, layer, number, "weights");
     const matrix = form === "weights" ? weights : await source.matrix(name, layer, number, form);
-    const say = (query, key) => mayAttend(kind, query, key)
+    const say = (query, key) =>
+      mayAttend(kind, query, key)
         ? `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`
         : `${queries[query].text} → ${keys[key].text}: ${t("masked")}`;
     /** @type {import("../figures/matrix.js").Shown} */

@@ -43,7 +43,8 @@ async function headsOf(source, kind, layer) {
     const matrix = at(all, head);
     const self = kind.queries === kind.keys;
     const small = pooled(matrix, PIXELS);
-    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), statistics: attentionStatistics(matrix, self) };
+    const statistics = attentionStatistics(matrix, self);
+    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), statistics };
   });
 }
 

@@ -127,11 +127,7 @@ function matrix({ palette, store, t, theme, tip }, values, dims) {
   return { node, width: left + wide + 16, height: top + tall + 24 };
 }
 
-/**
- * The mean dot product of two positions by their distance.
- * @param {Tensor} values
- * @returns {[number, number][]}
- */
+/** The mean dot product of two positions by their distance. @param {Tensor} values @returns {[number, number][]} */
 export function byDistance(values) {
   const [places] = values.shape;
   const rows = Array.from({ length: places }, (_, i) => at(values, i).data);

@@ -12,6 +12,7 @@ import { influence } from "../parts/lists.js";
 import { Player } from "../parts/player.js";
 
 /** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("../state/source.js").Said} Said */
 
 const player = new Player("steps", "step", 900);
 
@@ -48,7 +49,7 @@ export function skyline({ store, t }, all, current) {
   );
 }
 
-/** @param {Context} context @param {import("../state/source.js").Said} step */
+/** @param {Context} context @param {Said} step */
 function lens({ t, theme }, step) {
   const rows = step.lens.map((layer, i) =>
     h(
@@ -122,7 +123,7 @@ async function looking({ about, source, state, theme, t }, row) {
 /**
  * The candidates as bars; at a server, a click continues from one.
  * @param {Context} context
- * @param {import("../state/source.js").Said} step
+ * @param {Said} step
  * @param {number} number
  */
 function candidates(context, { candidates: found, chosen }, number) {
@@ -143,20 +144,20 @@ function candidates(context, { candidates: found, chosen }, number) {
   return stack([part], caption);
 }
 
-/** The tokens' influence on the label, if known. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The tokens' influence on the label, if known. @param {Context} context @param {Said} step */
 async function why(context, step) {
   const values = await context.source.influence(0);
   const { tokens } = context.about.inputs;
   return values ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, values)) : null;
 }
 
-/** The chosen token and its probability. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The chosen token and its probability. @param {Context} context @param {Said} step */
 function came({ t }, { after, chosen }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
   return chosen ? t(words, { token: chosen.text, share: percent(chosen.probability) }) : t("steps.open");
 }
 
-/** The same, with the entropy. @param {Context} context @param {import("../state/source.js").Said} step */
+/** The same, with the entropy. @param {Context} context @param {Said} step */
 function verdict(context, step) {
   const { t } = context;
   const { entropy, rest } = step;

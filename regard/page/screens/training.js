@@ -246,10 +246,7 @@ export const training = {
   },
 };
 
-/**
- * A row for each step of the curve with the fewest points.
- * @param {{ points: [number, number][] }[]} drawn
- */
+/** A row for each step of the curve with the fewest points. @param {{ points: [number, number][] }[]} drawn */
 function table(drawn) {
   const fewest = drawn.reduce(
     (best, line) => (line.points.length < best.length ? line.points : best),

@@ -5,8 +5,8 @@ import { cut, pieces, wordProbabilities } from "../compute/text.js";
 import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { FileTranslation } from "../parts/file_translation.js";
-import { onTyping } from "../parts/text_field.js";
-import { connection, describeError } from "../state/requests.js";
+import { TextField } from "../parts/text_field.js";
+import { connection, LatestRequest } from "../state/requests.js";
 import { NEW_TEXT } from "../state/store.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -19,16 +19,16 @@ const BEST = 4;
 
 export class Translator {
   constructor() {
-    this.text = h("textarea", { id: "text", rows: 6, spellcheck: "false", dir: "auto" });
     this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
+    this.field = new TextField(() => void this.translate(), PAUSE, this.mirror);
+    this.text = this.field.text;
+    this.title = h("span", {});
     this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
     this.status = h("p", { class: "status soft", role: "status" });
     this.others = h("ol", { class: "others" });
-    this.heads = [h("span", {}), h("span", {})];
     this.legend = h("p", { class: "soft legend" });
     this.inside = h("button", { id: "look", type: "button", class: "primary" });
     this.copy = h("button", { id: "copy", type: "button" });
-    this.clear = h("button", { id: "clear", type: "button" }, "✕");
     this.othersHead = h("h2", {});
     this.files = new FileTranslation();
     this.body = this.layout();
@@ -39,7 +39,7 @@ export class Translator {
     /** @type {Piece[]} */
     this.said = [];
     this.lit = -1;
-    this.going = new AbortController();
+    this.requests = new LatestRequest();
     this.listen();
   }
 
@@ -50,16 +50,11 @@ export class Translator {
       h(
         "div",
         { class: "panes" },
-        h(
-          "section",
-          { class: "pane" },
-          h("div", { class: "pane-head" }, this.heads[0], this.clear),
-          h("div", { class: "written" }, this.mirror, this.text),
-        ),
+        this.field.pane,
         h(
           "section",
           { class: "pane said" },
-          h("div", { class: "pane-head" }, this.heads[1], this.copy),
+          h("div", { class: "pane-head" }, this.title, this.copy),
           this.output,
           this.status,
         ),
@@ -72,13 +67,7 @@ export class Translator {
 
   listen() {
     this.text.addEventListener("input", () => this.light(-1));
-    onTyping(this.text, PAUSE, () => this.typed());
     this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
-    this.clear.addEventListener("click", () => {
-      this.text.value = "";
-      this.text.focus();
-      this.typed();
-    });
     this.copy.addEventListener("click", () => this.copied());
     this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
     this.output.addEventListener("keydown", (event) => this.walked(event));
@@ -96,55 +85,49 @@ export class Translator {
     const { does } = server.model(state);
     const named = new Intl.DisplayNames([state.lang], { type: "language" });
     const name = (code, usual) => (code ? named.of(code) : usual);
-    this.heads[0].textContent = name(way.from, t(`${does}.text`)) ?? way.from;
-    this.heads[1].textContent = name(way.to, t(`${does}.output`)) ?? way.to;
-    this.text.setAttribute("aria-label", t(`${does}.text`));
-    this.text.setAttribute("placeholder", t(`${does}.write`));
+    this.field.draw(context, name(way.from, t(`${does}.text`)) ?? way.from, does);
+    this.title.textContent = name(way.to, t(`${does}.output`)) ?? way.to;
     this.text.lang = way.from;
     this.output.lang = way.to;
     this.output.setAttribute("aria-label", t(`${does}.output`));
-    this.clear.title = t("translate.clear");
-    this.clear.setAttribute("aria-label", t("translate.clear"));
     this.copy.textContent = t("copy");
     this.inside.textContent = t("translate.look");
     this.legend.textContent = t("translate.legend");
     this.othersHead.textContent = t("translate.others");
-    if (this.text.value.trim() !== state.text.trim()) this.text.value = state.text;
     this.files.draw(context);
     this.show();
     void this.translate();
   }
 
-  typed() {
-    const { store } = this.context;
-    if (this.text.value === store.state.text) return;
-    store.setQuietly({ text: this.text.value, ...NEW_TEXT });
-    void this.translate();
-  }
-
   /** Request a translation of the current text, and cancel the previous request. */
   async translate() {
-    const { server, store } = this.context;
-    const wanted = JSON.stringify(server.translateRequest(store.state));
+    const { server, store, t } = this.context;
+    const { state } = store;
+    const wanted = JSON.stringify(server.translateRequest(state));
     if (wanted === this.asked) return;
-    this.asked = wanted;
-    this.going.abort();
-    const { signal } = (this.going = new AbortController());
-    if (!store.state.text.trim()) return this.answered(null);
-    const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
     let item = null;
-    try {
-      item = await server.translate(store.state, { n_best: BEST }, signal);
-      clearTimeout(waiting);
-      this.answered(item);
-      const more = await server.translate(store.state, { n_best: BEST, scores: true, alignment: true }, signal);
-      this.answered(more);
-    } catch (problem) {
-      clearTimeout(waiting);
-      if (signal.aborted) return;
-      if (!item) this.answered(null); // the old translation belongs to another text
-      this.refused(problem, signal);
-    }
+    await this.requests.run(
+      async (signal) => {
+        this.asked = wanted;
+        if (!state.text.trim()) return this.answered(null);
+        const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
+        try {
+          item = await server.translate(state, { n_best: BEST }, signal);
+        } finally {
+          clearTimeout(waiting);
+        }
+        this.answered(item);
+        this.answered(await server.translate(state, { n_best: BEST, scores: true, alignment: true }, signal));
+      },
+      (message) => {
+        if (!item) this.answered(null); // the old translation belongs to another text
+        this.output.removeAttribute("aria-busy");
+        this.asked = "";
+        this.status.className = "status problem";
+        this.status.textContent = message;
+      },
+      t,
+    );
   }
 
   /** @param {any} item */
@@ -160,17 +143,6 @@ export class Translator {
     return item.token_scores ? wordProbabilities(item.text, item.tokens, item.token_scores) : [];
   }
 
-  /** @param {Error} problem @param {AbortSignal} signal */
-  refused(problem, signal) {
-    const { t } = this.context;
-    this.output.removeAttribute("aria-busy");
-    this.asked = "";
-    const { retryAfter, message } = describeError(problem, t);
-    this.status.className = "status problem";
-    this.status.textContent = message;
-    if (retryAfter) setTimeout(() => signal.aborted || void this.translate(), 1000 * retryAfter);
-  }
-
   show() {
     const { t, tip, store, server } = this.context;
     const { answer } = this;
@@ -184,7 +156,6 @@ export class Translator {
     );
     this.inside.toggleAttribute("disabled", !answer);
     this.copy.toggleAttribute("disabled", !answer);
-    this.clear.toggleAttribute("disabled", !this.text.value);
     this.status.className = "status soft";
     this.status.textContent = answer ? this.summary(answer) : "";
     this.status.title = answer ? t("translate.score.title") : "";

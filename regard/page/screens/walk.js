@@ -29,7 +29,7 @@ function mathml(part, t) {
   return m(name, attributes, children.map((child) => (name === "mtext" ? t(String(child)) : mathml(child, t))));
 }
 
-/** The list of all steps, with the current one marked. @param {Context} context @param {WalkStep[]} steps @param {number} index */
+/** The list of steps. @param {Context} context @param {WalkStep[]} steps @param {number} index */
 function way({ store, t }, steps, index) {
   return h(
     "ol",

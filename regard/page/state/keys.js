@@ -34,32 +34,22 @@ export function stateChanges(key, state, about, screens) {
   if (!about) return null;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
-  const turned = (value, by, count) => Math.min(count - 1, Math.max(0, value + by));
   const to = { e: "encoder", d: "decoder", x: "cross" }[key];
   if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
-  switch (key) {
-    case "[":
-      return { layer: turned(state.layer, -1, kind.layers) };
-    case "]":
-      return { layer: turned(state.layer, 1, kind.layers) };
-    case ",":
-      return { head: turned(state.head, -1, kind.heads) };
-    case ".":
-      return { head: turned(state.head, 1, kind.heads) };
-    case "ArrowLeft":
-      return { query: turned(state.query, -1, queries) };
-    case "ArrowRight":
-      return { query: turned(state.query, 1, queries) };
-    case "ArrowUp":
-      return { key: turned(state.key < 0 ? 1 : state.key, -1, keys) };
-    case "ArrowDown":
-      return { key: turned(state.key, 1, keys) };
-    case "v":
-      return {
-        view:
-          { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" }[state.view] ?? "matrix",
-      };
-    default:
-      return null;
-  }
+  const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" };
+  if (key === "v") return { view: views[state.view] ?? "matrix" };
+  const moves = {
+    "[": ["layer", -1, kind.layers],
+    "]": ["layer", 1, kind.layers],
+    ",": ["head", -1, kind.heads],
+    ".": ["head", 1, kind.heads],
+    ArrowLeft: ["query", -1, queries],
+    ArrowRight: ["query", 1, queries],
+    ArrowUp: ["key", -1, keys],
+    ArrowDown: ["key", 1, keys],
+  };
+  if (!(key in moves)) return null;
+  const [field, by, count] = moves[key];
+  const from = key === "ArrowUp" && state.key < 0 ? 1 : state[field];
+  return { [field]: Math.min(count - 1, Math.max(0, from + by)) };
 }

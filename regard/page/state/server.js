@@ -12,7 +12,7 @@ import { httpSource, readTensor } from "./source_http.js";
  * @typedef {object} Model
  * @property {string} id
  * @property {"translate" | "generate" | "classify"} task
- * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does What it was trained to do.
+ * @property {"translate" | "summarise" | "converse" | "answer" | "generate" | "classify"} does Its purpose.
  * @property {{ source: string, target: string }[]} directions
  * @property {Record<string, any>} config
  * @property {{ beam_size: number, length_penalty: number }} decoding
@@ -238,11 +238,7 @@ export class Server {
     return found;
   }
 
-  /**
-   * The output with some interventions, or the effect of each head.
-   * @param {State} state
-   * @param {object} asked
-   */
+  /** The output with some interventions, or the effect of each head. @param {State} state @param {object} asked */
   async ablate(state, asked) {
     const { model, to } = this.way(state);
     const body = { source: state.text, model, ...(to && { to }), ...asked };

@@ -105,7 +105,10 @@ export const DEFAULTS = {
 };
 
 /** Resets the fields that belong to one text. */
-export const NEW_TEXT = { target: "", prefix: "", whole: "", drop: "", gold: "", query: -1, key: -1, step: 0, node: -1 };
+export const NEW_TEXT = {
+  ...{ target: "", prefix: "", whole: "", drop: "", gold: "" },
+  ...{ query: -1, key: -1, step: 0, node: -1 },
+};
 
 /** The state as the hash of an address, without defaults. @param {State} state */
 export function toHash(state) {
@@ -118,11 +121,7 @@ export function toHash(state) {
   return text ? `#${text}` : "";
 }
 
-/**
- * The state from a hash; missing or invalid fields get their defaults.
- * @param {string} hash
- * @returns {State}
- */
+/** The state from a hash; missing or invalid fields get their defaults. @param {string} hash @returns {State} */
 export function fromHash(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   /** @type {Record<string, string | number>} */

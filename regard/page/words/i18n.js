@@ -5,10 +5,11 @@ import zh from "./zh.json" with { type: "json" };
 import style from "../style.json" with { type: "json" };
 
 /** The names that Python's figures use, too. @param {"en" | "zh"} lang */
-const shared = (lang) => ({
-  ...Object.fromEntries(Object.entries(style.fates).map(([fate, names]) => [`fate.${fate}`, names[lang]])),
-  ...Object.fromEntries(Object.entries(style.kinds).map(([kind, names]) => [`kind.${kind}.title`, capital(names[lang])])),
-});
+const shared = (lang) =>
+  Object.fromEntries([
+    ...Object.entries(style.fates).map(([fate, names]) => [`fate.${fate}`, names[lang]]),
+    ...Object.entries(style.kinds).map(([kind, names]) => [`kind.${kind}.title`, capital(names[lang])]),
+  ]);
 
 /** @param {string} text */
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
