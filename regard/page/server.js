@@ -32,7 +32,7 @@ const t = wordsIn(preferredLanguage(navigator.languages));
 
 /** A form for the key that the server requires. */
 function keyForm() {
-  const asked = h(
+  const form = h(
     "form",
     { class: "ask" },
     h("h1", {}, t("ask.key")),
@@ -46,12 +46,12 @@ function keyForm() {
     }),
     h("button", { class: "primary", type: "submit" }, t("ask.enter")),
   );
-  asked.addEventListener("submit", (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    storeKey(String(new FormData(asked).get("key")));
+    storeKey(String(new FormData(form).get("key")));
     location.reload();
   });
-  return asked;
+  return form;
 }
 
 /** @param {Error} problem */

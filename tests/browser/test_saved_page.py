@@ -173,6 +173,7 @@ def test_a_number_is_worked_out_by_hand(opened, saved, trace, panel):
     state = "&".join(f"{name}={value}" for name, value in at.items())
     tab = opened(saved.as_uri() + f"#screen=walk&panel={panel}&lang=en&{state}")
     assert f"= {right:.3f}".replace("-", "−") in tab.locator(".substituted").inner_text()
+    assert tab.locator(".comparison").first.inner_text() == page_text("walk.hand")
     drawn(tab, lambda: tab.check("#hand"))
     assert tab.locator(".substituted").inner_text().endswith("= ?")
     assert tab.locator(".panel text", has_text="?").count() >= 1

@@ -24,7 +24,7 @@ def test_a_trace_that_the_server_has_let_go_of_is_made_again(opened, server):
     tab = opened(at(server, screen="head", text=SOURCE, lang="en"), expected="404")
     kept = server.state.inspector.traces
     for trace in kept:
-        kept.drop(trace)
+        kept.delete(trace)
     drawn(tab, lambda: tab.keyboard.press("."))
     assert tab.locator("main .empty").count() == 0
     drawn(tab, lambda: tab.click("#screen-beam"))

@@ -7,7 +7,7 @@ import { argmax, softmax } from "./tensor.js";
  * @typedef {import("./attention.js").About} About
  * @typedef {import("./attention.js").Arrays} Arrays
  * @typedef {import("./attention.js").Place} Place
- * @typedef {import("../state/source.js").Said} Said
+ * @typedef {import("../state/source.js").Prediction} Prediction
  * @typedef {import("../state/source.js").WalkStep} WalkStep
  * @typedef {import("./tensor.js").Tensor} Tensor
  * @typedef {Pick<WalkStep, "name" | "formula" | "latex" | "english" | "chinese">} Words
@@ -28,13 +28,13 @@ class Numbers {
    * @param {Arrays} arrays
    * @param {About} about
    * @param {Place} place
-   * @param {Said[]} said The steps of the output layer.
+   * @param {Prediction[]} predictions The steps of the output layer.
    */
-  constructor(arrays, about, place, said) {
+  constructor(arrays, about, place, predictions) {
     this.arrays = arrays;
     this.about = about;
     this.place = place;
-    this.said = said;
+    this.predictions = predictions;
     this.stack = stackOf(place.kind);
     this.blocks = sublayers(about, this.stack);
     this.scores = scores(arrays, about, place);
@@ -144,11 +144,11 @@ class Numbers {
       case "final-norm":
         return this.row(`${this.stack}.output`);
       case "logits":
-        return this.said[query].candidates.map((each) => each.logit);
+        return this.predictions[query].candidates.map((each) => each.logit);
       case "normaliser":
-        return this.said[query].normaliser;
+        return this.predictions[query].normaliser;
       case "probabilities":
-        return this.said[query].candidates.map((each) => each.probability);
+        return this.predictions[query].candidates.map((each) => each.probability);
       default:
         throw new Error(`a walk has no step ${name}`);
     }
@@ -160,12 +160,12 @@ class Numbers {
  * @param {Arrays} arrays
  * @param {About} about
  * @param {Sentences} sentences
- * @param {Said[]} said
+ * @param {Prediction[]} predictions
  * @param {Place} place
  * @returns {WalkStep[]}
  */
-export function buildWalk(arrays, about, sentences, said, place) {
-  const numbers = new Numbers(arrays, about, place, said);
+export function buildWalk(arrays, about, sentences, predictions, place) {
+  const numbers = new Numbers(arrays, about, place, predictions);
   const { kind, layer, query } = place;
   const side = about.kinds.find((each) => each.kind === kind);
   const keys = about[side.keys].tokens.map((token) => token.text);
@@ -176,11 +176,11 @@ export function buildWalk(arrays, about, sentences, said, place) {
   const steps = [];
   let block = kind;
   for (const step of words) {
-    if (!isSaid(step.name, place)) continue;
+    if (!isIncluded(step.name, place)) continue;
     // After the last step of a block, the next block of the layer begins.
     if (steps.at(-1)?.name === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
     for (const { words: shown, values } of withInterventions(numbers, sentences, step, block)) {
-      const rows = step.name === "masked" ? keys : rowsOf(shown.name, keys, said[query]);
+      const rows = step.name === "masked" ? keys : rowsOf(shown.name, keys, predictions[query]);
       steps.push({
         ...shown,
         english: filled(shown.english, gaps),
@@ -199,7 +199,7 @@ export function buildWalk(arrays, about, sentences, said, place) {
  * @param {string} name
  * @param {Place} place
  */
-function isSaid(name, { kind, query }) {
+function isIncluded(name, { kind, query }) {
   return kind !== "encoder" || query === 0 || ![...OF_CANDIDATES, "normaliser"].includes(name);
 }
 
@@ -242,9 +242,9 @@ function withInterventions(numbers, sentences, words, block) {
  * @param {string[]} keys
  * @returns {Record<string, string>}
  */
-function gapsOf({ weights, said, place: { query } }, token, keys) {
+function gapsOf({ weights, predictions, place: { query } }, token, keys) {
   const most = argmax(weights);
-  const best = said[query]?.candidates[0];
+  const best = predictions[query]?.candidates[0];
   return {
     token,
     place: String(query),
@@ -259,11 +259,11 @@ function gapsOf({ weights, said, place: { query } }, token, keys) {
  * The labels of a step's rows.
  * @param {string} name
  * @param {string[]} keys
- * @param {Said | undefined} said
+ * @param {Prediction | undefined} prediction
  * @returns {string[]}
  */
-function rowsOf(name, keys, said) {
-  if (OF_CANDIDATES.includes(name)) return said?.candidates.map((each) => each.piece) ?? [];
+function rowsOf(name, keys, prediction) {
+  if (OF_CANDIDATES.includes(name)) return prediction?.candidates.map((each) => each.piece) ?? [];
   return OF_KEYS.includes(name) ? keys : [];
 }
 

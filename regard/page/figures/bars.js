@@ -72,9 +72,9 @@ export function scalars({ palette, tip }, given) {
       rowBars(bar, given, row, tall, palette),
       rowNumbers(given, row, number, loud ? 10 : tall / 2, palette),
     );
-    const said = given.tips?.[row] ?? `${text}: ${number}`;
-    withTip(group, tip, said);
-    return pick ? asButton(group, said, () => pick(row)) : group;
+    const tooltip = given.tips?.[row] ?? `${text}: ${number}`;
+    withTip(group, tip, tooltip);
+    return pick ? asButton(group, tooltip, () => pick(row)) : group;
   });
   const height = top + rows.length * tall;
   const node = s(

@@ -25,8 +25,8 @@ const [TALL, EDGE] = [420, 46];
 export async function neighboursOf({ server, state }) {
   if (!server || !state.text.trim()) return null;
   const text = [...state.text].slice(0, READ).join("");
-  const asked = new URLSearchParams({ text, model: server.way(state).model, n: String(NEAREST) });
-  return server.once(`neighbours?${asked}`, async () => (await request(`/api/v1/neighbours?${asked}`)).json());
+  const query = new URLSearchParams({ text, model: server.way(state).model, n: String(NEAREST) });
+  return server.once(`neighbours?${query}`, async () => (await request(`/api/v1/neighbours?${query}`)).json());
 }
 
 /**

@@ -167,11 +167,7 @@ export function exercise(context, at) {
   const given = Object.entries(task.given ?? {}).map(([name, values]) =>
     h("div", {}, `${name} = [${values.map(short).join(", ").replaceAll("−", "-")}]`),
   );
-  return h(
-    "div",
-    { class: "comparison" },
-    ask,
-    state.hand && box(context, at, task),
-    state.hand && given.length > 0 && h("details", {}, h("summary", {}, t("walk.hand.given")), given),
-  );
+  if (!state.hand) return h("div", { class: "comparison" }, ask);
+  const numbers = given.length > 0 && h("details", {}, h("summary", {}, t("walk.hand.given")), given);
+  return h("div", { class: "comparison" }, ask, box(context, at, task), numbers);
 }

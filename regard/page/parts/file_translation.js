@@ -88,9 +88,9 @@ export class FileTranslation {
         const way = await server.direction(state, text);
         while (this.done.length < this.lines.length) {
           const some = this.lines.slice(this.done.length, this.done.length + TOGETHER);
-          const said = await server.translateAll(state, some, way, signal);
+          const translated = await server.translateAll(state, some, way, signal);
           if (signal.aborted) return;
-          this.done.push(...said);
+          this.done.push(...translated);
           this.show();
         }
       },

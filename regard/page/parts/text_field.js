@@ -38,8 +38,8 @@ export class TextField {
    * @param {HTMLElement} status
    */
   beside(title, output, status) {
-    const said = h("section", { class: "pane said" }, h("div", { class: "pane-head" }, title), output, status);
-    return h("div", { class: "panes" }, this.pane, said);
+    const outputPane = h("section", { class: "pane said" }, h("div", { class: "pane-head" }, title), output, status);
+    return h("div", { class: "panes" }, this.pane, outputPane);
   }
 
   /**

@@ -26,7 +26,7 @@ export class Classifier {
     );
     this.labelling = new LatestRequest();
     this.weighing = new LatestRequest();
-    this.asked = "";
+    this.requested = "";
     /** @type {any} */
     this.answer = null;
     /** @type {{ label: string, tokens: import("../state/source.js").Token[], values: number[] } | null} */
@@ -52,8 +52,8 @@ export class Classifier {
     const { server, store, t } = this.context;
     const { state } = store;
     const wanted = JSON.stringify([server.way(state).model, state.text]);
-    if (wanted === this.asked) return;
-    this.asked = wanted;
+    if (wanted === this.requested) return;
+    this.requested = wanted;
     this.output.setAttribute("aria-busy", "true");
     await this.labelling.run(
       async (signal) => {
@@ -65,7 +65,7 @@ export class Classifier {
         void this.weigh();
       },
       (problem) => {
-        this.asked = "";
+        this.requested = "";
         [this.answer, this.influence] = [null, null]; // they belong to another text
         this.output.removeAttribute("aria-busy");
         this.show();

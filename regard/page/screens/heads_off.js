@@ -150,9 +150,9 @@ function grid(context, effects) {
  * The output of a model: a text (after the prompt, for a generator), or the probability of each label.
  * @param {Context} context
  * @param {any} outcome
- * @param {any} [before] What the intact model said.
+ * @param {any} [before] The output of the original model.
  */
-function said({ about, t }, { text, labels }, before = { text }) {
+function output({ about, t }, { text, labels }, before = { text }) {
   if (labels) return shares(ranked(labels), t("classify.labels"));
   const prompt = about.architecture === "decoder" && h("span", { class: "soft" }, about.outputs?.text);
   const same = before.text === text;
@@ -186,10 +186,10 @@ function results(context, answer, count) {
     "aside",
     { class: "aside" },
     h("h2", {}, t("off.intact")),
-    said(context, answer.intact),
+    output(context, answer.intact),
     likely(answer.intact.log_prob),
     h("h2", {}, item ? [t("off.without", { count }), " ", same] : t("off.none")),
-    item ? said(context, item, answer.intact) : h("p", { class: "soft" }, t("off.hint")),
+    item ? output(context, item, answer.intact) : h("p", { class: "soft" }, t("off.hint")),
     item && likely(item.log_prob),
     item &&
       h(

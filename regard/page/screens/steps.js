@@ -12,14 +12,14 @@ import { influence } from "../parts/lists.js";
 import { Player } from "../parts/player.js";
 
 /** @typedef {import("../frame.js").Context} Context */
-/** @typedef {import("../state/source.js").Said} Said */
+/** @typedef {import("../state/source.js").Prediction} Prediction */
 
 const player = new Player("steps", "step", 900);
 
 /**
  * All steps as bars whose height is the probability.
  * @param {Context} context
- * @param {import("../state/source.js").Said[]} all
+ * @param {Prediction[]} all
  * @param {number} current
  */
 export function skyline({ store, t }, all, current) {
@@ -49,7 +49,7 @@ export function skyline({ store, t }, all, current) {
   );
 }
 
-/** @param {Context} context @param {Said} step */
+/** @param {Context} context @param {Prediction} step */
 function lens({ t, theme }, step) {
   const rows = step.lens.map((layer, i) =>
     h(
@@ -123,7 +123,7 @@ async function looking({ about, source, state, theme, t }, row) {
 /**
  * The candidates as bars; at a server, a click continues from one.
  * @param {Context} context
- * @param {Said} step
+ * @param {Prediction} step
  * @param {number} number
  */
 function candidates(context, { candidates: found, chosen }, number) {
@@ -144,20 +144,20 @@ function candidates(context, { candidates: found, chosen }, number) {
   return stack([part], caption);
 }
 
-/** The tokens' influence on the label, if known. @param {Context} context @param {Said} step */
+/** The tokens' influence on the label, if known. @param {Context} context @param {Prediction} step */
 async function why(context, step) {
   const values = await context.source.influence(0);
   const { tokens } = context.about.inputs;
   return values ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, values)) : null;
 }
 
-/** The chosen token and its probability. @param {Context} context @param {Said} step */
+/** The chosen token and its probability. @param {Context} context @param {Prediction} step */
 function came({ t }, { after, chosen }) {
   const words = after === null ? "steps.labelled" : "steps.chose";
   return chosen ? t(words, { token: chosen.text, share: percent(chosen.probability) }) : t("steps.open");
 }
 
-/** The same, with the entropy. @param {Context} context @param {Said} step */
+/** The same, with the entropy. @param {Context} context @param {Prediction} step */
 function verdict(context, step) {
   const { t } = context;
   const { entropy, rest } = step;
@@ -186,7 +186,7 @@ export const steps = {
     const figure = candidates(context, step, number);
     const after = step.after === null ? t("steps.label") : t("steps.after", { token: step.after });
     const of = h("span", { class: "soft" }, t("steps.of", { step: number + 1, steps: all.length }));
-    const said = h(
+    const summary = h(
       "section",
       {},
       h("h2", {}, after),
@@ -207,7 +207,7 @@ export const steps = {
         "div",
         { class: "steps" },
         all.length > 1 && skyline(context, all, number),
-        h("div", { class: "split even" }, said, inside),
+        h("div", { class: "split even" }, summary, inside),
         step.after === null && (await why(context, step)),
       ),
       figure,

@@ -34,10 +34,10 @@ export class Translator {
     this.body = this.layout();
     /** @type {Context | null} */
     this.context = null;
-    this.asked = ""; // the last request
+    this.requested = ""; // the last request
     this.answer = null;
     /** @type {Piece[]} */
-    this.said = [];
+    this.words = [];
     this.lit = -1;
     this.requests = new LatestRequest();
     this.listen();
@@ -74,7 +74,7 @@ export class Translator {
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
     this.files.listen(this.body);
-    connection.addEventListener("back", () => (this.asked = ""));
+    connection.addEventListener("back", () => (this.requested = ""));
   }
 
   /** @param {Context} context */
@@ -104,11 +104,11 @@ export class Translator {
     const { server, store, t } = this.context;
     const { state } = store;
     const wanted = JSON.stringify(server.translateRequest(state));
-    if (wanted === this.asked) return;
+    if (wanted === this.requested) return;
     let item = null;
     await this.requests.run(
       async (signal) => {
-        this.asked = wanted;
+        this.requested = wanted;
         if (!state.text.trim()) return this.answered(null);
         const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
         try {
@@ -122,7 +122,7 @@ export class Translator {
       (message) => {
         if (!item) this.answered(null); // the old translation belongs to another text
         this.output.removeAttribute("aria-busy");
-        this.asked = "";
+        this.requested = "";
         this.status.className = "status problem";
         this.status.textContent = message;
       },
@@ -133,7 +133,7 @@ export class Translator {
   /** @param {any} item */
   answered(item) {
     this.answer = item;
-    this.said = item ? pieces(item.text, item.alignment ?? [], this.sure(item)) : [];
+    this.words = item ? pieces(item.text, item.alignment ?? [], this.sure(item)) : [];
     this.output.removeAttribute("aria-busy");
     this.show();
   }
@@ -146,12 +146,12 @@ export class Translator {
   show() {
     const { t, tip, store, server } = this.context;
     const { answer } = this;
-    server.shown = answer && { of: this.asked, text: answer.text };
+    server.shown = answer && { of: this.requested, text: answer.text };
     this.lit = -1;
     this.mirror.replaceChildren();
     this.output.replaceChildren(
       ...(answer
-        ? this.said.map((piece, i) => this.word(piece, i))
+        ? this.words.map((piece, i) => this.word(piece, i))
         : [h("span", { class: "soft" }, t(`${server.model(store.state).does}.here`))]),
     );
     this.inside.toggleAttribute("disabled", !answer);
@@ -215,7 +215,7 @@ export class Translator {
     this.lit = i;
     for (const each of this.output.querySelectorAll(".word"))
       each.classList.toggle("lit", Number(each.dataset.word) === i);
-    const link = this.said[i]?.link;
+    const link = this.words[i]?.link;
     if (!link) {
       this.mirror.replaceChildren();
       return tip.hide();
@@ -230,7 +230,7 @@ export class Translator {
   /** @param {number} i */
   describeWord(i) {
     const { t } = this.context;
-    const { link, probability } = this.said[i];
+    const { link, probability } = this.words[i];
     const from = `${link?.target} ← ${link?.source} (${percent(link?.strength ?? 0)})`;
     return probability === null ? from : `${from} · ${t("translate.sure", { share: percent(probability) })}`;
   }
@@ -241,7 +241,7 @@ export class Translator {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    const words = this.said.flatMap((piece, i) => (piece.link ? [i] : []));
+    const words = this.words.flatMap((piece, i) => (piece.link ? [i] : []));
     const next = words[Math.min(words.length - 1, Math.max(0, words.indexOf(this.lit) + by))];
     if (next !== undefined) this.light(next);
   }

@@ -238,10 +238,10 @@ export class Server {
     return found;
   }
 
-  /** The output with some interventions, or the effect of each head. @param {State} state @param {object} asked */
-  async ablate(state, asked) {
+  /** The output with some interventions, or the effect of each head. @param {State} state @param {object} options */
+  async ablate(state, options) {
     const { model, to } = this.way(state);
-    const body = { source: state.text, model, ...(to && { to }), ...asked };
+    const body = { source: state.text, model, ...(to && { to }), ...options };
     return this.once(JSON.stringify(["ablate", body]), async () => (await request("/api/v1/ablate", body)).json());
   }
 }
@@ -265,7 +265,7 @@ async function opened(body) {
     }
   };
   const gone = (problem) => problem instanceof RequestError && problem.status === 404;
-  const asked =
+  const renewed =
     (name) =>
     async (...given) => {
       const from = current; // another call may renew it meanwhile
@@ -282,7 +282,7 @@ async function opened(body) {
       }
     };
   const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
-  const source = Object.fromEntries(names.map((name) => [name, asked(name)]));
+  const source = Object.fromEntries(names.map((name) => [name, renewed(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: cached(whole), about: about };
 }

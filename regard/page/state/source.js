@@ -49,7 +49,7 @@
  *
  * @typedef {{ id: number, piece: string, text: string, probability: number }} Candidate
  *
- * @typedef {object} Said The prediction after a token.
+ * @typedef {object} Prediction The prediction after a token.
  * @property {string | null} after Null for a label.
  * @property {{ id: number, text: string, probability: number } | null} chosen
  * @property {number | null} entropy Null for independent labels, like `rest`.
@@ -96,7 +96,7 @@
  * @property {(kind: string, layer: number) => Promise<Tensor>} heads All heads of a layer.
  * @property {(kind: string, layer: number, head: number, form: string) => Promise<Tensor>} matrix
  * @property {(kind: string, layer: number, head: number, query: number) => Promise<WalkStep[] | null>} walk
- * @property {() => Promise<Said[]>} steps
+ * @property {() => Promise<Prediction[]>} steps
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
  * @property {(row: number) => Promise<number[] | null>} influence Of each token on an output token or on the label;
@@ -127,8 +127,8 @@ export function cached(source) {
       return found;
     };
   const names = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
-  const asked = names.map((name) => [name, ask(name)]);
-  return { ...source, ...Object.fromEntries(asked) };
+  const methods = names.map((name) => [name, ask(name)]);
+  return { ...source, ...Object.fromEntries(methods) };
 }
 
 /** Whether a query may attend to a key. @param {Kind} kind @param {number} query @param {number} key */
