@@ -6,12 +6,9 @@ from regard.config.decoding import DecodingConfig
 from regard.config.describe import descriptions, reference, settings, to_toml
 from regard.config.model import (
     Architecture,
-    FeedForwardName,
     ModelConfig,
-    NormName,
     NormPosition,
     PositionsName,
-    SharedEmbeddings,
     SimilarityName,
 )
 from regard.config.presets import PRESETS, preset, summary
@@ -26,13 +23,10 @@ __all__ = [
     "Architecture",
     "DataConfig",
     "DecodingConfig",
-    "FeedForwardName",
     "ModelConfig",
-    "NormName",
     "NormPosition",
     "PositionsName",
     "RunConfig",
-    "SharedEmbeddings",
     "SimilarityName",
     "TaskConfig",
     "TaskName",

@@ -24,7 +24,7 @@ class Section(Protocol):
     SECTION: ClassVar[str]
 
     def problems(self) -> list[str]:
-        """Every contradiction among settings that are of the right type."""
+        """Every contradiction among settings of the right types."""
         ...
 
 
@@ -60,7 +60,7 @@ def expected(kind: Any) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a person would write it in TOML; in full only where that is short."""
+    """A value as in TOML; tables and lists are only named."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):
@@ -75,9 +75,9 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def counted(number: float, one: str, several: str = "") -> str:
-    """`1 row`, `1,200 rows`; words that are not made with an s are given, as in `1 row is`, `2 rows are`."""
-    told = f"{number:,}" if isinstance(number, int) else f"{number:,g}"
-    return f"{told} {one if number == 1 else several or one + 's'}"
+    """`1 row`, `1,200 rows`; `several` is the plural if it is not formed with an s."""
+    digits = f"{number:,}" if isinstance(number, int) else f"{number:,g}"
+    return f"{digits} {one if number == 1 else several or one + 's'}"
 
 
 def type_problem(name: str, kind: Any, value: object) -> str | None:
@@ -89,7 +89,7 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
         hint = did_you_mean(str(value), words) or advice
         return f"{name} = {shown(value)} is not {expected(kind)}{hint}"
     allowed = kinds(kind)
-    # To Python a bool is an int; to someone who writes `n_heads = true` it is a mistake.
+    # In Python a bool is an int, but `n_heads = true` is a mistake.
     if type(value) in allowed or (type(value) is int and float in allowed):
         return None
     return f"{name} expects {expected(kind)}, got {shown(value)}"
@@ -124,7 +124,7 @@ def refuse_problems(config: Section) -> None:
 
 
 def too_small(config: Section, least: Mapping[str, float]) -> list[str]:
-    """The settings below their least value, or not finite; None passes, it stands for a derived value."""
+    """The settings below their minimum, or not finite; None passes."""
     found = []
     for name, bound in least.items():
         value = getattr(config, name)
@@ -135,7 +135,7 @@ def too_small(config: Section, least: Mapping[str, float]) -> list[str]:
 
 
 def not_positive(config: Section, *names: str) -> list[str]:
-    """The numbers that are not above 0, or not finite; none is no limit."""
+    """The settings that are not above 0, or not finite; None passes."""
     return [
         f"{config.SECTION}.{name} = {value} must be above 0 and finite"
         for name in names

@@ -1,4 +1,4 @@
-"""What of a corpus is trained on, and what is held out. The docstrings are the help text."""
+"""Which lines of a corpus are used for training. The docstrings are the help text."""
 
 from dataclasses import dataclass
 from math import inf
@@ -9,38 +9,32 @@ from regard.config.checking import refuse_problems, too_small
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig:
-    """What of a corpus is trained on: which lines are dropped, and how many are held out."""
+    """Which lines of a corpus are dropped, and how many are held out."""
 
     SECTION: ClassVar[str] = "data"
 
     max_characters: int = 2000
-    """Longest text to train on, in characters; model.max_length limits its tokens."""
-
+    """Longest text, in characters; model.max_length limits its tokens."""
     max_ratio: float | None = 4.0
-    """How far a pair's ratio of lengths may be from the corpus' usual one, as a factor; none for no limit."""
-
+    """Largest factor between a pair's ratio of lengths and the median of the corpus; none for no limit."""
     cut_inputs: bool = False
-    """Cut inputs that are longer than model.max_length, and count them, instead of dropping the pairs."""
-
+    """Cut inputs longer than model.max_length instead of dropping the pairs."""
     drop_duplicates: bool = True
-    """Drop a pair that came before, exactly so."""
-
+    """Drop exact duplicates of a pair."""
     character_coverage: float = 0.9995
-    """Share of the text whose characters get a subword of their own; the rarest are spelt in bytes."""
-
+    """Share of the text whose characters become subwords; rarer characters are spelt in bytes."""
     valid_lines: int | None = None
-    """Lines split off to validate with, unless --valid is given; none takes one in 50, of labelled texts one
-    in 10, at most 2,000."""
-
+    """Lines held out for validation, unless --valid is given; none takes 1 in 50 (of labelled texts 1 in 10),
+    at most 2,000."""
     test_lines: int | None = None
-    """Lines split off to score with, unless --test is given; none takes one in 50, of labelled texts one
-    in 10, at most 2,000."""
+    """Lines held out for the test, unless --test is given; none takes 1 in 50 (of labelled texts 1 in 10),
+    at most 2,000."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)
 
     def problems(self) -> list[str]:
-        """Every setting that is out of range, as sentences."""
+        """Every setting that is out of range."""
         found = too_small(self, dict.fromkeys(("max_characters", "valid_lines", "test_lines"), 1))
         if self.max_ratio is not None and not 1 < self.max_ratio < inf:
             found.append(f"data.max_ratio = {self.max_ratio} must be above 1 and finite")

@@ -1,4 +1,4 @@
-"""What the settings mean, from their own docstrings: the help text, TOML comments, the reference page."""
+"""Descriptions of the settings, from their docstrings: help text, TOML comments, the reference page."""
 
 import ast
 import inspect
@@ -18,9 +18,9 @@ from regard.config.run import SECTIONS, RunConfig
 
 @cache
 def descriptions(section: type[Section]) -> dict[str, str]:
-    """What each setting of a section means: the string that follows the field in the source.
+    """The description of each setting of a section: the string after the field in the source.
 
-    Python keeps no docstring for a field, so the source is parsed; it ships with the package.
+    Python keeps no docstrings of fields, so the source is parsed.
     """
     tree = ast.parse(inspect.getsource(sys.modules[section.__module__]))
     body = next(
@@ -35,7 +35,7 @@ def descriptions(section: type[Section]) -> dict[str, str]:
 
 
 def settings() -> dict[str, str]:
-    """Every setting by its dotted name, with what it means."""
+    """Every setting by its dotted name, with its description."""
     return {
         f"{name}.{field}": text
         for name, section in SECTIONS.items()
@@ -44,11 +44,11 @@ def settings() -> dict[str, str]:
 
 
 def toml_value(kind: Any, value: Any) -> str:
-    """One value of a field of type `kind`, as TOML writes it. TOML has no null: `"none"` stands for it."""
+    """A value of a field of type `kind`, as TOML. TOML has no null, so None becomes `"none"`."""
     if value is None:
         return '"none"'
     if isinstance(value, str):
-        # JSON's strings are TOML's, but for one control character.
+        # JSON strings are TOML strings, except for one control character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return str(value).lower()
@@ -59,8 +59,8 @@ def to_toml(config: RunConfig, *, described: bool = False) -> str:
     """The whole configuration as TOML, which `read_config` reads back to an equal value.
 
     Args:
-        config: what to write.
-        described: put above each setting what it means.
+        config: the configuration.
+        described: whether to put the description of each setting above it.
     """
     return "\n".join(
         line
@@ -81,15 +81,16 @@ def _section_lines(section: type[Section], values: Any, described: bool) -> list
 HEADING = """\
 # Configuration
 
-This page is made from the settings themselves by `make docs`; a test holds the two equal.
+`make docs` generates this page from the settings themselves; a test compares the two.
 
-A run is configured once, from three places, each stronger than the one before: a preset (`--preset`, or a
-line `preset = "small"` at the top of the file), a TOML file (`--config`), and single settings
-(`--set model.d_model=256`). Without any, it is the paper's base model; `regard train`, where no preset is
-named, starts from one that suits the task: `small`, `generator` or `classifier`. All the unknown settings,
-wrong types and contradictions are reported together. Numbers in parentheses are sections of the paper.
+A configuration comes from three places, each overriding the one before: a preset (`--preset`, or a line
+`preset = "small"` at the top of the file), a TOML file (`--config`), and single settings
+(`--set model.d_model=256`). Without any of them, it is the paper's base model. `regard train` without a
+preset starts from one that suits the task: `small`, `generator` or `classifier`. One error reports all
+unknown settings, wrong types and contradictions. Numbers in parentheses are sections of the paper. Settings
+that name a choice take [choices of your own](extending.md) too.
 
-`regard config` prints the outcome; `regard config --describe` adds these descriptions as comments.
+`regard config` prints the result; `regard config --describe` adds these descriptions as comments.
 """
 
 

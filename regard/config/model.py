@@ -28,76 +28,53 @@ class ModelConfig:
 
     architecture: Architecture = "encoder-decoder"
     """Both stacks of Figure 1 (3.1), the decoder alone (to generate) or the encoder alone (to classify)."""
-
     vocab_size: int = 37000
     """Number of subwords, special tokens included; one vocabulary serves inputs and outputs (5.1)."""
-
     n_labels: int = 0
     """Number of classes; for the encoder alone."""
-
     d_model: int = 512
     """Width of every sub-layer's output, and of the embeddings (3.1)."""
-
     n_heads: int = 8
     """Parallel attention heads, the paper's h (3.2.2)."""
-
     d_k: int | None = None
     """Width of one head's queries and keys; none takes d_model / n_heads (3.2.2)."""
-
     d_v: int | None = None
     """Width of one head's values; none takes d_model / n_heads (3.2.2)."""
-
     d_ff: int = 2048
     """Inner width of the feed-forward sub-layer (3.3)."""
-
     encoder_layers: int = 6
     """Layers of the encoder, the paper's N (3.1)."""
-
     decoder_layers: int = 6
     """Layers of the decoder, the paper's N (3.1)."""
-
     dropout: float = 0.1
-    """Share of each sub-layer's output, and of the embedded inputs, dropped in training; P_drop (5.4)."""
-
+    """Dropout probability on the output of each sub-layer and on the embedded inputs; P_drop (5.4)."""
     norm_position: NormPosition = "post"
     """Normalise after adding the residual, as in the paper (3.1), or before the sub-layer."""
-
     norm: NormName = "layer"
     """Layer normalisation, as in the paper (3.1), or root-mean-square normalisation."""
-
     norm_epsilon: float = 1e-5
-    """What is added to the variance, or to the mean square, before a norm divides by its root."""
-
+    """Added to the variance, or to the mean square, before a norm divides by its root."""
     feed_forward: FeedForwardName = "relu"
-    """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), another, or a gated form."""
-
+    """Activation of the feed-forward sub-layer: ReLU as in the paper (3.3), another one, or a gated form."""
     positions: PositionsName = "sinusoidal"
-    """How order is represented: sinusoids or a learned table (3.5), rotated queries and keys, or not at
-    all."""
-
+    """How order is represented: sinusoids or a learned table (3.5), rotated queries and keys, a bias on
+    scores by distance (ALiBi, T5), or not at all."""
     similarity: SimilarityName = "scaled-dot"
-    """How a query is compared with a key: the paper's scaled dot product (3.2.1), or another way."""
-
+    """How queries are compared with keys: the paper's scaled dot product (3.2.1), or another way."""
     max_length: int = 1024
     """Longest sequence in tokens; also the number of learned positions (3.5)."""
-
     shared_embeddings: SharedEmbeddings = "three-way"
-    """Which weights are one: decoder input and output layer (two-way), and the encoder input too (3.4)."""
-
+    """Which layers share one matrix: decoder input and output (two-way), and the encoder input too (3.4)."""
     scale_embeddings: bool = True
     """Multiply embeddings by sqrt(d_model) (3.4)."""
-
     embedding_norm: bool = False
-    """Normalise the sum of embedding and position too, before the first layer."""
-
+    """Normalise the sum of embedding and position before the first layer."""
     attention_bias: bool = False
     """Add a bias to the projections of attention; the paper's have none (3.2.2)."""
-
     output_bias: bool = False
-    """Add a bias to the scores of subwords; those of labels always have one."""
-
+    """Add a bias to the logits of subwords; those of labels always have one."""
     label_head: LabelHeadName = "none"
-    """What the encoder alone puts before its output layer: nothing, or one of BERT's two maps."""
+    """The map before the output layer of the encoder alone: none, or one of BERT's two."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)
@@ -113,7 +90,7 @@ class ModelConfig:
         return self.d_model // self.n_heads if self.d_v is None else self.d_v
 
     def problems(self) -> list[str]:
-        """Every contradiction among the settings, as sentences."""
+        """Every contradiction among the settings."""
         sizes = self._size_problems()
         # These checks divide by the sizes, so each size must be valid first.
         widths = [] if sizes else self._width_problems()

@@ -1,9 +1,8 @@
-"""Presets: named functions that return a whole configuration, each a base and a difference.
+"""Presets: named functions that return a whole configuration, each as a difference from another.
 
-`paper-*` are what was published, and nothing else. The others are ours, and depart from the paper in one
-thing: they normalise before each sub-layer, which trains stably without a long warm-up and at any depth.
-Those for one task or corpus (`numerals`, `generator`, `classifier`) change what suits that, too. The other
-departures are a `--set` away.
+`paper-*` are the published models. The others are ours, and normalise before each sub-layer, which trains
+stably at any depth without a long warm-up. Those for one task or corpus (`numerals`, `generator`,
+`classifier`) have more changes.
 """
 
 from collections.abc import Callable
@@ -70,7 +69,7 @@ def base() -> RunConfig:
 
 
 def deep_shallow() -> RunConfig:
-    """12 + 2 layers of width 512: only the decoder runs once a token, so outputs come faster; pre-norm."""
+    """12 + 2 layers of width 512: only the decoder runs once per token, so decoding is faster; pre-norm."""
     return vary(base(), model={"encoder_layers": 12, "decoder_layers": 2})
 
 
@@ -78,7 +77,7 @@ def numerals() -> RunConfig:
     """For the built-in corpus (`--builtin numerals`): a minute or two on two cores; pre-norm, rotary."""
     return vary(
         tiny(),
-        # Every sentence has one right translation and none is seen twice: nothing to regularise.
+        # Every sentence has one correct translation and none is seen twice, so nothing is regularised.
         model={"vocab_size": 1000, "positions": "rotary", "dropout": 0.0},
         training={
             "batch_tokens": 640,
@@ -195,7 +194,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(name: str) -> RunConfig:
-    """The configuration of that name; ConfigError if there is none."""
+    """The configuration of that name; raises ConfigError if there is none."""
     if name not in PRESETS:
         advice = did_you_mean(name, list(PRESETS)) or "; `regard config --list` lists them"
         raise ConfigError(f"there is no preset {name}{advice}", code="unknown_preset")
@@ -203,5 +202,5 @@ def preset(name: str) -> RunConfig:
 
 
 def summary(name: str) -> str:
-    """What a preset is, in one line."""
+    """The description of a preset, in one line."""
     return (PRESETS[name].__doc__ or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What a model is for. The docstrings are the help text."""
+"""The task of a model. The docstrings are the help text."""
 
 import re
 from dataclasses import dataclass
@@ -13,55 +13,46 @@ TEMPLATES: dict[str, tuple[str, str]] = {
     "converse": ("{turns}", "{turns}"),
     "answer": ("{question} {context}", "{answer}"),
 }
-"""What is read and written in the tasks whose data has named fields."""
+"""Default templates (input, output) of the tasks whose rows have named fields."""
 
 FIELD = re.compile(r"\{([^{}]+)\}")
-"""The name of a field, in a template."""
+"""A field in a template."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskConfig:
-    """What a model is for: what it does with texts, and in which languages they are."""
+    """The task of a model, and the languages of its texts."""
 
     SECTION: ClassVar[str] = "task"
 
     name: TaskName = "translate"
-    """What is learned; `regard train --task` says it."""
-
+    """Name of the task; `regard train --task` sets it."""
     input: str | None = None
-    """What is read, with names of fields in braces, like {question} {context}; none as the task has it."""
-
+    """Template of the inputs, with fields in braces, like {question} {context}; none for the task's own."""
     output: str | None = None
-    """What is to be written, in the same way, like {answer}; none as the task has it."""
-
+    """Template of the outputs, like {answer}; none for the task's own."""
     source: str | None = None
-    """Code of the language of inputs, like zh; `regard train` takes it from the names of the files."""
-
+    """Language code of the inputs, like zh; `regard train` takes it from the file names."""
     target: str | None = None
-    """Code of the language of outputs, like en."""
-
+    """Language code of the outputs, like en."""
     label_separator: str | None = None
-    """What parts the labels of a text that may have several, such as a comma; none where each has one."""
-
+    """Separator between the labels of a text, such as a comma; none if each text has one label."""
     both_directions: bool = False
-    """Whether the model translates the other way, too; a tag before each input tells which way."""
-
+    """Train both directions; a language token before each input selects one."""
     language_tag: bool = False
-    """Whether a tag before each input tells the language of the output also where there is but one way."""
+    """Put the token of the output language before each input even if there is one direction only."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)
 
     def problems(self) -> list[str]:
-        """Every setting that is out of range, as sentences."""
+        """Every setting that is out of range."""
         named = {"task.source": self.source, "task.target": self.target}
         found = [
-            f"{name} is empty; it is the code of a language, like en"
-            for name, code in named.items()
-            if code == ""
+            f"{name} is empty; give a language code, like en" for name, code in named.items() if code == ""
         ]
         if self.label_separator == "":
-            found.append("task.label_separator is empty; it stands between labels, as in a|b")
+            found.append("task.label_separator is empty; give a separator, like | in a|b")
         for name, template in {"task.input": self.input, "task.output": self.output}.items():
             if template and not FIELD.search(template):
                 found.append(f"{name} = {shown(template)} names no field; put one in braces, like {{text}}")
@@ -71,17 +62,17 @@ class TaskConfig:
 
     @property
     def templates(self) -> tuple[str, str]:
-        """What is read, and what is written."""
+        """Templates of inputs and outputs."""
         read, written = TEMPLATES.get(self.name, ("", ""))
         return self.input or read, self.output or written
 
     @property
     def has_tags(self) -> bool:
-        """Whether a tag before each input tells which language is wanted."""
+        """Whether a language token before each input selects the output language."""
         return self.both_directions or self.language_tag
 
     @property
     def directions(self) -> tuple[tuple[str | None, str | None], ...]:
-        """Every way that the model translates, as languages of inputs and of outputs."""
+        """Every direction of translation, as (input language, output language)."""
         forth, back = (self.source, self.target), (self.target, self.source)
         return (forth, back) if self.both_directions else (forth,)
