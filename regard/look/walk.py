@@ -1,7 +1,7 @@
 """The formula of attention, walked through with the numbers of one token in one head.
 
 Every step follows from those before it: with the numbers that a walk shows, and the model's weights where the
-formula names some, the computation can be repeated; a test does. `walk.json` has the sentences.
+formula names some, the computation can be repeated; a test does. `sentences.json` has the texts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from regard.look.trace.blocks import (
 from regard.look.trace.data import TraceData
 
 _SENTENCES: dict[str, dict[str, str]] = json.loads(
-    files("regard.look").joinpath("walk.json").read_text(encoding="utf-8")
-)
+    files("regard.look").joinpath("sentences.json").read_text(encoding="utf-8")
+)["walk"]
 _HIDDEN = {
     "relu": ("max(0, x W₁ + b₁)", r"\max(0, x W_1 + b_1)"),
     "gelu": ("GELU(x W₁ + b₁)", r"\mathrm{GELU}(x W_1 + b_1)"),

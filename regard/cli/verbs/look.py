@@ -20,42 +20,32 @@ def look(
             "--model",
             metavar="MODEL",
             show_default=False,
-            help="A model folder, or a run's; by default the bundled translator.",
+            help="A model folder or a run's folder; default: the bundled translator.",
         ),
     ] = BUNDLED[0],
     target: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT", help="What the model is to have written, or its label; by default, what it finds."
-        ),
+        typer.Option(metavar="TEXT", help="The output, or a label; default: what the model predicts."),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="CODE", help="The language to translate into; else the text tells."),
+        typer.Option("--to", metavar="CODE", help="The target language; default: as the source suggests."),
     ] = None,
-    view: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"{', '.join(MODULES)}.",
-        ),
-    ] = "heads",
+    view: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(MODULES)}.")] = "heads",
     kind: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of attention: encoder, decoder, or cross, where there is one."),
+        typer.Option(metavar="NAME", help="Of attention: encoder, decoder or cross; default: cross, if any."),
     ] = None,
-    layer: Annotated[
-        int | None, typer.Option(metavar="N", help="Counts from 0; by default the last.")
-    ] = None,
+    layer: Annotated[int | None, typer.Option(metavar="N", help="From 0; default: the last.")] = None,
     head: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Counts from 0; may be repeated; by default all of the layer."),
+        typer.Option(metavar="N", help="From 0; may be repeated; default: all of the layer."),
     ] = None,
     query: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="The token of a walk, from 0; by default the first word. Of influence, the token written.",
+            help="The token of a walk, from 0; default: the first word. Of influence, the output token.",
         ),
     ] = None,
     method: Annotated[
@@ -63,35 +53,33 @@ def look(
         typer.Option(
             metavar="NAME",
             help="Of influence: attention, norms, rollout, gradient-x-input, integrated-gradients,"
-            " value-zeroing or leave-one-out; by default all.",
+            " value-zeroing or leave-one-out; default: all.",
         ),
     ] = None,
     gold: Annotated[
         str | None,
         typer.Option(
             metavar="LINKS",
-            help="With --view alignment, to score it: the right links, as '0-0 1-2 2p1'; p: possible.",
+            help="Reference links to score --view alignment, such as '0-0 1-2 2p1'; p: possible.",
         ),
     ] = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Hypotheses that the search keeps at each step; 1 is greedy.")
-    ] = None,
+    beam: Annotated[int | None, typer.Option(help="Beam size of the search; 1 is greedy.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--out",
             metavar="FILE",
-            help="Where to write: .html for a page, .svg or .png for a picture, .csv or .npz for its numbers,"
-            " .safetensors for everything; by default the terminal.",
+            help="Output file: .html for a page, .svg or .png for a picture, .csv or .npz for its numbers,"
+            " .safetensors for everything; default: the terminal.",
         ),
     ] = None,
     device: DeviceOption = "auto",
 ) -> None:
     """Show what a model did with a text.
 
-    Where each head looked, what was said, how the search went. Of a translator the text is translated; a
-    language model reads it, and a classifier labels it.
+    A translator translates the text, a language model reads it, a classifier labels it. Views show the
+    attention of its heads, its predictions, its search, and what influenced them.
     """
     from regard.errors import RequestError
     from regard.loaded import load

@@ -223,7 +223,7 @@ def _span(side: Tokens, word: Word) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _TextPair:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     input_words: tuple[Word, ...]
@@ -237,7 +237,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Linked:
-    pair: _Pair
+    pair: _TextPair
     links: frozenset[Link]
 
 
@@ -284,7 +284,7 @@ def measure_heads(
     )
 
 
-def _read(subwords: Vocabulary, pairs: Pairs) -> list[_Pair]:
+def _read(subwords: Vocabulary, pairs: Pairs) -> list[_TextPair]:
     """The pairs that are short enough, with start and end tokens."""
     found = []
     for inputs, outputs in pairs:
@@ -292,7 +292,7 @@ def _read(subwords: Vocabulary, pairs: Pairs) -> list[_Pair]:
             continue
         read = (*map(int, inputs), subwords.eos_id), (subwords.bos_id, *map(int, outputs))
         words = (words_of(read_tokens(subwords, ids)) for ids in read)
-        found.append(_Pair(*read, *words))
+        found.append(_TextPair(*read, *words))
     return found
 
 

@@ -236,7 +236,7 @@ def heatmap_svg(
     """
     weights_LM = np.asarray(weights, dtype=np.float64)
     if weights_LM.ndim != 2:
-        raise ShapeError("weights", "rows by columns", weights_LM.shape)
+        raise ShapeError("weights", "rows by columns", weights_LM.shape, code="bad_weights")
     return heatmaps_svg(weights_LM[None], rows, columns, title, names=[""], note=note)
 
 
@@ -282,13 +282,16 @@ def round_up(value: float) -> float:
 def _check(
     weights_HLM: np.ndarray, names: Sequence[str], rows: Sequence[str], columns: Sequence[str]
 ) -> None:
-    expected = (len(names), len(rows), len(columns))
-    if 0 in expected:
-        raise ShapeError("weights", "at least one head, one row and one column", expected)
-    if weights_HLM.shape != expected:
-        raise ShapeError("weights", f"{expected}: heads, rows, columns", weights_HLM.shape)
-    if not np.isfinite(weights_HLM).all() or weights_HLM.min() < 0:
-        raise ShapeError("weights", "finite numbers from zero up", "others among them")
+    sizes, got = (len(names), len(rows), len(columns)), weights_HLM.shape
+    if 0 in sizes:
+        expected: object = "at least one head, one row and one column"
+    elif got != sizes:
+        expected = f"{sizes}: heads, rows, columns"
+    elif not np.isfinite(weights_HLM).all() or weights_HLM.min() < 0:
+        expected = "finite numbers from zero up"
+    else:
+        return
+    raise ShapeError("weights", expected, got, code="bad_weights")
 
 
 def _tooltip(weights_LM: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> Tooltip:

@@ -6,8 +6,10 @@ place at its step. Nodes of the first step have no parent, since `<s>` is not a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from regard.decode.hypothesis import length_penalty
@@ -22,6 +24,11 @@ Fate = Literal["expanded", "finished", "winner", "pruned"]
 _Outcome = Literal["kept", "ended", "dropped"]
 IMPOSSIBLE = float("-inf")
 """Log-probability of padding: rows of the table that hold no candidate."""
+
+
+_SENTENCES: dict[str, dict[str, str]] = json.loads(
+    files("regard.look").joinpath("sentences.json").read_text(encoding="utf-8")
+)["beam"]
 
 
 class Reason(NamedTuple):
@@ -188,49 +195,41 @@ class BeamRecorder:
 
     def _fate(self, node: _Scored, place: int | None, ended: list[int]) -> tuple[Fate, Reason]:
         """`place` is the node's rank among all that ended; None if it did not end."""
+        rank, width = node.rank + 1, self._width
         if place is not None:
-            truncated = node.token != self._eos
+            truncated = "" if node.token == self._eos else " truncated"
+            score, best = f"{node.score:.4f}", f"{self._scored[ended[0]].score:.4f}"
             if place == 0:
-                return "winner", _won(node.score, truncated)
-            return "finished", _beaten(node.score, self._scored[ended[0]].score, place, truncated)
+                return "winner", _reason(f"won{truncated}", score=score)
+            return "finished", _reason(f"beaten{truncated}", place=place + 1, score=score, best=best)
         if node.step + 1 == self._limit:
-            return "pruned", _below_limit(node.rank, self._width)
+            return "pruned", _reason("length limit", rank=rank, width=width)
         if node.outcome == "kept":
             if node.step + 1 < self._steps:
-                return "expanded", _kept(node.rank, self._width)
+                return "expanded", _reason("kept", rank=rank, width=width)
             return "pruned", self._search_stopped(node, ended)
         if node.token == self._eos:
-            return "pruned", _ended_too_low(node.rank, self._width)
+            return "pruned", _reason("ended too low", rank=rank, width=width)
         return "pruned", self._outranked(node)
 
     def _search_stopped(self, node: _Scored, ended: list[int]) -> Reason:
         """Why the search stopped while this node was still open."""
         bound = node.total / length_penalty(self._limit, self._alpha)
         if len(ended) >= self._n_best and (best := self._scored[ended[self._n_best - 1]].score) >= bound:
-            return Reason(
-                f"The search stopped: this hypothesis could reach at most {bound:.4f};"
-                f" one with {best:.4f} had ended.",
-                f"搜索停止：该假设得分至多为 {bound:.4f}，而已结束的假设得分为 {best:.4f}。",
-            )
-        return Reason(
-            f"The search stopped: {len(ended)} hypotheses had ended, the number required.",
-            f"搜索停止：已有 {len(ended)} 个假设结束，达到要求的数量。",
-        )
+            return _reason("hopeless", bound=f"{bound:.4f}", best=f"{best:.4f}")
+        return _reason("enough ended", n=len(ended))
 
     def _outranked(self, node: _Scored) -> Reason:
         kept = [each.total for each in self._scored if each.step == node.step and each.outcome == "kept"]
         missing = min(kept) - node.total
         if missing < 0:  # required phrases took precedence over log-probability
-            return Reason(
-                f"Dropped: {len(kept)} candidates with other parts of the required phrases"
-                f" filled the beam of {self._width}.",
-                f"淘汰：{len(kept)} 个含有其他指定短语的候选占满了束（束宽 {self._width}）。",
-            )
+            return _reason("required phrases", n=len(kept), width=self._width)
         better = f"{len(kept)} better candidate{'' if len(kept) == 1 else 's'}"
-        return Reason(
-            f"Dropped: {better} filled the beam; its log-probability is {missing:.4f} below the last one.",
-            f"淘汰：束中已有 {len(kept)} 个更好的候选，对数概率比其中最后一个低 {missing:.4f}。",
-        )
+        return _reason("outranked", better=better, n=len(kept), missing=f"{missing:.4f}")
+
+
+def _reason(key: str, **gaps: object) -> Reason:
+    return Reason(_SENTENCES[key]["en"].format(**gaps), _SENTENCES[key]["zh"].format(**gaps))
 
 
 def _keys(candidates: Candidates) -> list[tuple[int, int] | None]:
@@ -238,43 +237,3 @@ def _keys(candidates: Candidates) -> list[tuple[int, int] | None]:
     columns = (candidates.scores_BC, candidates.rows_BC, candidates.ids_BC)
     table = zip(*(column[0].tolist() for column in columns), strict=True)
     return [None if score == IMPOSSIBLE else (row, token) for score, row, token in table]
-
-
-def _kept(rank: int, width: int) -> Reason:
-    return Reason(
-        f"Kept: rank {rank + 1} at its step, in a beam of {width}.",
-        f"保留：在这一步排第 {rank + 1}，束宽为 {width}。",
-    )
-
-
-def _ended_too_low(rank: int, width: int) -> Reason:
-    return Reason(
-        f"Dropped: an end token counts only among the first {width} of its step; this one ranked {rank + 1}.",
-        f"淘汰：结束符只有排在前 {width} 名才有效，它排第 {rank + 1}。",
-    )
-
-
-def _below_limit(rank: int, width: int) -> Reason:
-    return Reason(
-        f"Dropped: at the length limit only the first {width} are taken; this one ranked {rank + 1}.",
-        f"淘汰：达到长度上限时只取前 {width} 个，它排第 {rank + 1}。",
-    )
-
-
-def _won(score: float, truncated: bool) -> Reason:
-    english, chinese = _ending(truncated)
-    return Reason(
-        f"Winner: {english} with the best score, {score:.4f}.", f"胜出：{chinese}，得分最高：{score:.4f}。"
-    )
-
-
-def _beaten(score: float, best: float, place: int, truncated: bool) -> Reason:
-    english, chinese = _ending(truncated)
-    return Reason(
-        f"Place {place + 1}: {english} with the score {score:.4f}; the best is {best:.4f}.",
-        f"第 {place + 1} 名：{chinese}，得分 {score:.4f}，最高分 {best:.4f}。",
-    )
-
-
-def _ending(truncated: bool) -> tuple[str, str]:
-    return ("cut off at the length limit", "在长度上限处截断") if truncated else ("ended", "正常结束")

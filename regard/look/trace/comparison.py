@@ -62,7 +62,7 @@ class CandidatesChange:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Comparison:
+class TraceComparison:
     """The differences of two traces."""
 
     one: TraceData
@@ -123,7 +123,7 @@ class Comparison:
         return queries.both, keys.both
 
 
-def compare(one: TraceData, other: TraceData) -> Comparison:
+def compare(one: TraceData, other: TraceData) -> TraceComparison:
     """Compare two traces of models of one shape.
 
     Raises:
@@ -135,7 +135,7 @@ def compare(one: TraceData, other: TraceData) -> Comparison:
         raise RequestError(what, code="trace_mismatch")
     outputs = _matched(one.outputs, other.outputs)
     after = ((0, 0),) if outputs is None else outputs.both  # a classifier has one row
-    return Comparison(
+    return TraceComparison(
         one=one,
         other=other,
         inputs=_matched(one.inputs, other.inputs),
