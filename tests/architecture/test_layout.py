@@ -14,7 +14,7 @@ from tools.size import cycles, files_by_folder, import_graph, read_modules
 MOST_FILES = 22
 """Files directly in one folder; `make size` flags more than 20."""
 
-WITHOUT_CODE = 323
+WITHOUT_CODE = 119
 """Raised errors that still lack a code of their own: the number may only shrink."""
 
 ALLOWED = {("regard/bundle", "bundled")}
