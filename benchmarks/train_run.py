@@ -3,7 +3,7 @@
     python benchmarks/train_run.py RUN/data [--preset small] [--steps 8] [--rounds 4]
 
 RUN/data is what `regard train` prepared. Both take the same steps with the same model; the run also makes its
-batches in a thread, keeps its journal and shows its lines. They take turns, a few steps each.
+batches in a thread, keeps its journal and shows its lines. They take steps, a few steps each.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ sys.path.insert(0, str(ROOT))
 
 from regard.config import preset  # noqa: E402
 from regard.host import keep_freed_memory  # noqa: E402
-from regard.training.loop import Run  # noqa: E402
-from regard.training.preparation import prepared_pairs  # noqa: E402
+from regard.tasks.translate import Translate  # noqa: E402
+from regard.training.loop import TrainingLoop  # noqa: E402
 from regard.training.schedule import learning_rate  # noqa: E402
 
 
-def bare(run: Run, n_steps: int) -> float:
+def bare(run: TrainingLoop, n_steps: int) -> float:
     """Target tokens a second of nothing but steps."""
-    turns = [next(run.stream) for _ in range(n_steps)]
+    steps = [next(run.stream) for _ in range(n_steps)]
     started = time.perf_counter()
-    for number, turn in enumerate(turns, start=1):
+    for number, step in enumerate(steps, start=1):
         rate = learning_rate(run.config.training, run.config.model.d_model, number)
-        run.learner.step(turn, rate, number, asked=False, seconds=0.0).read()
-    return sum(turn.n_targets for turn in turns) / (time.perf_counter() - started)
+        run.learner.step(step, rate, number, interrupted=False, seconds=0.0).read()
+    return sum(step.n_targets for step in steps) / (time.perf_counter() - started)
 
 
-def whole(run: Run, n_steps: int) -> float:
+def whole(run: TrainingLoop, n_steps: int) -> float:
     """Target tokens a second of a run with all that goes with its steps: batches made, journal, listeners."""
-    told: list[int] = []
-    run.listeners = [lambda event: told.append(event.get("tokens", 0))]
+    tokens: list[int] = []
+    run.listeners = [lambda event: tokens.append(event.get("tokens", 0))]
     started = time.perf_counter()
     for _ in range(n_steps):
-        run._step(asked=False)
+        run._step(interrupted=False)
         run._settle()
-    return sum(told) / (time.perf_counter() - started)
+    return sum(tokens) / (time.perf_counter() - started)
 
 
 def main() -> None:
@@ -55,9 +55,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     args = parser.parse_args()
     keep_freed_memory()
-    prepared = prepared_pairs(args.data)
+    config = preset(args.preset)
+    lesson = Translate().prepared(args.data, config).lesson
     with tempfile.TemporaryDirectory() as scratch:
-        runs = [Run(Path(scratch) / name, preset(args.preset), prepared.data) for name in ("bare", "whole")]
+        runs = [TrainingLoop(Path(scratch) / name, config, lesson) for name in ("bare", "whole")]
         for run in runs:
             bare(run, 2)
         ratios = []

@@ -11,7 +11,7 @@ import lzma
 from collections import Counter, defaultdict
 from math import log2
 
-from regard.cli.corpora import columns_of
+from regard.cli.shared.data_files import parse_columns
 from regard.data.reading.documents import open_documents
 
 ORDER, CODE_POINTS = 5, 21
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--columns")
     asked = parser.parse_args()
     train, valid = (
-        list(open_documents(path, columns=columns_of(asked.columns)).read())
+        list(open_documents(path, columns=parse_columns(asked.columns)).read())
         for path in (asked.train, asked.valid)
     )
     n_bytes = len("".join(valid).encode())

@@ -7,7 +7,7 @@ import argparse
 
 from regard.data.reading.templates import read_pairs
 from regard.engine.document.sentences import sentences
-from regard.scores.summaries import score_summaries
+from regard.scores.texts import score_summaries
 
 LEADS = (1, 2, 3)
 

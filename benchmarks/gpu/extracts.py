@@ -14,7 +14,7 @@ from pathlib import Path
 
 from regard.data.reading.templates import read_pairs
 from regard.engine.document.sentences import sentences
-from regard.scores.summaries import score_summaries
+from regard.scores.texts import score_summaries
 from regard.text.files.lines import read_lines
 
 Pair = tuple[str, str]

@@ -9,30 +9,27 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.extracts import copies, extracts, sentences_of, write
+from regard.bundle import describe_bundle
 from regard.config import RunConfig, read_config
-from regard.data.reading.documents import open_documents
 from regard.data.reading.labelled import labelled_corpus, unlabelled_corpus
 from regard.scores.classification import ClassificationScore
-from regard.scores.tasks import score_on, score_together
-from regard.training.checkpoints.folder import claim
-from regard.training.classification import ClassifierRun
+from regard.tasks.classify import Classify
+from regard.tasks.fields import Summarise
+from regard.tasks.generate import Generate
+from regard.tasks.label_preparation import LabelledSource
+from regard.tasks.task import DataFiles, Job, Lesson, Reporter, Task
+from regard.training.checkpoints.run_folder import claim
 from regard.training.distributed.world import World, choose_device
-from regard.training.fields import FieldsRun, fields_source
-from regard.training.generation import GeneratorRun
-from regard.training.lesson import Lesson
-from regard.training.loop import Run
-from regard.training.preparation import prepare_pairs, prepared_pairs
+from regard.training.loop import TrainingLoop
+from regard.training.run import Run, WholeRun
 from regard.training.starting import Start
-from regard.training.tables import TableSource, prepare_tables, prepared_tables
-from regard.training.texts import TextSource
 
+REPORT = Reporter([lambda event: print(event.get("message", event))])
 SETS = {
     "zh": ("waimai_10k", "chnsenticorp_htl", "online_shopping", "thucnews_titles"),
     "en": ("sst2", "ag_news_7600"),
@@ -77,7 +74,7 @@ def prepare_pretrain(
     folders = [data / "classification" / name for name in SETS[language]]
     texts = [folder / "train.tsv.xz" for folder in folders]
     texts += [data / f"text.{each}.xz" for each in language.split("-")] if more else []
-    source = TableSource(
+    source = LabelledSource(
         train=labelled_corpus(*(folder / "train.tsv.xz" for folder in folders)),
         valid=labelled_corpus(*(folder / "valid.tsv.xz" for folder in folders)),
         test=labelled_corpus(*(folder / "test.tsv.xz" for folder in folders)),
@@ -85,10 +82,11 @@ def prepare_pretrain(
         subwords=_learned(data, f"{language}{'-more' * more}") if begun is None else begun.subwords,
         max_tokens=config.model.max_length,
     )
-    prepare_tables(_beside(out, "data"), source, print)
-    plain = prepared_tables(_beside(out, "data")).plain
-    assert plain is not None
-    return plain
+    task, folder = Classify(), _beside(out, "data")
+    task.prepare(folder, source, REPORT)
+    lesson = task.prepared(folder, config).pretraining
+    assert lesson is not None
+    return lesson
 
 
 def classify(
@@ -98,31 +96,24 @@ def classify(
     begun = None if start is None else Start.of(start)
     config = _shaped(_config("classifier", *PLAIN, "training.patience=0", *settings), begun)
     folder = data / "classification" / name
-    source = TableSource(
-        train=labelled_corpus(folder / "train.tsv.xz"),
-        valid=labelled_corpus(folder / "valid.tsv.xz"),
-        test=labelled_corpus(folder / "test.tsv.xz"),
-        subwords=None if begun is None else begun.subwords,
-        max_tokens=config.model.max_length,
-    )
-    config = _limited(config, steps, until)
-    claim(out, config)
-    run = ClassifierRun(out, config, lambda: source, _world(), start=begun, tell=print)
-    run.train(lambda _: nullcontext(()))
-    score = run.test()
-    valid = min(run.run.journal or (), key=lambda event: event.get("valid_loss", 1e9))
+    files = {part: (folder / f"{part}.tsv.xz",) for part in ("train", "valid", "test")}
+    run = _whole(Classify(), out, _limited(config, steps, until), DataFiles(**files), begun)
+    valid = min(run.events, key=lambda event: event.get("valid_loss", 1e9))
     return {
-        **_trained(run.run),
+        **_ended(run),
         "valid accuracy": valid["valid_accuracy"],
-        "accuracy": score.accuracy,
-        "macro_f1": score.macro_f1,
+        "accuracy": run.scores.accuracy,
+        "macro_f1": run.scores.macro_f1,
     }
 
 
 def together(data: Path, name: str, runs: Sequence[Path]) -> Scores:
     """The mean of the answers of several models of one set."""
     folder = data / "classification" / name
-    valid, test = (score_together(runs, folder / f"{part}.tsv.xz") for part in ("valid", "test"))
+    models = [describe_bundle(run / "best") for run in runs]
+    valid, test = (
+        Classify().evaluate_together(models, [folder / f"{part}.tsv.xz"]) for part in ("valid", "test")
+    )
     assert isinstance(valid, ClassificationScore)
     assert isinstance(test, ClassificationScore)
     return {"valid accuracy": valid.accuracy, "accuracy": test.accuracy, "macro_f1": test.macro_f1}
@@ -140,22 +131,10 @@ def generate(
     """Learn to continue the texts of one set."""
     config = _config("generator", *PLAIN, *settings)
     ending = "tsv.xz" if columns else "txt.xz"
-    train, valid = (
-        open_documents(data / "generation" / name / f"{part}.{ending}", columns=columns)
-        for part in ("train", "valid")
-    )
-    source = TextSource(
-        train=train,
-        valid=valid,
-        vocab_size=config.model.vocab_size,
-        max_tokens=config.model.max_length,
-        data=config.data,
-    )
+    files = {part: (data / "generation" / name / f"{part}.{ending}",) for part in ("train", "valid")}
     config = _limited(config, steps, until)
-    claim(out, config)
-    run = GeneratorRun(out, config, lambda: source, _world(), tell=print)
-    run.train(lambda _: nullcontext(()))
-    return {**_trained(run.run), **run.test().measures()}
+    run = _whole(Generate(), out, config, DataFiles(**files, columns=tuple(columns)), None)
+    return {**_ended(run), **run.scores.measures()}
 
 
 def copy(data: Path, out: Path, until: float, steps: int, settings: Sequence[str]) -> Scores:
@@ -170,10 +149,12 @@ def prepare_copy(data: Path, out: Path, settings: Sequence[str]) -> Lesson:
     sets, texts, folder = _scitldr(data), _beside(out, "pairs"), _beside(out, "data")
     sets["train"] = [write(texts / "train.jsonl", copies(to_copy(data), COPIES, seed=1))]
     sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
-    prepare_pairs(
-        folder, fields_source(folder, sets, config, vocab_size=4000, subwords=_learned(data, "copies")), print
-    )
-    return prepared_pairs(folder).data
+    task = Summarise()
+    files = DataFiles(**{name: tuple(paths) for name, paths in sets.items()})
+    job = Job(folder=folder, config=config, files=files, vocab_size=4000, report=REPORT)
+    source = replace(task.source(job, task.open_files(job)), subwords=_learned(data, "copies"))
+    task.prepare(folder, source, REPORT)
+    return task.prepared(folder, config).lesson
 
 
 def summarise(
@@ -185,15 +166,51 @@ def summarise(
         sets["train"] = [write(texts / "train.jsonl", extracts(sets["train"][0], 5, seed=1))]
         sets["valid"] = [write(texts / "valid.jsonl", extracts(sets["valid"][0], 0, seed=1))]
     config = _limited(_shaped(_config("small", *PLAIN, *FIELDS, *settings), begun), steps, until)
-    source = partial(fields_source, out, sets, config, vocab_size=4000, subwords=begun.subwords)
+    files = DataFiles(**{name: tuple(paths) for name, paths in sets.items()})
+    run = _whole(Summarise(), out, config, files, begun, vocab_size=4000)
+    score = Summarise().evaluate(describe_bundle(out / "best"), _scitldr(data)["valid"])
+    valid = {f"valid {name}": value for name, value in asdict(score).items()}
+    assert run.result is not None
+    return {**_ended(run), **valid, **asdict(run.scores), "outputs": run.result.text.split("\n")[2:]}
+
+
+def _whole(
+    task: Task,
+    out: Path,
+    config: RunConfig,
+    files: DataFiles,
+    begun: Start | None,
+    vocab_size: int | None = None,
+) -> Run:
+    """Prepare, train and test, as `regard train` does it."""
+    world, start = _world(), None if begun is None else begun.bundle
+    if task.name == "generate":
+        vocab_size = config.model.vocab_size
+    job = Job(
+        folder=out,
+        config=config,
+        files=files,
+        vocab_size=vocab_size,
+        start=start,
+        device=world.device,
+        report=REPORT,
+    )
     claim(out, config)
-    run = FieldsRun(out, config, source, _world(), start=begun, tell=print)
-    run.train(lambda _: nullcontext(()))
-    score, examples = run.score()
-    valid = {
-        f"valid {name}": value for name, value in asdict(score_on(out, _scitldr(data)["valid"][0])).items()
+    return WholeRun(job, task, world, begun).carry_out(task.open_files(job))
+
+
+def _ended(run: Run) -> Scores:
+    steps = [event for event in run.events if "loss" in event]
+    best = min(
+        (event for event in run.events if "valid_loss" in event), key=lambda event: event["valid_loss"]
+    )
+    return {
+        "parameters": describe_bundle(run.folder / "best").n_parameters,
+        "steps": steps[-1]["step"],
+        "best_step": best["step"],
+        "train_seconds": round(steps[-1]["seconds"], 1),
+        "valid_loss": best["valid_loss"],
     }
-    return {**_trained(run.run), **valid, **asdict(score), "outputs": [output for _, output in examples[:20]]}
 
 
 def _scitldr(data: Path) -> dict[str, list[Path]]:
@@ -255,7 +272,7 @@ def _limited(config: RunConfig, steps: int, until: float) -> RunConfig:
 def _run(out: Path, config: RunConfig, lesson: Lesson, begun: Start | None = None) -> Scores:
     """Train; where the compiler fails, without it: a measurement must not be lost to that."""
     try:
-        run = Run(out, config, lesson, world=_world(), start=begun)
+        run = TrainingLoop(out, config, lesson, world=_world(), start=begun)
         run.train()
     except Exception:
         if not config.training.compile:
@@ -265,7 +282,7 @@ def _run(out: Path, config: RunConfig, lesson: Lesson, begun: Start | None = Non
     return _trained(run)
 
 
-def _trained(run: Run) -> Scores:
+def _trained(run: TrainingLoop) -> Scores:
     progress = run.progress
     return {
         "parameters": run.model.n_parameters,

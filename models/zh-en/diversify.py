@@ -21,7 +21,7 @@ import numpy as np
 
 from regard.data.store import Example, Store, open_store
 from regard.data.store.writing import write_store
-from regard.training.preparation import SIDES
+from regard.tasks.pair_preparation import SIDES
 
 AT_ONCE = 20_000
 """Inputs that are translated together: enough that batches of like length are large."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.corpora import SetsCommand
+from regard.cli.shared.data_files import SetsCommand
 from regard.cli.shared.examples import examples_help
 from regard.cli.shared.options import ModelFirstCommand, settings_help, with_flags
 from regard.cli.verbs.average import average

@@ -28,10 +28,11 @@ from regard.decode.walk import likeliest, walk
 from regard.loss import label_smoothed_cross_entropy
 from regard.model.transformer import Transformer
 from regard.packing import pack
+from regard.tasks.task import LossSums
 from regard.training.distributed.world import World
 from regard.training.optimizers.optimizer import Optimizer
 from regard.training.schedule import learning_rate
-from regard.training.step import Score, evaluate, train_step
+from regard.training.step import evaluate, train_step
 
 BOS, EOS = 0, 1
 """The tokens that begin and end an output; the ids of symbols follow."""
@@ -184,7 +185,7 @@ def train(
     return losses
 
 
-def score(model: nn.Module, pairs: Sequence[Pair]) -> Score:
+def score(model: nn.Module, pairs: Sequence[Pair]) -> LossSums:
     """Loss and accuracy with teacher forcing."""
     learner = ToyLearner(model).train(model.training)  # keeps the mode of the model
     return evaluate(learner, [make_batch(pairs)], CPU)

@@ -103,3 +103,85 @@ def _f1(confusion: np.ndarray) -> tuple[float | None, ...]:
     hits, given, there = np.diag(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
     every = zip(hits.tolist(), given.tolist(), there.tolist(), strict=True)
     return tuple(2 * hit / (g + t) if t else None for hit, g, t in every)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TagScore:
+    """What became of a set; labels that it does not have count for nothing in the mean of F1."""
+
+    labels: tuple[str, ...]
+    exact: float
+    """Share of texts that got all their labels and no other."""
+    micro_f1: float
+    """Of all decisions together: common labels count for more."""
+    macro_f1: float
+    """The mean of F1 over the labels that the set has."""
+    calibration_error: float
+    """Expected calibration error of all decisions: how far confidence is from accuracy."""
+    f1: tuple[float | None, ...]
+    """Of each label; None where the set has none of it."""
+    confusion: tuple[tuple[int, ...], ...]
+    """How many texts that have a label (row) were given each label (column)."""
+    n_each: tuple[int, ...]
+    """Texts that have each label."""
+    n_texts: int
+
+    @property
+    def headline(self) -> str:
+        """How good it is, in a few words."""
+        return (
+            f"exact match {self.exact:.2%}, micro-F1 {self.micro_f1:.2%} of {counted(self.n_texts, 'text')}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "exact": self.exact,
+            "micro_f1": self.micro_f1,
+            "macro_f1": self.macro_f1,
+            "calibration_error": self.calibration_error,
+            "n_texts": self.n_texts,
+            "f1": dict(zip(self.labels, self.f1, strict=True)),
+            "labels": list(self.labels),
+            "confusion": [list(row) for row in self.confusion],
+        }
+
+    def __str__(self) -> str:
+        calibrated = f"expected calibration error {self.calibration_error:.3f}"
+        return f"{self.headline}\nmacro-F1 {self.macro_f1:.2%}, {calibrated}"
+
+
+def rows_of(numbers: Sequence[Sequence[int]], n_labels: int) -> np.ndarray:
+    """Which labels each text has, (texts, labels), from their numbers."""
+    right_BC = np.zeros((len(numbers), n_labels), bool)
+    for row, own in zip(right_BC, numbers, strict=True):
+        row[list(own)] = True
+    return right_BC
+
+
+def score_tags(
+    probs_BC: np.ndarray, right_BC: np.ndarray, labels: Sequence[str], threshold: float = 0.5
+) -> TagScore:
+    """Score probabilities of labels, a row a text, against the labels that each text has."""
+    right_BC = np.asarray(right_BC, bool)
+    if probs_BC.shape != right_BC.shape or right_BC.shape[1:] != (len(labels),) or not len(right_BC):
+        wanted = f"{len(right_BC)} rows, at least one, of {len(labels)}"
+        raise ShapeError("probs", wanted, probs_BC.shape)
+    given_BC = probs_BC >= threshold
+    hits, given, there = ((each).sum(axis=0) for each in (given_BC & right_BC, given_BC, right_BC))
+    f1 = tuple(2 * float(h) / float(g + t) if t else None for h, g, t in zip(hits, given, there, strict=True))
+    confidence_BC = np.maximum(probs_BC, 1 - probs_BC)
+    sure_BC = probs_BC >= 0.5  # what the model itself takes for likelier, whatever the threshold
+    return TagScore(
+        labels=tuple(labels),
+        exact=float((given_BC == right_BC).all(axis=1).mean()),
+        micro_f1=2 * float(hits.sum()) / max(1.0, float(given.sum() + there.sum())),
+        macro_f1=float(np.mean([each for each in f1 if each is not None] or [0.0])),
+        calibration_error=calibration_error(confidence_BC.ravel(), (sure_BC == right_BC).ravel()),
+        f1=f1,
+        confusion=tuple(
+            tuple(row) for row in (right_BC.T.astype(np.int64) @ given_BC.astype(np.int64)).tolist()
+        ),
+        n_each=tuple(there.tolist()),
+        n_texts=len(right_BC),
+    )

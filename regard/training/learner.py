@@ -1,4 +1,4 @@
-"""What learns: a model, its objective, its optimizer, and the moving average of its weights."""
+"""The learner: a model with its objective, its optimizer, and the moving average of its weights."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from regard.data.batches.examples import Batch
 from regard.errors import ConfigError
 from regard.model.build import build
 from regard.model.fast.kernels import has_fixed_shapes
+from regard.tasks.task import Lesson
 from regard.training.checkpoints.averaging import MovingAverage, with_weights
 from regard.training.checkpoints.checkpoint import (
     generators,
@@ -26,24 +27,21 @@ from regard.training.checkpoints.checkpoint import (
     whole_weights,
 )
 from regard.training.distributed.sharding import like, shard
-from regard.training.distributed.sharing import Turn
 from regard.training.distributed.world import World
-from regard.training.guessing import GuessingObjective
-from regard.training.lesson import Lesson
-from regard.training.objective import Objective
 from regard.training.optimizers.optimizer import Optimizer
+from regard.training.parts import StepBatches
 from regard.training.starting import Start
-from regard.training.step import Outcome, evaluate, train_step
+from regard.training.step import StepOutcome, evaluate, train_step
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
 
 AVERAGE = "average."
-"""What the moving average's weights are called in a checkpoint, before their names."""
+"""Prefix of the moving average's weights in a checkpoint."""
 
 
 class Learner:
-    """A model that learns, on this process's device, in step with those of the other processes."""
+    """A model that is trained on this process's device, in step with the other processes."""
 
     def __init__(
         self,
@@ -66,7 +64,7 @@ class Learner:
         compiled = compiled and has_fixed_shapes(model, "compiled steps")
         self.objective = lesson.objective(self.model, training, compiled=compiled).train()
         self.compiled = compiled
-        """Whether steps want batches of fixed size."""
+        """Whether steps need batches of fixed size."""
         self.lesson = lesson
         if sharded:
             shard(self.objective, self.model, world)
@@ -76,7 +74,7 @@ class Learner:
         set_generators({}, world, training.seed)
 
     def restore(self, checkpoint: Path) -> dict[str, Any]:
-        """Go on from a checkpoint; gives back the state of the run that is kept with it."""
+        """Continue from a checkpoint; returns the state of the run that is stored with it."""
         moments, state = read_checkpoint(checkpoint, self.model)
         if self.average is not None:
             for name, weight in self.average.weights.items():
@@ -87,27 +85,29 @@ class Learner:
         return state
 
     def moments(self) -> dict[str, Tensor]:
-        """All that `restore` wants beside the weights, whole; every process must ask."""
+        """What `restore` needs beside the weights, as whole tensors; every process must call it."""
         average = {} if self.average is None else self.average.weights
         named = {AVERAGE + name: weight for name, weight in average.items()}
         return {**on_host({**self.optimizer.moments(self.model), **named}), **generators(self.world)}
 
     @property
     def precision(self) -> str:
-        """What activations are computed in, by name."""
+        """The data type of activations, by name."""
         return str(self.model.compute_dtype).removeprefix("torch.")
 
-    def step(self, turn: Turn, rate: float, number: int, *, asked: bool, seconds: float) -> Outcome:
+    def step(
+        self, batches: StepBatches, rate: float, number: int, *, interrupted: bool, seconds: float
+    ) -> StepOutcome:
         """Take one step; see `train_step`."""
         outcome = train_step(
             self.objective,
             self.optimizer,
-            turn.batches,
-            turn.n_targets,
+            batches.batches,
+            batches.n_targets,
             rate,
             self.training,
             self.world,
-            asked=asked,
+            interrupted=interrupted,
             seconds=seconds,
         )
         if self.average is not None:
@@ -115,12 +115,13 @@ class Learner:
         return outcome
 
     def compile_only_if(self, fixed: bool) -> None:
-        """A run that began with batches of free size goes on with them, and they are not compiled for."""
-        if isinstance(self.objective, Objective | GuessingObjective):
-            self.objective.compiled = self.objective.compiled and fixed
+        """Compile nothing in a run that began with batches of free size."""
+        if self.lesson.compiles:
+            objective: Any = self.objective
+            objective.compiled = objective.compiled and fixed
 
     def forget_gradients(self) -> None:
-        """After a step that did not come to its end."""
+        """Clear the gradients of a step that failed."""
         self.optimizer.zero_grad()
         if self.world.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -130,13 +131,13 @@ class Learner:
         return nullcontext() if self.average is None else with_weights(self.model, self.average.weights)
 
     def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
-        """Loss and accuracy on held-out batches. All processes do the same; the first one's word counts."""
+        """Loss and accuracy on held-out batches. All processes compute it; the result of the first counts."""
         score = self.world.gather(evaluate(self.objective, batches, self.world.device))[0]
         facts = self.lesson.facts(score)
         return {"valid_loss": score.loss, "valid_accuracy": score.accuracy, **facts}
 
     def copy(self) -> Model | None:
-        """The model with whole weights, on the first process; every process must ask."""
+        """The model with whole weights, on the first process; every process must call it."""
         weights = whole_weights(self.model)
         if not self.world.is_main:
             return None
@@ -144,18 +145,21 @@ class Learner:
 
 
 def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:
-    """Raise where weights cannot be shared: by a process alone, or for an optimizer that wants them whole."""
+    """Raise where weights cannot be sharded: in a single process, or if the optimizer needs them whole."""
     if sharded and training.optimizer == "muon":
-        clash = "training.optimizer = muon works on whole matrices; leave out --shard, or take adamw"
-        raise ConfigError(clash)
+        raise ConfigError(
+            "training.optimizer = muon works on whole matrices; leave out `shard`, or use adamw",
+            code="cannot_shard",
+        )
     if sharded and not dist.is_initialized():
         raise ConfigError(
-            "--shard shares weights among processes, and this one is alone: start it by torchrun"
+            "`shard` divides the weights among processes, but there is only one; start it with torchrun",
+            code="cannot_shard",
         )
 
 
 def choose_precision(config: TrainingConfig, world: World) -> str:
-    """What activations are computed in."""
+    """The data type of activations."""
     if config.precision != "auto":
         return config.precision
     fast = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)

@@ -12,46 +12,27 @@ from torch import Tensor, nn
 from regard.config import TrainingConfig
 from regard.data.batches.examples import Batch
 from regard.errors import RegardError
+from regard.tasks.task import LossSums
 from regard.training.distributed.sharding import cut_up_again, is_sharded, whole
 from regard.training.distributed.world import World
 from regard.training.optimizers.optimizer import Optimizer
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Sums over targets, tokens or labels, of a step or of a validation set."""
-
-    smoothed: float
-    nll: float
-    correct: float
-    n_targets: int
-
-    @property
-    def loss(self) -> float:
-        """Negative log-likelihood of a target."""
-        return self.nll / self.n_targets
-
-    @property
-    def accuracy(self) -> float:
-        """Share of targets that were the likeliest."""
-        return self.correct / self.n_targets
-
-
 @dataclass(frozen=True, eq=False, slots=True)
-class Outcome:
-    """What came of a step, still on its way from the device."""
+class StepOutcome:
+    """The result of a step, perhaps still on its way from the device."""
 
     numbers: Tensor
-    """Smoothed loss, likelihood and hits, how many were asked to stop, the first one's clock; the norm."""
+    """`[smoothed_sum, nll_sum, n_correct, n_stop_requests, rank0_seconds, grad_norm]`"""
     n_targets: int
     ready: torch.cuda.Event | None
 
-    def read(self) -> tuple[Score, bool, float, float]:
-        """The score, whether somebody asked to stop, the clock, the gradient's norm; waits for them."""
+    def read(self) -> tuple[LossSums, bool, float, float]:
+        """The sums, whether a process was asked to stop, the clock, the gradient's norm; waits for them."""
         if self.ready is not None:
             self.ready.synchronize()
-        smoothed, nll, correct, asked, seconds, norm = self.numbers.tolist()
-        return Score(smoothed, nll, correct, self.n_targets), asked > 0, seconds, norm
+        smoothed, nll, correct, interrupted, seconds, norm = self.numbers.tolist()
+        return LossSums(smoothed, nll, correct, self.n_targets), interrupted > 0, seconds, norm
 
 
 def train_step(
@@ -63,61 +44,63 @@ def train_step(
     config: TrainingConfig,
     world: World,
     *,
-    asked: bool = False,
+    interrupted: bool = False,
     seconds: float = 0.0,
-) -> Outcome:
+) -> StepOutcome:
     """One update from batches that count as one: the mean is over `n_targets`, those of all processes.
 
-    Where the gradient is no number, nothing changes. The host does not wait to learn it. Whether this process
-    was `asked` to stop, and the `seconds` on its clock, are summed with the loss: so all learn it in step.
+    A gradient that is not finite changes nothing; the host does not wait to know. Whether this process was
+    `interrupted`, and the `seconds` on its clock, are summed with the loss, so that all processes know them.
     """
     weights = list(objective.parameters())
-    sums = torch.tensor([0.0, 0.0, 0.0, asked, seconds]).to(world.device)
+    sums = torch.tensor([0.0, 0.0, 0.0, interrupted, seconds]).to(world.device)
     for batch in batches:
-        smoothed, told = objective(batch.to(world.device))
-        # Sharded gradients come as a mean over processes, which each count the targets of all of them.
+        smoothed, reported = objective(batch.to(world.device))
+        # Sharded gradients are a mean over processes, so each divides by its share of the targets.
         share = n_targets / world.size if is_sharded(weights[0]) else n_targets
         (smoothed / share).backward()
-        sums[:3] += told
-    with _not_again():
+        sums[:3] += reported
+    with _no_retry():
         if not is_sharded(weights[0]):
             world.sum_gradients(weights)
         # Departure 12, where there is a limit.
         norm = whole(nn.utils.clip_grad_norm_(weights, config.clip_norm or torch.inf))
         _update(optimizer, rate, norm, sharded=is_sharded(weights[0]))
         optimizer.zero_grad()
-        return _on_its_way(torch.cat([world.sum(sums), norm.float()[None]]), n_targets)
+        return _to_host(torch.cat([world.sum(sums), norm.float()[None]]), n_targets)
 
 
 @contextmanager
-def _not_again() -> Iterator[None]:
-    """Out of memory, a step may be taken again, but not once processes and weights have begun to move."""
+def _no_retry() -> Iterator[None]:
+    """Report running out of memory: once weights change, the step cannot be repeated in smaller parts."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        advice = "take a smaller model, or share its weights out among several processes"
-        raise RegardError(f"out of memory: no room to update the weights; {advice}") from error
+        raise RegardError(
+            "out of memory while updating the weights; use a smaller model, or shard it over processes",
+            code="out_of_memory",
+        ) from error
 
 
 def _update(optimizer: Optimizer, rate: float, norm: Tensor, *, sharded: bool) -> None:
     if not sharded:
         optimizer.step(rate, (~torch.isfinite(norm)).float())
-    elif bool(torch.isfinite(norm)):  # parts of weights cannot meet a whole number in one kernel
+    elif bool(torch.isfinite(norm)):  # fused kernels cannot mix shards and a whole tensor
         optimizer.step(rate, None)
 
 
-def _on_its_way(numbers: Tensor, n_targets: int) -> Outcome:
+def _to_host(numbers: Tensor, n_targets: int) -> StepOutcome:
     if numbers.device.type != "cuda":
-        return Outcome(numbers, n_targets, None)
+        return StepOutcome(numbers, n_targets, None)
     on_host = numbers.to("cpu", non_blocking=True)
     ready = torch.cuda.Event()
     ready.record()
-    return Outcome(on_host, n_targets, ready)
+    return StepOutcome(on_host, n_targets, ready)
 
 
 @torch.no_grad()
-def evaluate(objective: nn.Module, batches: Iterable[Batch], device: torch.device) -> Score:
-    """The score of held-out batches, without dropout and smoothing."""
+def evaluate(objective: nn.Module, batches: Iterable[Batch], device: torch.device) -> LossSums:
+    """The sums of held-out batches, without dropout and smoothing."""
     was_training, n_targets, sums = objective.training, 0, torch.zeros(3, dtype=torch.float64)
     objective.eval()
     for batch in batches:
@@ -126,4 +109,4 @@ def evaluate(objective: nn.Module, batches: Iterable[Batch], device: torch.devic
     objective.train(was_training)
     cut_up_again(objective)
     smoothed, nll, correct = sums.tolist()
-    return Score(smoothed, nll, correct, n_targets)
+    return LossSums(smoothed, nll, correct, n_targets)

@@ -7,14 +7,14 @@ from regard.cli import main
 from regard.errors import BundleError
 from regard.training.checkpoints.averaging import average_models, mean_of
 from regard.training.checkpoints.checkpoint import checkpoints
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
 from tests.training.copying import config, data
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    Run(folder / "run", config("training.max_steps=12"), data(folder / "data")).train()
+    TrainingLoop(folder / "run", config("training.max_steps=12"), data(folder / "data")).train()
     return folder / "run"
 
 
@@ -36,7 +36,8 @@ def test_checkpoints_and_model_folders_are_averaged(run, tmp_path, capsys):
 
 
 def test_another_model_is_refused_and_nothing_is_written(run, tmp_path, capsys):
-    Run(tmp_path / "run", config("training.max_steps=2", "model.d_ff=48"), data(tmp_path / "data")).train()
+    settings = config("training.max_steps=2", "model.d_ff=48")
+    TrainingLoop(tmp_path / "run", settings, data(tmp_path / "data")).train()
     assert ran(run / "last", tmp_path / "run" / "last", "--out", tmp_path / "mean") == 2
     said = capsys.readouterr().err
     assert "is not of one model" in said

@@ -52,7 +52,7 @@ def test_what_cannot_be_done_is_told_before_a_file_is_read(train, files):
 
 @pytest.mark.usefixtures("files")
 def test_weights_cannot_be_shared_by_one_process(train):
-    refused(train("train.zh", "train.en", "--shard"), "this one is alone: start it by torchrun")
+    refused(train("train.zh", "train.en", "--shard"), "[cannot_shard]")
 
 
 def test_an_empty_file_is_told(train, files):
@@ -62,7 +62,7 @@ def test_an_empty_file_is_told(train, files):
     refused(train("empty.zh", "empty.en"), "empty.zh: the file is empty")
     write(files, "empty.tsv")
     refused(train("empty.tsv", *TABLE), "empty.tsv: the file has no rows")
-    refused(train("-", *TABLE), "error[empty_file]: standard input:")
+    refused(train("-", *TABLE), "[empty_file]: standard input: ")
     refused(train("train.zh", "train.en", "--test", "empty.zh", "empty.en"), "empty.zh: the file is empty")
 
 
@@ -82,9 +82,10 @@ def test_who_stops_it_early_is_told_how_to_go_on(train, files, monkeypatch):  # 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("regard.training.preparation.learn_subwords", stop)
+    monkeypatch.setattr("regard.tasks.data_folder.learn_subwords", stop)
     answer = train("train.zh", "train.en")
-    assert (answer.status, "stopped; the same command takes it up again" in answer.err) == (130, True)
+    assert answer.status == 130
+    assert "the same command resumes the run" in answer.err
 
 
 def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):
@@ -137,7 +138,7 @@ def test_a_folder_that_holds_something_else_is_told_and_left_alone(train, files)
     (files / "taken").mkdir()
     write(files / "taken", "thesis.tex", "mine")
     for words in (("train.zh", "train.en"), ("-", *TABLE)):
-        refused(train(*words, "--out", "taken"), "taken", "the folder holds something else")
+        refused(train(*words, "--out", "taken"), "[folder_in_use]", "taken")
         assert [path.name for path in (files / "taken").iterdir()] == ["thesis.tex"]
 
 
@@ -147,12 +148,12 @@ def test_a_folder_that_holds_another_run_is_told_and_left_alone(train, files, pa
     before = {path: path.read_bytes() for path in (files / "run").rglob("*") if path.is_file()}
     refused(
         train("train.zh", "train.en", "--out", "run", "--set", "model.d_ff=16"),
-        "1 problem in run: a run goes on as it began",
+        "[settings_changed]",
         "--from run --out NEW",
         "model.d_ff was 32 and is 16",
     )
     write(files, "pairs.tsv", "zh\ten\n", *(f"{zh}\t{en}\n" for zh, en in pairs))
-    refused(train("pairs.tsv", *TABLE, "--out", "run"), "run: the data has changed since the run began")
+    refused(train("pairs.tsv", *TABLE, "--out", "run"), "[data_changed]", "run: ")
     after = {path: path.read_bytes() for path in (files / "run").rglob("*") if path.is_file()}
     assert {path.name for path in before if before[path] != after.get(path)} <= {".lock"}
 
@@ -193,8 +194,8 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_when_there_is_room(tra
 def test_a_run_that_ends_before_its_full_rate_says_so(train):
     words = ("train.zh", "train.en", "--set", "data.valid_lines=5", "--set", "data.test_lines=5")
     short = train(*words, "--set", "training.warmup_steps=7", "--out", "short")
-    assert "still rising, for training.warmup_steps is 7, and the run took 6 steps" in short.err
-    assert "still rising" not in train(*words, "--out", "long").err
+    assert "training.warmup_steps is 7, and the run had 6 steps" in short.err
+    assert "warmup_steps" not in train(*words, "--out", "long").err
 
 
 @pytest.mark.usefixtures("files")
@@ -202,8 +203,9 @@ def test_what_a_model_to_start_from_does_not_take_is_told(train):
     assert train("train.zh", "train.en", "--out", "first").status == 0
     wider = train("train.zh", "train.en", "--from", "first", "--set", "model.d_ff=64", "--out", "second")
     assert wider.status == 0, wider.err
-    assert "starting from first, with its shape and subwords, not model.d_ff=64\n" in wider.err
+    assert "starting from first/best" in wider.err
+    assert "ignored: model.d_ff=64\n" in wider.err
     both = train("train.zh", "train.en", "--from", "first", "--both-directions", "--out", "third")
-    refused(both, "first/best: its subwords have no tag for zh and en")
+    refused(both, "[missing_language_token]", "first/best: ", "zh and en")
     turned = train("train.zh", "train.en", "--from", "en", "--to", "zh", "--out", "fourth")
     assert "sampled pairs seem to go from zh to en, not from en to zh" in turned.err

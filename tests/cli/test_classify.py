@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli import main
-from regard.cli.corpora import all_named
+from regard.cli.shared.data_files import repeat_for_all
 from regard.cli.verbs.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
 from tests.serve.lone import save_lone_models
@@ -76,7 +76,7 @@ def test_a_model_that_labels_nothing_is_refused_once_and_not_for_each_line(tmp_p
 
 def test_texts_to_guess_tokens_of_are_many_words():
     words = ["t.tsv", "--pretrain", "a", "b", "--out", "run", "c"]
-    assert all_named(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
+    assert repeat_for_all(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
 
 
 def test_what_is_started_from_is_a_folder_and_not_a_language(tmp_path, monkeypatch):

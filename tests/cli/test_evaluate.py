@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 
 from regard.cli import main
 from regard.loaded import load
-from tests.scores.translators import REFERENCES, SOURCES, subword_model, translator
+from tests.tasks.translators import REFERENCES, SOURCES, subword_model, translator
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from transformers import BertForSequenceClassification
 
 import regard
 from regard.cli import main
-from regard.training.tables import prepared_tables
+from regard.tasks.classify import Classify
 from tests.cli.conftest import Answer
 from tests.exchange.foreign import ENGLISH, GERMAN, bert, marian, sentences
 
@@ -94,7 +94,7 @@ def test_a_bert_is_trained_further_between_its_own_tokens_and_handed_out(run, tm
     steps = ["--set", "training.max_steps=2", "--set", "training.validate_every=2"]
     found = run("train", "--task", "classify", "train.tsv", "--from", "ours", "--out", "run", *steps)
     assert found.status == 0, found.err
-    prepared = prepared_tables(tmp_path / "run" / "data")
+    prepared = Classify().prepared(tmp_path / "run" / "data", regard.RunConfig())
     assert [prepared.test[0][0][-1]] == [*prepared.subwords.closing]
     assert regard.load("run").classify("two cats").label in ("yes", "no")
     found = run("export", "run", "out", "--to", "huggingface")

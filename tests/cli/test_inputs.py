@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from regard.training.checkpoints.lock import locked
+from regard.training.checkpoints.run_folder import locked
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +94,7 @@ def test_standard_input_is_needed_once(train, pairs):
     other = train(*words, stdin=tsv(pairs[1:]))
     assert (other.status, "is not what the run began with" in other.err) == (2, True)
     turned = train("-", "--columns", "en,zh", "--from", "zh", "--to", "en", "--out", "run")
-    assert (turned.status, "the data has changed" in turned.err) == (2, True)
+    assert (turned.status, "error[data_changed]" in turned.err) == (2, True)
     assert train(*words).out == first.out
 
 
@@ -132,6 +132,7 @@ def test_a_folder_in_use_is_left_alone(train, files):
     with locked(files / "runs" / "zh-en"):
         answer = train("train.zh", "train.en")
     assert answer.status == 2
-    assert "is at work in it; wait for it to end, or choose another folder with --out" in answer.err
+    assert "error[folder_locked]" in answer.err
+    assert "with --out" in answer.err
     assert [path.name for path in (files / "runs" / "zh-en").iterdir()] == [".lock"]
     assert train("train.zh", "train.en").status == 0

@@ -63,7 +63,7 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
         with (files / path).open("a") as file:
             file.write("another line\n")
     changed = regard(files, "train", "train.zh", "train.en", *QUICK)
-    assert (changed.returncode, "the data has changed" in changed.stderr) == (2, True)
+    assert (changed.returncode, "error[data_changed]" in changed.stderr) == (2, True)
     info = regard(files, "info", "runs/zh-en/best")
     assert info.returncode == 0
     other = regard(files, "train", "train.zh", "train.en", *QUICK, "--set", "training.seed=9")
@@ -72,7 +72,7 @@ def test_two_files_become_a_scored_model_and_the_same_command_finds_it_done(file
 
 
 @pytest.mark.slow
-def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_later(files):
+def test_an_interrupted_run_has_its_own_exit_status_and_is_resumed(files):
     settings = ("training.max_steps=200", "training.validate_every=100", "training.checkpoint_every=100")
     words = ["train", "train.zh", "train.en", *QUICK, *(w for s in settings for w in ("--set", s))]
     command = [sys.executable, "-m", "regard", *words]
@@ -83,27 +83,27 @@ def test_a_run_that_is_asked_to_stop_says_so_in_its_exit_status_and_goes_on_late
     child.send_signal(signal.SIGTERM)
     _, told = child.communicate(timeout=120)
     assert child.returncode == 130, told
-    assert "the same command goes on from here" in told
+    assert "the same command resumes the run" in told
     again = regard(files, *words)
     assert again.returncode == 0, again.stderr
-    assert "going on from step " in again.stderr
+    assert "resuming at step " in again.stderr
     assert "200 steps are done" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["train.zh"], "give two files"),
-        ([], "give two files"),
-        (["--builtin", "poems"], "numerals"),
-        (["train.zh", "train.en", "--builtin", "numerals"], "no files beside it"),
+        (["train.zh"], "[bad_files]"),
+        ([], "[bad_files]"),
+        (["--builtin", "poems"], "[bad_builtin]"),
+        (["train.zh", "train.en", "--builtin", "numerals"], "[bad_builtin]"),
         (["--builtin", "numerals", "--valid", "train.zh", "train.en"], "leave out --valid"),
-        (["train.zh", "train.en", "--out", "plain"], "a file of that name"),
+        (["train.zh", "train.en", "--out", "plain"], "[folder_in_use]"),
         (["train.zh", "missing.en"], "missing.en"),
         (["train.zh", "train.zh", "--to", "en"], "same file"),
-        (["train.zh", "plain"], "does not tell its language"),
+        (["train.zh", "plain"], "[unknown_language]: plain: "),
         (["train.zh", "short.en"], "800"),
-        (["train.zh", "train.en", "--out", "taken"], "something else"),
+        (["train.zh", "train.en", "--out", "taken"], "[folder_in_use]"),
         (["train.zh", "train.en", "--set", "model.n_head=3"], "did you mean model.n_heads?"),
         (["train.zh", "train.en", "--valid", "train.zh", "train.en"], "training and for validation"),
     ],

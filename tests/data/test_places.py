@@ -9,7 +9,7 @@ from regard.data.cleaning import clean
 from regard.data.cleaning.holding_out import Fate, HeldOutSizes
 from regard.data.cleaning.report import make_report
 from regard.data.reading import derived_corpus
-from regard.data.reading.templates import LINE, write_pairs
+from regard.data.reading.templates import LINE, read_numbered_examples, write_pairs
 from tests.refusals import refused
 
 TURNS = ("{turns}", "{turns}")
@@ -22,7 +22,7 @@ def corpus(tmp_path):
         file = tmp_path / "talk.jsonl"
         lines = (json.dumps({"turns": turns}) if turns else "" for turns in conversations)
         file.write_text("\n" + "".join(line + "\n" for line in lines))
-        pairs = write_pairs(tmp_path / "run" / "train-0.jsonl", file, TURNS)
+        pairs = write_pairs(tmp_path / "run" / "train-0.jsonl", read_numbered_examples(file, TURNS))
         return derived_corpus({pairs: file}, ("input", "output"), LINE)
 
     return corpus

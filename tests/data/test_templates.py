@@ -8,6 +8,7 @@ from regard.data.reading.templates import (
     model_input,
     model_input_of_text,
     read_examples,
+    read_numbered_examples,
     read_pairs,
     write_pairs,
 )
@@ -59,7 +60,7 @@ def test_a_field_may_stand_in_an_object(tmp_path):
 def test_half_a_surrogate_pair_is_a_lost_letter(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text('{"document": "a \\ud800 b", "summary": "c"}\n')
-    out = write_pairs(tmp_path / "pairs.jsonl", file, ("{document}", "{summary}"))
+    out = write_pairs(tmp_path / "pairs.jsonl", read_numbered_examples(file, ("{document}", "{summary}")))
     assert json.loads(out.read_text(encoding="utf-8"))["input"] == "a \ufffd b"
 
 
@@ -80,7 +81,9 @@ def test_what_is_written_down_has_no_line_breaks(tmp_path):
     file = rows(
         tmp_path / "a.jsonl", {"document": "one\n\ntwo ", "summary": "both"}, {"document": 3, "summary": "x"}
     )
-    out = write_pairs(tmp_path / "out" / "pairs.jsonl", file, ("{document}", "{summary}"))
+    out = write_pairs(
+        tmp_path / "out" / "pairs.jsonl", read_numbered_examples(file, ("{document}", "{summary}"))
+    )
     assert [json.loads(line)["input"] for line in out.read_text().splitlines()] == ["one two", "3"]
 
 

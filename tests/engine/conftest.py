@@ -6,7 +6,7 @@ import torch
 from regard.bundle import save_bundle
 from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
 from regard.model.build import build
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
 from tests.engine.echo import Echo, translator_with
 from tests.engine.talking import DECODING, PAIRS, learned, trained
 from tests.model.small import stirred
@@ -25,7 +25,7 @@ def reverser(tmp_path_factory):
     """The model folder: trained enough to end its outputs, and too little to be sure of them."""
     folder = tmp_path_factory.mktemp("reverser")
     never = ("training.validate_every=1000", "training.checkpoint_every=1000")
-    Run(folder / "run", config("training.max_steps=150", *never), data(folder / "data")).train()
+    TrainingLoop(folder / "run", config("training.max_steps=150", *never), data(folder / "data")).train()
     return folder / "run" / "last"
 
 

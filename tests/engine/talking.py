@@ -9,9 +9,9 @@ from regard.bundle import save_bundle
 from regard.config import DecodingConfig, TaskConfig
 from regard.data.numerals import sample
 from regard.data.store.writing import write_store
+from regard.tasks.pairs import PairsLesson
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from regard.training.lesson import PairsData
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
 from tests.training.copying import config
 
 PAIRS = {
@@ -24,7 +24,7 @@ def learned() -> Subwords:
     return Subwords(learn_subwords((text for pair in PAIRS["train"] for text in pair), vocab_size=600))
 
 
-def trained(folder: Path, subwords: Subwords, **about: Any) -> Run:
+def trained(folder: Path, subwords: Subwords, **about: Any) -> TrainingLoop:
     """The run; its model folder is `folder / "trained"`."""
     size = (
         f"model.vocab_size={subwords.vocab_size}",
@@ -35,8 +35,8 @@ def trained(folder: Path, subwords: Subwords, **about: Any) -> Run:
     length = ("training.max_steps=300", "training.batch_tokens=1000")
     never = ("training.validate_every=1000", "training.checkpoint_every=1000")
     stores = [_store(folder / split, subwords, split) for split in PAIRS]
-    data = PairsData(*stores, bos=subwords.bos_id, eos=subwords.eos_id)
-    run = Run(folder / "run", config(*size, *length, *never), data)
+    data = PairsLesson(*stores, bos=subwords.bos_id, eos=subwords.eos_id)
+    run = TrainingLoop(folder / "run", config(*size, *length, *never), data)
     run.train()
     save_bundle(folder / "trained", run.model, subwords=subwords.model, decoding=DECODING, **about)
     return run

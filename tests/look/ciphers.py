@@ -9,9 +9,9 @@ from pathlib import Path
 from regard.bundle import save_bundle
 from regard.config import RunConfig
 from regard.data.store.writing import write_store
+from regard.tasks.pairs import PairsLesson
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from regard.training.lesson import PairsData
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
 from tests.training.copying import config
 
 INPUTS = [a + b for a in ("ka", "to", "mi") for b in ("sen", "dal", "vik", "pom")]
@@ -42,15 +42,15 @@ def subwords() -> Subwords:
 
 def trained(folder: Path) -> Path:
     """The model folder."""
-    run = Run(folder / "run", small(), data(folder))
+    run = TrainingLoop(folder / "run", small(), data(folder))
     run.train()
     return save_bundle(folder / "model", run.model, subwords=subwords().model)
 
 
-def data(folder: Path) -> PairsData:
+def data(folder: Path) -> PairsLesson:
     """Pairs to learn from, and to validate with."""
     train, valid = _store(folder / "train", 3000, 1), _store(folder / "valid", 50, 2)
-    return PairsData(train, valid, bos=subwords().bos_id, eos=subwords().eos_id)
+    return PairsLesson(train, valid, bos=subwords().bos_id, eos=subwords().eos_id)
 
 
 def small(*more: str) -> RunConfig:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.data.store.writing import write_store
-from regard.training.preparation import SIDES
+from regard.tasks.pair_preparation import SIDES
 from tests.architecture.sources import ROOT
 
 ZH, EN = 4, 5

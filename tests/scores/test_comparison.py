@@ -7,7 +7,7 @@ from regard.errors import ShapeError
 from regard.scores import comparison
 from regard.scores.comparison import compare
 from regard.scores.translation import score_translations
-from tests.scores.translators import REFERENCES
+from tests.tasks.translators import REFERENCES
 
 GOOD = [line + "!" for line in REFERENCES]
 POOR = [line[: len(line) // 2] for line in REFERENCES]

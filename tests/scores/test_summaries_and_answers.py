@@ -3,8 +3,7 @@
 import pytest
 
 from regard.errors import ShapeError
-from regard.scores.answers import normal_words, score_answers
-from regard.scores.summaries import score_summaries
+from regard.scores.texts import normal_words, score_answers, score_summaries
 
 
 def test_rouge_counts_words_pairs_and_words_in_order():

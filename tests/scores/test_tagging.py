@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.errors import ShapeError
-from regard.scores.tagging import score_tags
+from regard.scores.classification import score_tags
 
 LABELS = ("art", "sport", "war", "zoo")
 RIGHT = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])

@@ -21,10 +21,10 @@ from safetensors.torch import save
 from regard.bundle.weights import hash_of
 from regard.config import RunConfig, read_config
 from regard.data.store.writing import write_store
+from regard.tasks.pairs import PairsLesson
 from regard.training.checkpoints.checkpoint import whole_weights
 from regard.training.distributed.world import World, join_world
-from regard.training.lesson import PairsData
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
 
 BOS, EOS, VOCABULARY = 1, 2, 13
 SETTINGS = (
@@ -57,9 +57,9 @@ def backwards(folder: Path, n: int, seed: int):
     )
 
 
-def data(folder: Path) -> PairsData:
+def data(folder: Path) -> PairsLesson:
     train, valid = backwards(folder / "train", 400, 1), backwards(folder / "valid", 50, 2)
-    return PairsData(train, valid, bos=BOS, eos=EOS)
+    return PairsLesson(train, valid, bos=BOS, eos=EOS)
 
 
 def config(*settings: str) -> RunConfig:
@@ -70,7 +70,7 @@ def stop_at(step: int):
     """Ask to stop, as a terminal or a job system does, when a step is done."""
 
     def hear(event):
-        if event.get("step") == step:
+        if event.get("step") == step and "started" not in event:
             os.kill(os.getpid(), signal.SIGTERM)
 
     return [hear]
@@ -82,7 +82,7 @@ def train(folder: Path, words: list[str], world: World) -> None:
     stops = [int(word.removeprefix("stop=")) for word in words if word.startswith("stop=")]
     sharded = "sharded" in words
     folder.with_name(f"{folder.name}.{world.rank}.pid").write_text(str(os.getpid()))
-    run = Run(
+    run = TrainingLoop(
         folder,
         config(*settings),
         data(folder.with_name(f"{folder.name}-data-{world.rank}")),

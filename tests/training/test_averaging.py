@@ -12,14 +12,15 @@ from regard.bundle import load_bundle, weights_hash
 from regard.errors import BundleError
 from regard.training.checkpoints.averaging import MovingAverage, mean_of, with_weights
 from regard.training.checkpoints.checkpoint import checkpoints, read_weights
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
+from regard.training.stopping import INTERRUPTED
 from tests.training.copying import config, data, stop_at
 
 EMA = "training.ema_decay=0.8"
 
 
 def train(folder, *settings, listeners=()):
-    run = Run(folder / "run", config(*settings), data(folder / "data"), listeners=listeners)
+    run = TrainingLoop(folder / "run", config(*settings), data(folder / "data"), listeners=listeners)
     return run, run.train()
 
 
@@ -77,7 +78,7 @@ def test_a_moving_average_goes_on_after_a_stop_as_if_there_had_been_none(tmp_pat
     whole, _ = train(tmp_path / "whole", EMA)
     for step in (7, 18):
         _, reason = train(tmp_path / "parts", EMA, listeners=stop_at(step))
-        assert reason == "asked to stop"
+        assert reason == INTERRUPTED
     parts, _ = train(tmp_path / "parts", EMA)
     assert weights_hash(parts.model) == weights_hash(whole.model)
     for name in ("best", "last"):
@@ -153,10 +154,11 @@ def test_stops_on_the_way_do_not_change_what_is_averaged(tmp_path):
         entries = map(json.loads, (folder / "journal.jsonl").read_text().splitlines())
         return [entry for entry in entries if "averaged" in entry]
 
-    Run(tmp_path / "whole", config(*settings), data(tmp_path / "data")).train()
+    TrainingLoop(tmp_path / "whole", config(*settings), data(tmp_path / "data")).train()
     for step in (25, 26, 27, 29):
-        run = Run(tmp_path / "parts", config(*settings), data(tmp_path / "data"), listeners=stop_at(step))
-        assert run.train() == "asked to stop"
-    Run(tmp_path / "parts", config(*settings), data(tmp_path / "data")).train()
+        place, lesson = tmp_path / "parts", data(tmp_path / "data")
+        run = TrainingLoop(place, config(*settings), lesson, listeners=stop_at(step))
+        assert run.train() == INTERRUPTED
+    TrainingLoop(tmp_path / "parts", config(*settings), data(tmp_path / "data")).train()
     assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
     assert facts(tmp_path / "whole")[0]["averaged"] == 3

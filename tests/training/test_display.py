@@ -41,9 +41,10 @@ def log():
 
 def shown(console, events, share=0.25, title="runs/zh-en", unit="token"):
     """What a console shows when it has heard some events."""
-    with open_display(console, Standing(title, 97, lambda: share, unit)) as tell:
+    with open_display(console, Standing(title, 97, unit)) as hear:
+        hear({"share_done": share})
         for event in events:
-            tell(event)
+            hear(event)
     return console.file.getvalue()
 
 
@@ -89,7 +90,7 @@ def test_of_labels_the_accuracy_is_told_and_no_perplexity(unit):
 
 
 def test_the_best_validation_stays_when_later_ones_are_worse():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     for number, loss, bleu in ((10, 3.0, 9.0), (20, 2.0, 8.0), (30, float("nan"), 7.0)):
         standing.hear(validation(number, loss, valid_bleu=bleu))
     frame = frame_of(standing)
@@ -113,7 +114,7 @@ def test_sample_text_is_shown_as_it_is_and_steers_nothing():
 
 
 def test_a_sample_has_a_history():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     for number in range(1, 8):
         standing.hear(validation(number, sample={"source": "s", "reference": "r", "output": f"try {number}"}))
     frame = frame_of(standing)
@@ -126,7 +127,7 @@ def test_a_sample_has_a_history():
 
 
 def test_a_long_sample_is_clipped_with_a_sign():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     standing.hear(validation(1, sample={"source": "猫" * 200, "reference": "short", "output": "word " * 99}))
     lines = frame_of(standing, width=40).splitlines()
     assert sum("猫" in line for line in lines) == 2
@@ -136,7 +137,7 @@ def test_a_long_sample_is_clipped_with_a_sign():
 
 
 def test_words_stay_above_the_panel():
-    events = [step(1), {"said": "out of [red]memory"}]
+    events = [step(1), {"message": "out of [red]memory"}]
     assert shown(terminal(), events).count("out of [red]memory") == 1
     assert last_frame(terminal(), events) == last_frame(terminal(), events[:1])
 
@@ -160,14 +161,13 @@ def test_unknown_events_and_unfit_values_change_nothing():
         {"new": 1},
         {"step": None, "loss": "much"},
         {"step": 1, "valid_loss": None},
-        {"test": 3},
     ]
     assert last_frame(terminal(), events) == last_frame(terminal(), [step(1)])
     assert shown(log(), events) == shown(log(), [step(1)])
 
 
 def test_a_loss_that_is_not_finite_is_seen_and_then_forgotten():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     for loss in (4.0, float("nan")):
         standing.hear(step(1, loss=loss))
     assert re.search("loss +nan", frame_of(standing))
@@ -176,7 +176,7 @@ def test_a_loss_that_is_not_finite_is_seen_and_then_forgotten():
 
 
 def test_the_loss_is_smoothed_and_starts_unbiased():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     standing.hear(step(1, loss=8.0))
     assert standing.loss == pytest.approx(8.0)
     standing.hear(step(2, loss=4.0))
@@ -184,7 +184,7 @@ def test_the_loss_is_smoothed_and_starts_unbiased():
 
 
 def test_the_speed_leaves_validations_out():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     for number in range(1, 5):
         standing.hear(step(number))
     standing.hear(validation(4))
@@ -195,7 +195,7 @@ def test_the_speed_leaves_validations_out():
 
 
 def test_a_resumed_run_measures_its_own_speed():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     standing.hear(step(50, seconds=1000.0))
     assert standing.speed is None
     standing.hear(step(51, seconds=1001.0))
@@ -204,8 +204,8 @@ def test_a_resumed_run_measures_its_own_speed():
 
 @pytest.mark.parametrize(("share", "left"), [(0.0, None), (0.25, 30.0), (1.0, 0.0), (1.5, 0.0)])
 def test_the_time_left_follows_the_share_that_is_done(share, left):
-    standing = Standing("x", 97, lambda: share)
-    standing.hear(step(20))
+    standing = Standing("x", 97)
+    standing.hear(step(20, share_done=share))
     assert standing.seconds_left == left
 
 
@@ -213,16 +213,14 @@ def test_the_end_of_a_run():
     events = [
         step(9),
         {"step": 9, "averaged": 5, "valid_loss": 1.5},
-        {"step": 9, "test": {"bleu": 41.25, "s": "x"}},
     ]
     frame = "\n".join(last_frame(terminal(), events))
     assert re.search(r"averaged +1\.500 +mean of 5", frame)
-    assert re.search(r"test bleu +41\.25", frame)
     assert "best" not in frame
 
 
 def test_a_terminal_that_knows_ascii_alone_gets_nothing_else():
-    standing = Standing("x", 97, lambda: 0.5)
+    standing = Standing("x", 97)
     for number in range(1, 9):
         standing.hear(step(number, loss=9.0 / number))
     written = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
@@ -265,12 +263,12 @@ def test_durations_are_said_as_people_do(seconds, words):
 def test_a_log_has_lines_and_no_escape_codes(monkeypatch):
     monkeypatch.setattr(display, "EVERY", 0.0)
     output = shown(
-        log(), [step(1), validation(1, valid_bleu=12.5, sample=SAMPLE), step(2), {"said": "words"}]
+        log(), [step(1), validation(1, valid_bleu=12.5, sample=SAMPLE), step(2), {"message": "words"}]
     )
     assert "\x1b" not in output
     assert output.splitlines() == [
         "step 1 of 97  loss 6.000  perplexity 403.43  600 tokens/s  learning rate 2.00e-04  about 2 s left",
-        "step 1  valid loss 2.000  accuracy 60.0%  BLEU 12.50  the best so far",
+        "step 1  valid loss 2.000  accuracy 60.0%  BLEU 12.50  best so far",
         f"  source     {SAMPLE['source']}",
         "  output     a [/red] ␛[31mdog",
         "  reference  the cat [bold]sits[/bold] :cat:",
@@ -287,15 +285,9 @@ def test_a_log_speaks_every_few_seconds_and_at_the_end(monkeypatch):
     assert lines[0].startswith("step 89 of 97")
 
 
-def test_a_log_tells_the_mean_of_checkpoints_and_the_test():
-    events = [
-        {"step": 9, "averaged": 5, "valid_loss": 1.5},
-        {"step": 9, "test": {"bleu": 41.25, "chrf": 60.0}},
-    ]
-    assert shown(log(), events).splitlines() == [
-        "averaged over 5 checkpoints: valid loss 1.500",
-        "test  bleu 41.25  chrf 60.00",
-    ]
+def test_a_log_has_the_mean_of_checkpoints():
+    events = [{"step": 9, "averaged": 5, "valid_loss": 1.5}]
+    assert shown(log(), events).splitlines() == ["averaged over 5 checkpoints: valid loss 1.500"]
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch):
@@ -318,7 +310,7 @@ CHILD = """
 from rich.console import Console
 from regard.training.display.display import open_display
 from regard.training.display.standing import Standing
-with open_display(Console(stderr=True), Standing('runs/猫', 97, lambda: 0.5)) as tell:
+with open_display(Console(stderr=True), Standing('runs/猫', 97)) as tell:
     tell({'step': 3, 'loss': 2.0})
     print('a stray line')
 """

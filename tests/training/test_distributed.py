@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 
 from regard.bundle import load_bundle, weights_hash
 from regard.training.checkpoints.checkpoint import MOMENTS, checkpoints, read_weights
-from regard.training.loop import Run
+from regard.training.loop import TrainingLoop
+from regard.training.stopping import INTERRUPTED
 from tests.architecture.sources import ROOT
 from tests.training.copying import config, data, stop_at
 
@@ -44,7 +45,8 @@ def launch(n_processes, *words):
 def alone(folder, *settings, stop=None):
     """The same run in this process."""
     listeners = [] if stop is None else stop_at(stop)
-    run = Run(folder, config(*settings), data(folder.parent / f"{folder.name}-data"), listeners=listeners)
+    lesson = data(folder.parent / f"{folder.name}-data")
+    run = TrainingLoop(folder, config(*settings), lesson, listeners=listeners)
     run.train()
     return run
 
@@ -133,7 +135,7 @@ def test_two_processes_that_were_asked_to_stop_end_like_two_that_were_not(tmp_pa
         for start in ((tmp_path / kind,), (parts, "stop=4"), (parts,)):
             words += [*start, kind, *RANDOM, ","]
     ends = [line.split(": ") for line in launch(2, *words)]
-    assert [reason for reason, _ in ends].count("asked to stop") == 4
+    assert [reason for reason, _ in ends].count(INTERRUPTED) == 4
     for kind in ("together", "sharded"):
         ended = weights_hash(tmp_path / kind / "last")
         assert weights_hash(tmp_path / f"{kind}-parts" / "last") == ended
@@ -159,6 +161,6 @@ def test_a_signal_to_one_ends_all_with_a_checkpoint(tmp_path):
         time.sleep(0.1)
     os.kill(int((tmp_path / "run.1.pid").read_text()), signal.SIGTERM)
     said, _ = launcher.communicate(timeout=120)
-    assert said.count("asked to stop") == 2
+    assert said.count(INTERRUPTED) == 2
     newest = checkpoints(tmp_path / "run" / "checkpoints")[-1]
     assert int(newest.name.removeprefix("step-")) == curve(tmp_path / "run")[-1][0]

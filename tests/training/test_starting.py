@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from regard.bundle import save_bundle
-from regard.errors import ConfigError
 from regard.model.build import build
 from regard.training.starting import Start
 from tests.serve.lone import save_lone_models
@@ -35,11 +34,6 @@ def test_subwords_that_are_guessed_have_no_names_and_are_taken_over(tmp_path, st
     guesser.give(model)
     taken = model.state_dict()["output_probabilities.weight"]
     assert torch.equal(taken, start.bundle.model.state_dict()["output_probabilities.weight"])
-
-
-def test_one_without_tags_cannot_learn_both_directions(start):
-    with pytest.raises(ConfigError, match="its subwords have no tag for zh and en"):
-        start.check_tags(("zh", "en"))
 
 
 def test_what_was_told_apart_has_names_and_what_was_guessed_has_none(tmp_path, start):

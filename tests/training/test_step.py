@@ -6,8 +6,8 @@ from torch.nn import functional as F
 
 from regard.data.batches.examples import make_pairs_batch
 from regard.model.transformer import Transformer
+from regard.tasks.objectives import NextToken
 from regard.training.distributed.world import World
-from regard.training.objective import Objective
 from regard.training.optimizers.optimizer import Optimizer
 from regard.training.step import evaluate, train_step
 from tests.training.copying import BOS, EOS, backwards, config
@@ -22,7 +22,7 @@ def parts(tmp_path):
     model = Transformer(settings.model)
     store = backwards(tmp_path / "store", 40, 3)
     batches = [make_pairs_batch(store, store_indices, bos=BOS, eos=EOS) for store_indices in halves(40)]
-    return Objective(model, 0.1).train(), Optimizer(model, settings.training), batches, settings.training
+    return NextToken(model, 0.1).train(), Optimizer(model, settings.training), batches, settings.training
 
 
 def step(objective, optimizer, batches, training):
@@ -95,7 +95,7 @@ def copied(tensors):
 
 def test_evaluating_uses_no_dropout_and_leaves_the_mode_as_it_was(parts):
     _, _, batches, _ = parts
-    objective = Objective(Transformer(config("model.dropout=0.5").model), 0.1).train()
+    objective = NextToken(Transformer(config("model.dropout=0.5").model), 0.1).train()
     first, second = evaluate(objective, batches, CPU), evaluate(objective, batches, CPU)
     assert first == second
     assert first.smoothed == pytest.approx(first.nll)

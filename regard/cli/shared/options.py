@@ -73,10 +73,12 @@ def settings_help() -> str:
 _SAME_NAME = (
     *("device", "glossary", "keep", "max_tokens", "min_p", "n_best", "past_length", "prefix", "quantisation"),
     *("sample", "seed", "temperature", "threshold", "to", "too_long", "top_k", "top_p"),
+    *("both_directions", "builtin", "columns", "out", "pretrain", "shard", "test", "valid"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "beam_size": "--beam",
     "source": "--from",
+    "target": "--to",
 }
 """Flags by Python keyword. What has no flag, such as `extra_length`, is a setting of the model folder."""
 

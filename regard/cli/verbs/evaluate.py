@@ -1,24 +1,28 @@
-"""`regard evaluate`: scores of models, or of translations that are there already, on a test set."""
+"""`regard evaluate`: scores of models, or of given translations, on a test set."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from regard.bundle import describe_bundle
-from regard.cli.evaluate_tasks import evaluate_tasks
+from regard.bundle import Description, describe_bundle
+from regard.cli.shared.data_files import parse_columns
 from regard.cli.shared.options import EngineOption
 from regard.config import TaskConfig
 from regard.engine.loading import engine_name, model_folder
-from regard.errors import ConfigError, CorpusError
+from regard.errors import ConfigError
 from regard.text.files import display_name
-from regard.text.files.parallel import read_parallel
+from regard.text.files.tables import Column
 from regard.text.languages import known_code, language_name, language_of
+
+TOGETHER = "the mean of their answers"
+"""The name of the score of several models that answer together."""
 
 
 def evaluate(
@@ -31,7 +35,7 @@ def evaluate(
         ),
     ],
     reference: Annotated[
-        Path | None, typer.Argument(metavar="REF", help="Right translations of SRC, in step.")
+        Path | None, typer.Argument(metavar="REF", help="Reference translations of SRC, line by line.")
     ] = None,
     *,
     models: Annotated[
@@ -40,54 +44,66 @@ def evaluate(
     ] = None,
     outputs: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Translations of SRC to score as they are; may be repeated."),
+        typer.Option(metavar="FILE", help="Existing translations of SRC to score; may be repeated."),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help="Columns of a table for another task, as in training."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Language of REF, if its name does not tell.")
+        str | None, typer.Option("--to", metavar="CODE", help="Language of REF, if its name does not say it.")
     ] = None,
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Hypotheses kept at each step; else as each model says.")
+        int | None, typer.Option(min=1, help="Beam size. Default: as the model folder says.")
     ] = None,
     engine: EngineOption = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score models, or translations that are there, on a test set.
+    """Score models, or existing translations, on a test set.
 
-    Translations of SRC are compared with REF: BLEU, chrF and chrF++ with signatures and 95% intervals. Where
-    there are several, all others are compared with the first: might the difference be chance? Models
-    for other tasks are scored on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE,
-    answers by exact match and F1; of several classifiers, the mean of their answers is scored, too.
+    Translations of SRC are compared with REF: BLEU, chrF and chrF++ with signatures and 95% intervals. Of
+    several, the others are compared with the first by a significance test. Models for other tasks are scored
+    on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE, answers by exact match and F1;
+    of several classifiers, the mean of their answers is scored, too.
     """
     models, outputs = models or [], outputs or []
     _check_names(models, outputs)
+    described = {model: describe_bundle(model_folder(model)) for model in models}
     if reference is None:
-        beside = {"--outputs": outputs, "--to": target, "--engine": engine != "auto"}
-        evaluate_tasks(source, models, columns, beam, beside, as_json=as_json)
+        for_translations = {"--outputs": outputs, "--to": target, "--engine": engine != "auto"}
+        if given := [name for name, value in for_translations.items() if value]:
+            raise ConfigError(
+                f"{', '.join(given)}: only for translations, which are scored on two files, SRC and REF",
+                code="option_not_for_task",
+            )
+        scores = _scores(described, source, parse_columns(columns), beam)
+        _print_scores(scores, as_json=as_json)
         return
     if columns is not None:
-        raise ConfigError("--columns is for a table that another task is scored on, and not for SRC and REF")
-    named = engine_name(engine)
-    tasks = {model: describe_bundle(model_folder(model)).task for model in models}
+        raise ConfigError(
+            "--columns is for a table of another task, not for SRC and REF", code="option_not_for_task"
+        )
+    tasks = {model: each.task for model, each in described.items()}
     language = (known_code(target) or target) if target else language_of(reference)
     if language is None and any(task.both_directions for task in tasks.values()):
-        raise ConfigError("the model translates both ways: say the language of REF, as in --to en")
+        raise ConfigError(
+            "the model translates both ways: say the language of REF, as in --to en", code="unknown_language"
+        )
     language = language or next((task.target for task in tasks.values() if task.target), None)
-    sources, references, *given = _columns([source, reference, *outputs])
 
     from regard.loaded import load
     from regard.scores.comparison import compare
+    from regard.tasks.translate import lines_in_step
 
+    named = engine_name(engine)
+    sources, references, *given_lines = lines_in_step([source, reference, *outputs])
     systems: dict[str, list[str]] = {}
     for model in models:
         if sys.stderr.isatty():
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
         made = load(model, engine=named).translate_lines(sources, to=language, beam_size=beam)
         systems[f"{model} ({made.how})"] = made.lines
-    systems |= dict(zip(map(display_name, outputs), given, strict=True))
+    systems |= dict(zip(map(display_name, outputs), given_lines, strict=True))
     comparison, notes = compare(systems, references, language), _notes(language, tasks)
     if as_json:
         typer.echo(json.dumps({**asdict(comparison), "notes": notes}, ensure_ascii=False))
@@ -95,37 +111,54 @@ def evaluate(
         typer.echo("\n".join([str(comparison), *(f"note: {note}" for note in notes)]))
 
 
+def _scores(
+    models: Mapping[Path, Description], file: Path, columns: Sequence[Column], beam: int | None
+) -> dict[str, Any]:
+    """The score of every model on a file; of models that can answer together, also that of all."""
+    from regard.tasks.task import task_of
+
+    tasks = {model: task_of(described) for model, described in models.items()}
+    scores = {
+        str(model): tasks[model]().evaluate(described, [file], columns=columns, beam_size=beam)
+        for model, described in models.items()
+    }
+    if len(models) > 1 and len({*tasks.values()}) == 1:
+        (task,) = {*tasks.values()}
+        together = task().evaluate_together([*models.values()], [file], columns=columns)
+        scores |= {} if together is None else {TOGETHER: together}
+    return scores
+
+
+def _print_scores(scores: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        numbers = {
+            name: asdict(score) | (score.measures() if hasattr(score, "measures") else {})
+            for name, score in scores.items()
+        }
+        typer.echo(json.dumps(numbers, ensure_ascii=False))
+        return
+    for name, score in scores.items():
+        typer.echo(f"{name}\n  " + str(score).replace("\n", "\n  "))
+
+
 def _check_names(models: list[Path], outputs: list[Path]) -> None:
     named = [*models, *outputs]
     if not named:
-        raise ConfigError("what is to be scored? Name a model with --model, or translations with --outputs")
+        raise ConfigError("name a model with --model, or translations with --outputs", code="no_model")
     if twice := {str(name) for name in named if named.count(name) > 1}:
-        raise ConfigError(f"{', '.join(sorted(twice))}: named twice, and would be compared with itself")
-
-
-def _columns(files: list[Path]) -> list[list[str]]:
-    """The lines of files in step, all of them usable."""
-    columns: list[list[str]] = [[] for _ in files]
-    for block in read_parallel(files):
-        for i, why in block.unusable.items():
-            raise CorpusError(f"{block.name}:{block.first + i}: {why}, here or in a file in step; shorten it")
-        for column, lines in zip(columns, block.columns, strict=True):
-            column += lines
-    if not columns[0]:
-        raise CorpusError(f"{display_name(files[0])}: has no lines, so there is nothing to score")
-    return columns
+        raise ConfigError(f"{', '.join(sorted(twice))}: named twice", code="named_twice")
 
 
 def _notes(language: str | None, tasks: dict[Path, TaskConfig]) -> list[str]:
-    """What a reader of the scores should know."""
+    """Notes for the reader of the scores."""
     from regard.scores.translation import tokenizer_of
 
     found = []
     if language is None:
-        found.append("the language of REF is not known, and was cut as most are (tok:13a); --to CODE says it")
+        found.append("the language of REF is unknown; tokenised as most are (tok:13a); give --to CODE")
     elif tokenizer_of(language) == "char":
         name = language_name(language)
-        found.append(f"{name} is cut into characters here (tok:char); other tokenizers give other BLEU")
+        found.append(f"{name} is tokenised into characters (tok:char); other tokenizers give other BLEU")
     found += [
         f"{model} was trained to write {task.target}, and REF is in {language}"
         for model, task in tasks.items()

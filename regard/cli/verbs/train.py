@@ -1,19 +1,18 @@
-"""`regard train`: from text files to a scored model."""
+"""`regard train`: from files to a scored model."""
 
-from collections.abc import Mapping
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regard.cli.asked import Asked, configured, task_of, written_settings
+from regard.cli.shared.data_files import parse_columns
 from regard.cli.shared.options import ConfigOption, DeviceOption, PresetOption, SetOption
-from regard.cli.train_fields import train_fields
-from regard.cli.train_pairs import train_pairs
-from regard.cli.train_tables import train_tables
-from regard.cli.train_texts import train_texts
-from regard.errors import ConfigError
 from regard.text.languages import is_code
+
+DIVERGED = 2
+INTERRUPTED = 130
+"""Exit status of an interrupted run: a command after `&&` must not start."""
 
 
 def train(
@@ -21,8 +20,8 @@ def train(
         list[Path] | None,
         typer.Argument(
             metavar="SRC TGT | TABLE | TEXT…",
-            help="Two files in step: line i of one translates line i of the other. Or a table, TSV or JSONL, "
-            "with --columns; - is standard input. For other tasks, texts or tables, see --task.",
+            help="Two files: line i of one translates line i of the other. Or a table, TSV or JSONL, with "
+            "--columns; - is standard input. For other tasks, texts or tables: see --task.",
         ),
     ] = None,
     *,
@@ -30,30 +29,28 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="translate, by default; generate, from TEXT…: a plain file is one document, and of a table "
-            "each row; classify, from TABLE…: a label, a tab and a text, or JSONL; "
-            "summarise, converse and answer, from JSONL whose fields task.input and task.output name.",
+            help="translate (default); generate, from TEXT…: a plain file is one document, as is each row "
+            "of a table; classify, from TABLE…: label, tab, text, or JSONL; summarise, converse and answer, "
+            "from JSONL whose fields task.input and task.output name.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,…",
-            help="Columns of tables, by name or, where TSV has no head, by number from 1; a.b is b in a.",
+            help="Columns of tables, by name, or by number from 1 in TSV without a header; a.b is b in a.",
         ),
     ] = None,
     valid: Annotated[
         list[Path] | None,
-        typer.Option(metavar="SRC TGT | TABLE", help="To validate with; else split off."),
+        typer.Option(metavar="SRC TGT | TABLE", help="To validate with. Default: split off."),
     ] = None,
     test: Annotated[
-        list[Path] | None, typer.Option(metavar="SRC TGT | TABLE", help="To score with; else split off.")
+        list[Path] | None, typer.Option(metavar="SRC TGT | TABLE", help="To score with. Default: split off.")
     ] = None,
     pretrain: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="TEXT…", help="Texts whose tokens a classifier guesses before it learns labels."
-        ),
+        typer.Option(metavar="TEXT…", help="Texts without labels, on which a classifier is pretrained."),
     ] = None,
     source: Annotated[
         str | None,
@@ -64,10 +61,10 @@ def train(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Language of TGT, if its name does not tell.")
+        str | None, typer.Option("--to", metavar="CODE", help="Language of TGT, if its name does not say it.")
     ] = None,
     both_directions: Annotated[
-        bool, typer.Option("--both-directions", help="Train one model for both, SRC to TGT and TGT to SRC.")
+        bool, typer.Option("--both-directions", help="Train one model for both directions.")
     ] = False,
     builtin: Annotated[
         str | None, typer.Option(metavar="NAME", help="A built-in corpus instead of files: numerals.")
@@ -75,75 +72,71 @@ def train(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder of the run, else one in runs/; the same one goes on with it."
+            metavar="DIR", help="Folder of the run. Default: one in runs/. An existing run is resumed."
         ),
     ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
-    max_epochs: Annotated[int | None, typer.Option(help="Stop after so many times through the data.")] = None,
-    max_minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps.")] = None,
+    max_epochs: Annotated[int | None, typer.Option(help="Stop after this many passes over the data.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Stop after this many minutes.")] = None,
     device: DeviceOption = "auto",
     shard: Annotated[
-        bool, typer.Option("--shard", help="Share the weights among the processes of torchrun, too.")
+        bool, typer.Option("--shard", help="Divide the weights among the processes of torchrun.")
     ] = False,
     log_to: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Tell tensorboard, wandb or mlflow, too; may be repeated."),
+        typer.Option(metavar="NAME", help="Also log to tensorboard, wandb or mlflow; may be repeated."),
     ] = None,
     preset: PresetOption = None,
     file: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Train a model on texts, and score it.
+    """Train a model, and score it.
 
-    It is a translator of pairs of texts, or a model for another task. Run the same command again to go on
-    with it.
+    By default a translator, from pairs of texts. Run the same command again to resume.
     """
-    name = task_of(task, file)
+    from regard.training.run import train as run_training
+    from regard.training.stopping import DivergedError
+
     start_from, source = _start_or_language(source)
     limits = {"max_steps": max_steps, "max_epochs": max_epochs, "max_minutes": max_minutes}
-    ways = ["task.both_directions=true"] if both_directions else []
-    settings = [*(settings or ()), *ways, *(f"training.{k}={v}" for k, v in limits.items() if v is not None)]
-    config, vocab_size = configured(name, preset, file, settings, builtin)
-    asked = Asked(
-        files=tuple(files or ()),
-        columns=columns,
-        valid=tuple(valid or ()),
-        test=tuple(test or ()),
-        start_from=start_from,
-        out=out,
-        config=config,
-        vocab_size=vocab_size,
-        written=written_settings(file, settings),
-        device=device,
-        shard=shard,
-        log_to=log_to or [],
-    )
-    only_pairs = {"--from CODE": source, "--to": target, "--both-directions": both_directions}
-    if name != "translate":
-        _refuse(name, only_pairs | {"--builtin": builtin})
-    if name != "classify":
-        _refuse(name, {"--pretrain": pretrain})
-    if log_to:
-        from regard.training.display.trackers import check_trackers
-
-        check_trackers(log_to)
-    if name == "translate":
-        train_pairs(asked, source, target, builtin)
-    elif name == "generate":
-        train_texts(asked)
-    elif name == "classify":
-        train_tables(asked, tuple(pretrain or ()))
-    else:
-        train_fields(asked)
+    directions = ["task.both_directions=true"] if both_directions else []
+    limited = [f"training.{name}={value}" for name, value in limits.items() if value is not None]
+    try:
+        run = run_training(
+            *(files or ()),
+            task=task,
+            out=out,
+            valid=valid or (),
+            test=test or (),
+            pretrain=pretrain or (),
+            columns=parse_columns(columns),
+            source=source,
+            target=target,
+            builtin=builtin,
+            start_from=start_from,
+            preset=preset,
+            config=file,
+            settings=[*(settings or ()), *directions, *limited],
+            device=device,
+            shard=shard,
+            trackers=log_to or (),
+            display=True,
+        )
+    except DivergedError:
+        if os.environ.get("RANK", "0") == "0":  # all processes diverge, and one reports it
+            raise
+        raise typer.Exit(DIVERGED) from None
+    if run.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if run.result is not None:
+        typer.echo(run.result.text)
+        typer.echo(f"the model is in {run.folder / 'best'}. Next:")
+        for command in run.task.next_commands(run.folder, run.result.example):
+            typer.echo(f"  {command}")
 
 
 def _start_or_language(words: str | None) -> tuple[Path | None, str | None]:
-    """What --from means: the folder of a model, or a language."""
+    """The meaning of `--from`: a model folder, or a language."""
     if words is None or (is_code(words) and not Path(words).is_dir()):
         return None, words
     return Path(words), None
-
-
-def _refuse(task: str, given: Mapping[str, object]) -> None:
-    if beside := [name for name, value in given.items() if value]:
-        raise ConfigError(f"{', '.join(beside)}: not for the task {task}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +118,11 @@ def _examples_in(line: str, templates: tuple[str, str], place: str) -> Iterator[
         raise CorpusError(f"{place}: {error}", code=error.code) from None
 
 
-def write_pairs(out: Path, path: Path | str, templates: tuple[str, str]) -> Path:
-    """Write the pairs of a file as JSONL with `input`, `output`, all `right` outputs, and the `line`."""
+def write_pairs(out: Path, examples: Iterable[tuple[int, tuple[str, Sequence[str]]]]) -> Path:
+    """Write numbered examples as JSONL with `input`, `output`, every `right` output, and the `line`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8") as file:
-        for number, (text, correct) in read_numbered_examples(path, templates):
+        for number, (text, correct) in examples:
             outputs = [*map(single_line, correct)]
             row = {"input": single_line(text), "output": outputs[0], "right": outputs}
             line = json.dumps({**row, LINE: number}, ensure_ascii=False)

@@ -24,7 +24,7 @@ from regard.experiments.experiment import (
 from regard.experiments.small_models import Pair, plan, reversing, score, small_model, train
 from regard.model.taps import recording
 from regard.model.transformer import Transformer
-from regard.training.step import Score
+from regard.tasks.task import LossSums
 
 CLAIM = Both(
     "At equal cost many heads learn more than one. Few of them matter once they are trained: most can be "
@@ -76,7 +76,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
     """Teach models of 1 to 16 heads to reverse; then remove the heads of those with eight."""
     setup, task = SETUP[size], reversing((4, 9))
     test_set = task.held_out(setup.pairs)
-    scores: dict[int, list[Score]] = {}
+    scores: dict[int, list[LossSums]] = {}
     removed, weights = [], set()
     for heads in setup.heads:
         scores[heads] = []
@@ -115,7 +115,7 @@ def _remove(model: Transformer, pairs: Sequence[Pair]) -> _Removed:
     return _Removed([added[head] for head in order], kept, by_block)
 
 
-def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int]]) -> Score:
+def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int]]) -> LossSums:
     """The score of a model some of whose heads say nothing."""
 
     def replace(address: str, value: Tensor) -> Tensor:

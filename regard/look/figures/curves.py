@@ -145,7 +145,7 @@ def curves_svg(events: Iterable[dict[str, Any]], title: str = "training", unit: 
     """Draw a run from its events, the lines of its journal.
 
     Args:
-        events: dictionaries as `regard.training.checkpoints.journal` keeps them; unknown ones are ignored.
+        events: dictionaries as `regard.training.checkpoints.run_folder` keeps them; unknown ones are ignored.
         title: the run's name.
         unit: what the loss is a mean over.
     """

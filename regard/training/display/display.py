@@ -3,40 +3,98 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import Progress
 from rich.text import Text
 
 from regard.look.figures.curves import is_number
 from regard.look.trace.tokens import visible
+from regard.tasks.task import Event, Listener
 from regard.training.display.panel import Panel
 from regard.training.display.standing import Standing, duration
 
-Tell = Callable[[dict[str, Any]], None]
-
 REFRESHES = 2
-"""A second: often enough to look alive. A drawing takes about 5 ms, so the panel costs 1% of one core."""
+"""Drawings per second. One takes about 5 ms, so the panel costs 1% of one core."""
 EVERY = 5.0
-"""Seconds from one line of a log to the next."""
+"""Seconds between two lines of a log."""
+
+
+class Display:
+    """A listener that shows a run on a console: messages, a progress bar, and the training."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        """By default it writes to stderr."""
+        self.console = Console(stderr=True) if console is None else console
+        self._open = ExitStack()
+        self._show: Listener | None = None
+        self._bar: tuple[Progress, Any] | None = None
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._close()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        if "activity" in event:
+            self._progress(event)
+        elif "started" in event:
+            self._start(event)
+        elif "finished" in event:
+            self._close()
+        elif self._show is not None:
+            self._show(event)
+        elif "message" in event:
+            _print(self.console, event["message"])
+
+    def _start(self, event: Event) -> None:
+        self._close()
+        facts = f"{event['parameters']:,} parameters, {event['precision']}, {event['device']}"
+        _print(self.console, facts)
+        if event["step"]:
+            _print(self.console, f"resuming at step {event['step']:,}")
+        standing = Standing(str(event["started"]), event["max_steps"], event["unit"])
+        self._show = self._open.enter_context(open_display(self.console, standing))
+        if self.console.is_interactive:  # a resumed run shows its curve from the beginning
+            from regard.training.checkpoints.run_folder import JOURNAL, Journal
+
+            for earlier in Journal(event["started"] / JOURNAL):
+                self._show(earlier)
+
+    def _progress(self, event: Event) -> None:
+        if self._bar is None and self.console.is_interactive:
+            bar = self._open.enter_context(Progress(console=self.console, transient=True))
+            self._bar = bar, bar.add_task(event["activity"], total=event["total"])
+        if self._bar is not None:
+            bar, task = self._bar
+            bar.update(task, completed=event["done"])
+            if event["done"] >= event["total"]:
+                self._close()
+
+    def _close(self) -> None:
+        self._open.close()
+        self._show = self._bar = None
 
 
 @contextmanager
-def open_display(console: Console, standing: Standing) -> Iterator[Tell]:
-    """Show a run on a console for as long as it lasts; what is yielded wants to hear every event.
+def open_display(console: Console, standing: Standing) -> Iterator[Listener]:
+    """Show the training on a console; yields a listener.
 
     Args:
-        console: a terminal gets one live panel, anything else plain lines without escape codes.
-        standing: that of the run, which has heard nothing yet.
+        console: a terminal gets a live panel, anything else plain lines without escape codes.
+        standing: the state of the run, which has heard nothing yet.
     """
     if console.is_interactive:
         panel = Panel(standing)
-        # What others print to a terminal stays above the panel; what they send elsewhere must arrive there.
+        # Other output to the terminal appears above the panel; output to a file must arrive there.
         with Live(
             panel,
             console=console,
@@ -45,7 +103,7 @@ def open_display(console: Console, standing: Standing) -> Iterator[Tell]:
             redirect_stdout=sys.stdout.isatty(),
             redirect_stderr=sys.stderr.isatty(),
         ):
-            yield partial(_tell, console, panel)
+            yield partial(_show_in_panel, console, panel)
     else:
         lines = _Lines(console, standing)
         try:
@@ -54,36 +112,37 @@ def open_display(console: Console, standing: Standing) -> Iterator[Tell]:
             lines.close()
 
 
-def _tell(console: Console, panel: Panel, event: dict[str, Any]) -> None:
+def _show_in_panel(console: Console, panel: Panel, event: Event) -> None:
     panel.hear(event)
-    if "said" in event:
-        console.print(Text(visible(str(event["said"]))))  # it stays, above the panel
+    if "message" in event:
+        _print(console, event["message"])  # it stays, above the panel
+
+
+def _print(console: Console, message: object) -> None:
+    console.print(Text("\n".join(map(visible, str(message).split("\n")))), soft_wrap=True)
 
 
 class _Lines:
-    """Lines for a log: where the run stands, every few seconds, and every validation."""
+    """Lines for a log: the state of the run every few seconds, and every validation."""
 
     def __init__(self, console: Console, standing: Standing) -> None:
         self.console, self.standing = console, standing
-        self.since, self.unsaid = monotonic(), False
+        self.since, self.pending = monotonic(), False
 
     def hear(self, event: dict[str, Any]) -> None:
         self.standing.hear(event)
-        if "said" in event:
-            self._print(visible(str(event["said"])))
+        if "message" in event:
+            _print(self.console, event["message"])
         if is_number(event.get("loss")):
-            self.unsaid = True
+            self.pending = True
             if monotonic() - self.since >= EVERY:
                 self._step()
         if is_number(event.get("valid_loss")):
             self._validation(event)
-        if isinstance(event.get("test"), dict):
-            scores = [f"{name} {value:.2f}" for name, value in self.standing.test.items()]
-            self._print("  ".join(["test", *scores]))
 
     def close(self) -> None:
-        """A log ends with where the run stood."""
-        if self.unsaid:
+        """The last line has the last step."""
+        if self.pending:
             self._step()
 
     def _step(self) -> None:
@@ -101,7 +160,7 @@ class _Lines:
         if now.seconds_left is not None:
             words.append(f"about {duration(now.seconds_left)} left")
         self._print("  ".join(words))
-        self.since, self.unsaid = monotonic(), False
+        self.since, self.pending = monotonic(), False
 
     def _validation(self, event: dict[str, Any]) -> None:
         now = self.standing
@@ -115,7 +174,7 @@ class _Lines:
             words.append(f"BLEU {now.valid_bleu.last:.2f}")
         words += [f"{name} {value}" for name, value in now.others.items()]
         if now.valid_loss.best_step == now.step:
-            words.append("the best so far")
+            words.append("best so far")
         self._print("  ".join(words))
         if "sample" in event and now.sample.outputs:
             self._print(f"  source     {now.sample.source}")

@@ -1,4 +1,4 @@
-"""The panel of a run on a terminal: progress, measures, a curve of the loss, a sample getting better."""
+"""The live panel of a run: progress, numbers, a curve of the loss, a sample."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from regard.training.display.standing import Latest, Sample, Standing, duration
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 WIDE = 72
-"""Columns from which on the curve stands beside the measures."""
+"""Terminal width from which the curve is drawn beside the numbers."""
 WIDEST = 110
-"""Columns that are used at most: a line that crosses a big screen is hard to read."""
+"""Largest width that is used; longer lines are hard to read."""
 CURVE_HEIGHT = 6
 SAMPLE_LINES = 2
 
 
 class Panel:
-    """Draws a standing in whatever width there is. Events and drawings may come from different threads."""
+    """Draws the state of a run at any width. Events and drawings may come from different threads."""
 
     def __init__(self, standing: Standing) -> None:
         self._standing, self._lock = standing, Lock()
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Take in one event; nothing is drawn."""
+        """Hear an event; nothing is drawn."""
         with self._lock:
             self._standing.hear(event)
 
@@ -69,7 +69,7 @@ def _progress(standing: Standing) -> Table:
 
 
 def _measures(standing: Standing, width: int, *, blocks: bool) -> Iterator[RenderableType]:
-    """The numbers, with the curve beside them where there is room and in one line below where not."""
+    """The numbers, with the curve beside them, or below in one line where the terminal is narrow."""
     table = _grid()
     table.add_column(style="dim", no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
@@ -107,8 +107,6 @@ def _rows(standing: Standing, width: int) -> Iterator[tuple[str, str, str]]:
     if standing.averaged:
         count, loss = standing.averaged
         yield "averaged", f"{loss:.3f}", f"mean of {count}"
-    for name, score in standing.test.items():
-        yield f"test {name}", f"{score:.2f}", ""
 
 
 def _written(value: float | None, form: str) -> str:
@@ -123,7 +121,7 @@ def _best(latest: Latest, form: str, width: int) -> str:
 
 
 def _sample(sample: Sample) -> Table:
-    """Source and reference once, then the last translations, the newest brightest."""
+    """Source and reference, then the last outputs, the newest in bold."""
     grid = _grid(expand=True)
     grid.add_column(style="dim", no_wrap=True, justify="right")
     grid.add_column(ratio=1)
@@ -140,7 +138,7 @@ def _grid(*, expand: bool = False) -> Table:
 
 
 class _Clipped:
-    """A text in a few lines, with an ellipsis where it was longer."""
+    """A text in a few lines, with an ellipsis if it is longer."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -156,7 +154,7 @@ class _Clipped:
 
 
 class _Curve:
-    """The curve in the width that is left, its highest and lowest value beside it."""
+    """The curve in the remaining width, with its highest and lowest value."""
 
     def __init__(self, points: list[float]) -> None:
         self.points = points
@@ -171,7 +169,7 @@ class _Curve:
 
 
 def curve(points: list[float], width: int, height: int) -> list[str]:
-    """Rows of block characters, highest first; by the logarithm, if all of it is above zero."""
+    """Rows of block characters, highest first; logarithmic if all values are positive."""
     if min(points) > 0:
         points = [log(point) for point in points]
     low, high = min(points), max(points)
@@ -183,7 +181,7 @@ def curve(points: list[float], width: int, height: int) -> list[str]:
 
 
 def _columns(points: list[float], width: int) -> Iterator[float]:
-    """The mean of the points of each column, or the nearest point where there are fewer than columns."""
+    """The mean of the points in each column, or the nearest point where points are fewer than columns."""
     count = len(points)
     for column in range(width):
         start = column * count // width

@@ -1,4 +1,4 @@
-"""Where a run stands, gathered from its events: what a reader wants to see of it at any moment."""
+"""The state of a run, collected from its events, for a display."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from regard.look.figures.curves import Unit, is_number
 from regard.look.trace.tokens import visible
 
 SMOOTHING = 0.98
-"""Of the mean of the last values, what stays with every step."""
+"""Weight of the past in the smoothed loss, per step."""
 OUTPUTS = 4
-"""Sample translations that are kept."""
+"""Sample outputs that are shown."""
 STRETCHES = 256
-"""A curve keeps at least half as many points as this, however long the run."""
+"""Most points of a curve; at least half as many remain, however long the run."""
 OTHERS = {"valid_bits_per_byte": ("bits a byte", ".3f"), "valid_macro_f1": ("macro-F1", ".1%")}
-"""What validations of other tasks than translation tell, with names and forms."""
+"""More results of validations, with names and formats."""
 WINDOW = 64
 """Steps over which the speed is measured."""
 
 
 class Curve:
-    """A long line in little memory: means over equal stretches, which double when there are too many."""
+    """A long curve in little memory: means over equal stretches, which double when there are too many."""
 
     def __init__(self) -> None:
         self.means: list[float] = []
@@ -46,7 +46,7 @@ class Curve:
 
 
 class Recent:
-    """The mean of the last values of a line, of which the newest count most."""
+    """An exponential mean of values."""
 
     def __init__(self) -> None:
         self._sum = self._weight = 0.0
@@ -58,7 +58,7 @@ class Recent:
 
     @property
     def mean(self) -> float | None:
-        """None as long as there is no value."""
+        """None while there is no value."""
         return self._sum / self._weight if self._weight else None
 
 
@@ -87,7 +87,7 @@ class Sample:
     outputs: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=OUTPUTS))
 
     def hear(self, sample: dict[str, Any], step: int) -> None:
-        """One more translation; that of another sentence starts anew."""
+        """Add an output; one of another sentence replaces the others."""
         source, reference, output = (
             visible(str(sample.get(key, ""))) for key in ("source", "reference", "output")
         )
@@ -98,35 +98,26 @@ class Sample:
 
 
 class Standing:
-    """What is known of a run; every event goes in, unknown ones change nothing."""
+    """What is known of a run. It hears every event, and ignores unknown ones."""
 
-    def __init__(
-        self, title: str, max_steps: int, share_done: Callable[[], float], unit: Unit = "token"
-    ) -> None:
-        """Begin to listen.
-
-        Args:
-            title: the run's name.
-            max_steps: the limit by steps.
-            share_done: tells how much of the run is behind, by the limit that comes first.
-            unit: what the loss is a mean over.
-        """
-        self.title, self.max_steps, self._share_done = visible(title), max_steps, share_done
-        self.unit = unit
+    def __init__(self, title: str, max_steps: int, unit: Unit = "token") -> None:
+        """`title` is the run's name, `max_steps` its limit, `unit` what the loss is a mean over."""
+        self.title, self.max_steps, self.unit = visible(title), max_steps, unit
+        self.share = 0.0
+        """How much of the run is done, from 0 to 1, by the limit that comes first."""
         self.step, self.seconds = 0, 0.0
         self.loss: float | None = None
         self.rate: float | None = None
         self.speed: float | None = None
-        """Tokens a second over the last steps, validations left out."""
+        """Tokens per second over the last steps, without validations."""
         self.curve = Curve()
         self.valid_loss = Latest(float.__lt__)
         self.valid_accuracy = Latest(float.__gt__)
         self.valid_bleu = Latest(float.__gt__)
         self.others: dict[str, str] = {}
-        """What else the last validation told, by name."""
+        """More results of the last validation, by name."""
         self.averaged: tuple[int, float] | None = None
         self.sample = Sample()
-        self.test: dict[str, float] = {}
         self._losses, self._accuracies, self._tokens = Recent(), Recent(), 0
         self._window: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
@@ -134,27 +125,22 @@ class Standing:
         """Take in one event."""
         if isinstance(step := event.get("step"), int):
             self.step = step
+        if is_number(share := event.get("share_done")):
+            self.share = min(1.0, max(0.0, float(share)))
         if is_number(loss := event.get("loss")):
             self._hear_step(event, float(loss))
         if is_number(loss := event.get("valid_loss")):
             self._hear_validation(event, float(loss))
-        if isinstance(scores := event.get("test"), dict):
-            self.test = {visible(name): float(score) for name, score in scores.items() if is_number(score)}
-
-    @property
-    def share(self) -> float:
-        """How much of the run is behind, from 0 to 1."""
-        return min(1.0, max(0.0, self._share_done()))
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will take at this pace; None before one can tell."""
+        """The estimated time left; None before the first step."""
         share = self.share
         return self.seconds * (1 / share - 1) if share > 0 and self.seconds > 0 else None
 
     @property
     def beside_the_loss(self) -> list[tuple[str, str]]:
-        """What else is told of the last steps, by name: labels have no perplexity, and tokens have one."""
+        """What is shown with the loss: the perplexity of tokens, the accuracy of labels."""
         if self.unit == "token":
             return [] if self.loss is None else [("perplexity", f"{exp(min(self.loss, 99.0)):,.2f}")]
         right = self._accuracies.mean
@@ -164,7 +150,7 @@ class Standing:
         if isfinite(loss):
             self._losses.add(loss)
             self.curve.add(loss)
-        # A loss that is not finite is shown as it is: the reader must see it.
+        # A loss that is not finite is shown as it is.
         self.loss = self._losses.mean if isfinite(loss) else loss
         if is_number(right := event.get("accuracy")):
             self._accuracies.add(float(right))
@@ -200,7 +186,7 @@ class Standing:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it: 42 s, 12 min, 1 h 05 min."""
+    """A duration for people: 42 s, 12 min, 1 h 05 min."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,7 +1,7 @@
-"""Trackers: the numbers of a run sent to TensorBoard, Weights & Biases or MLflow, to compare it with others.
+"""Trackers: the numbers of a run, sent to TensorBoard, Weights & Biases or MLflow.
 
-None of them is needed to train, and each is imported only when asked for. A run that is resumed goes again
-over the steps since its checkpoint; no tracker shows such a step twice.
+They are optional, and imported only when used. A resumed run repeats the steps since its checkpoint; no
+tracker shows such a step twice.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from regard.errors import ConfigError
 from regard.look.figures.curves import is_number
 
 PROJECT = "regard"
-"""Where runs are filed by trackers that know projects."""
+"""The project name, for trackers that have projects."""
 
 
 @contextmanager
 def open_tracker(
     name: str, run_folder: Path, config: RunConfig
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Follow a run with a tracker; what is yielded wants to hear every event.
+    """Follow a run with a tracker; yields a listener.
 
     Args:
-        name: tensorboard, wandb or mlflow. Where the last two send to is theirs to know: `wandb login` or
-            WANDB_MODE, MLFLOW_TRACKING_URI.
-        run_folder: holds what TensorBoard reads, and what the others must remember.
-        config: told to the tracker, so that runs can be compared by their settings.
+        name: tensorboard, wandb or mlflow. The last two have settings of their own for where they send to:
+            `wandb login` or WANDB_MODE, MLFLOW_TRACKING_URI.
+        run_folder: holds TensorBoard's files, and the state of the others.
+        config: sent to the tracker, so that runs can be compared by their settings.
 
     Raises:
-        ConfigError: there is no such tracker, its package is missing, or it refuses to start.
+        ConfigError: the tracker is unknown, its package is missing, or it does not start.
     """
     tracker = _known(name)(run_folder, config)
     try:
@@ -50,10 +50,10 @@ def open_tracker(
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Find out whether these can follow a run, before anything is done for it.
+    """Check that these can be used, before a run starts.
 
     Raises:
-        ConfigError: there is no such tracker, or its package is missing.
+        ConfigError: a tracker is unknown, or its package is missing.
     """
     for name in names:
         _known(name).imported()
@@ -61,29 +61,29 @@ def check_trackers(names: Sequence[str]) -> None:
 
 def _known(name: str) -> type[Tracker]:
     if name not in TRACKERS:
-        known = f"there are {', '.join(TRACKERS)}"
-        raise ConfigError(f"there is no tracker {name!r}; {known}{did_you_mean(name, [*TRACKERS])}")
+        known = f"known are {', '.join(TRACKERS)}{did_you_mean(name, [*TRACKERS])}"
+        raise ConfigError(f"there is no tracker {name!r}; {known}", code="unknown_choice")
     return TRACKERS[name]
 
 
 def numbers_of(event: dict[str, Any]) -> dict[str, float]:
-    """The numbers of an event by name; those of averaged weights and of the test keep apart from the rest."""
+    """The numbers of an event by name; those of averaged weights have a prefix."""
     prefix = "averaged_" if "averaged" in event else ""
-    found = {prefix + name: float(value) for name, value in event.items() if is_number(value)}
-    for name in ("step", "averaged"):
-        found.pop(prefix + name, None)
-    scores = event.get("test")
-    scores = scores if isinstance(scores, dict) else {}
-    return found | {f"test_{name}": float(score) for name, score in scores.items() if is_number(score)}
+    skipped = ("step", "averaged", "share_done")
+    return {
+        prefix + name: float(value)
+        for name, value in event.items()
+        if name not in skipped and is_number(value)
+    }
 
 
 class Tracker(ABC):
-    """Hears events and passes their numbers on; the first tells where the run is, and starts it."""
+    """Hears events and sends their numbers; the first event starts it."""
 
     module: str
-    """What is imported."""
+    """The module to import."""
     package: str
-    """What is installed for it."""
+    """The package to install."""
 
     def __init__(self, run_folder: Path, config: RunConfig) -> None:
         self.folder, self.config = run_folder, config
@@ -92,17 +92,18 @@ class Tracker(ABC):
 
     @classmethod
     def imported(cls) -> Any:
-        """The library that it stands for."""
+        """The tracker's library."""
         try:
             return import_module(cls.module)
         except ImportError as error:
             raise ConfigError(
                 f"{cls.package} cannot be imported ({error}); "
-                f"pip install 'regard[track]', or {cls.package} alone"
+                f"pip install 'regard[track]', or {cls.package} alone",
+                code="missing_package",
             ) from error
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Pass the numbers of one event on; what has no step or no number is left to others."""
+        """Send the numbers of an event; events without a step or a number are ignored."""
         step = event.get("step")
         if not isinstance(step, int) or not (numbers := numbers_of(event)):
             return
@@ -112,18 +113,18 @@ class Tracker(ABC):
         self.tell(step, numbers)
 
     def close(self, *, failed: bool) -> None:
-        """Have everything arrive."""
+        """Send what is left."""
         self.failed = failed
         if self.started:
             self.end()
 
     @abstractmethod
     def start(self, step: int) -> None:
-        """Begin, or go on with what an earlier process began."""
+        """Begin, or continue what an earlier process began."""
 
     @abstractmethod
     def tell(self, step: int, numbers: dict[str, float]) -> None:
-        """Pass numbers on."""
+        """Send numbers."""
 
     @abstractmethod
     def end(self) -> None:
@@ -136,7 +137,7 @@ class Tensorboard(Tracker):
     module, package = "torch.utils.tensorboard", "tensorboard"
 
     def start(self, step: int) -> None:
-        """A new event file, before which everything from this step on no longer counts."""
+        """Begin an event file that replaces earlier ones from this step on."""
         self.writer = self.library.SummaryWriter(self.folder / "tensorboard", purge_step=step, flush_secs=10)
         self.writer.add_text("config", "```toml\n" + to_toml(self.config) + "```", step)
 
@@ -150,27 +151,27 @@ class Tensorboard(Tracker):
         self.writer.close()
 
 
-class _RememberingTracker(Tracker):
-    """A tracker that cannot take points back, so it is not told again what it has heard.
+class _StatefulTracker(Tracker):
+    """A tracker that cannot delete points, so none is sent twice.
 
-    A resumed run gives the same numbers to the bit, so those of the earlier process may stand. The run's
-    name with the tracker and the last step of each number are kept in RUN/wandb.json or RUN/mlflow.json.
+    A resumed run gives the same numbers to the bit, so those of the earlier process are kept. The tracker's
+    id of the run and the last step of each number are stored in RUN/wandb.json or RUN/mlflow.json.
     """
 
     def start(self, step: int) -> None:
-        """Go on with the run that is remembered; one that starts from its first step is another."""
+        """Continue the stored run; a run that starts at its first step is a new one."""
         self.memory = self.folder / f"{self.package}.json"
         known: dict[str, Any] = {}
         try:
             if step > 1 and self.memory.exists():
                 known = json.loads(self.memory.read_text(encoding="utf-8"))
             self.id = self.open(known.get("id"))
-        except Exception as error:  # theirs, of whatever kind: no login, no such server, a run that is gone
-            raise ConfigError(f"{self.package} did not start: {error}") from error
+        except Exception as error:  # any error of the library: no login, no such server, a deleted run
+            raise ConfigError(f"{self.package} did not start: {error}", code="tracker_failed") from error
         self.told: dict[str, int] = known.get("told", {})
 
     def tell(self, step: int, numbers: dict[str, float]) -> None:
-        """Send what is new, and remember it."""
+        """Send what is new, and store that it was sent."""
         news = {name: value for name, value in numbers.items() if self.told.get(name, 0) < step}
         if news:
             self.send(step, news)
@@ -178,27 +179,27 @@ class _RememberingTracker(Tracker):
             self._remember()
 
     def _remember(self) -> None:
-        # Renamed into its place, but not synced: it must outlive a killed process, at every step.
+        # Renamed into place, but not synced: it must survive a killed process, and is written at every step.
         partial = self.memory.with_name(f".{self.memory.name}.partial")
         partial.write_text(json.dumps({"id": self.id, "told": self.told}), encoding="utf-8")
         partial.replace(self.memory)
 
     @abstractmethod
     def open(self, run_id: str | None) -> str:
-        """Go on with a run, or begin one; gives the name to go on with."""
+        """Continue a run, or begin one; returns its id."""
 
     @abstractmethod
     def send(self, step: int, numbers: dict[str, float]) -> None:
-        """Pass on what is new."""
+        """Send new numbers."""
 
 
-class Wandb(_RememberingTracker):
+class Wandb(_StatefulTracker):
     """A run of Weights & Biases, in the project `regard` unless WANDB_PROJECT names another."""
 
     module = package = "wandb"
 
     def open(self, run_id: str | None) -> str:
-        """Their capture of the terminal is off: it would fight with the live panel."""
+        """Begin or continue; the capture of the terminal is off, since it conflicts with the live panel."""
         self.run = self.library.init(
             project=None if "WANDB_PROJECT" in environ else PROJECT,
             dir=self.folder,
@@ -211,7 +212,7 @@ class Wandb(_RememberingTracker):
         return str(self.run.id)
 
     def send(self, step: int, numbers: dict[str, float]) -> None:
-        """One row of their history; they join rows of one step."""
+        """One row of the history; wandb joins rows of one step."""
         self.run.log(numbers, step=step)
 
     def end(self) -> None:
@@ -219,13 +220,13 @@ class Wandb(_RememberingTracker):
         self.run.finish(exit_code=int(self.failed))
 
 
-class Mlflow(_RememberingTracker):
-    """A run of MLflow, wherever MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say."""
+class Mlflow(_StatefulTracker):
+    """A run of MLflow, configured by MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME."""
 
     module = package = "mlflow"
 
     def open(self, run_id: str | None) -> str:
-        """A new run is given the settings; an old one keeps those it began with."""
+        """A new run gets the settings; an existing one keeps those that it has."""
         run = self.library.start_run(run_id=run_id, run_name=None if run_id else self.folder.name)
         if run_id is None:
             sections = asdict(self.config)
@@ -235,11 +236,11 @@ class Mlflow(_RememberingTracker):
         return str(run.info.run_id)
 
     def send(self, step: int, numbers: dict[str, float]) -> None:
-        """A thread of theirs does the sending: a slow server must not slow the training."""
+        """A thread of mlflow sends: a slow server must not slow the training."""
         self.library.log_metrics(numbers, step=step, synchronous=False)
 
     def end(self) -> None:
-        """Wait until all is sent; the end of a run alone does not promise it."""
+        """Wait until everything is sent, which ending the run does not guarantee."""
         self.library.flush_async_logging()
         self.library.end_run("FAILED" if self.failed else "FINISHED")
 

@@ -1,0 +1,527 @@
+"""The whole way of a run: configure, prepare, train, test. What `regard train` and `regard.train` do.
+
+Everything that happens is an event, a dictionary that listeners hear:
+
+    {"message": …}                                  for the user
+    {"activity": …, "done": …, "total": …}          progress of something long, such as encoding
+    {"started": RUN, "parameters": …, "step": …}    training begins, or continues
+    {"step": …, "loss": …, "share_done": …, …}      a step
+    {"step": …, "valid_loss": …, "sample": …, …}    a validation
+    {"finished": RUN, "reason": …}                  training ends
+
+Steps and validations are in RUN/journal.jsonl, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.bundle import describe_bundle
+from regard.config import RunConfig, read_config, registries
+from regard.config.checking import counted, did_you_mean, shown
+from regard.durable import write_atomically
+from regard.engine.loading import model_folder
+from regard.errors import ConfigError, CorpusError
+from regard.host import keep_freed_memory
+from regard.loaded import load
+from regard.look.figures.curves import curves_svg
+from regard.tasks.data_folder import key_of
+from regard.tasks.task import (
+    DataFiles,
+    Event,
+    Job,
+    Listener,
+    Prepared,
+    Reporter,
+    Task,
+    TestResult,
+    rows_file,
+    task_named,
+    task_of,
+)
+from regard.text.files.tables import Column
+from regard.training.checkpoints.run_folder import (
+    DATA,
+    JOURNAL,
+    Journal,
+    claim,
+    has_begun,
+    locked,
+    refuse_other,
+)
+from regard.training.display.display import Display
+from regard.training.display.trackers import check_trackers, open_tracker
+from regard.training.distributed.world import World, join_world
+from regard.training.loop import TrainingLoop
+from regard.training.probes import Probing
+from regard.training.starting import Start
+from regard.training.stopping import INTERRUPTED
+
+if TYPE_CHECKING:
+    from regard.tasks.loaded import LoadedModel
+
+PRETRAINING = "pretraining"
+"""Where a classifier learns from texts without labels: a run of its own, in the folder of the run."""
+Data = Path | str | Sequence[Any]
+"""A file, several files, or rows."""
+
+
+@dataclass(eq=False)
+class Run:
+    """A run that has ended, or was interrupted and can be resumed."""
+
+    folder: Path
+    config: RunConfig
+    task: Task
+    reason: str
+    """Why it ended."""
+    result: TestResult | None = None
+    """What the best model did on the test set; None for a run that was interrupted."""
+    messages: list[str] = field(default_factory=list, repr=False)
+    """What was reported."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal has stopped it; the same call resumes it."""
+        return self.reason == INTERRUPTED
+
+    @property
+    def scores(self) -> Any:
+        """The scores on the test set, as the task gives them."""
+        return None if self.result is None else self.result.score
+
+    @cached_property
+    def model(self) -> LoadedModel:
+        """The best model, as `regard.load` opens it."""
+        return load(self.folder)
+
+    @property
+    def events(self) -> list[Event]:
+        """Every step and validation, from the journal."""
+        return list(Journal(self.folder / JOURNAL))
+
+
+def train(
+    *data: Data,
+    task: str | type[Task] | Task | None = None,
+    out: Path | str | None = None,
+    valid: Data = (),
+    test: Data = (),
+    pretrain: Data = (),
+    columns: Sequence[Column] = (),
+    source: str | None = None,
+    target: str | None = None,
+    builtin: str | None = None,
+    start_from: Path | str | None = None,
+    preset: str | None = None,
+    config: Path | str | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    device: str = "auto",
+    shard: bool = False,
+    trackers: Sequence[str] = (),
+    listeners: Sequence[Listener] = (),
+    display: bool = False,
+) -> Run:
+    """Train a model, and score it. The same call resumes a run that was interrupted.
+
+    Args:
+        data: files to train on, as the task wants them: `"train.zh", "train.en"`; or one list of rows.
+        task: the name of a task, a subclass of `Task`, or an instance of one; by default translation.
+        out: the folder of the run; by default one in `runs`.
+        valid: files or rows to validate with; by default they are split off.
+        test: files or rows to score with; by default they are split off.
+        pretrain: texts without labels, from which a classifier learns first.
+        columns: which columns of tables, by name or by number from 1.
+        source: language code of the inputs, where file names do not say it.
+        target: language code of the outputs.
+        builtin: a built-in corpus instead of files: numerals.
+        start_from: a model folder whose weights and subwords to start from.
+        preset: the preset to configure; by default the task's.
+        config: a TOML file of settings.
+        settings: single settings, like `{"training.max_steps": 200}`; they override the file.
+        device: cpu, cuda or auto.
+        shard: divide the weights among the processes of torchrun.
+        trackers: tensorboard, wandb or mlflow.
+        listeners: functions that hear every event.
+        display: show progress on stderr.
+
+    Raises:
+        ConfigError: settings or files do not fit together, or the folder is in use.
+        CorpusError: data cannot be used.
+        DivergedError: the loss is not finite, or has risen too far.
+    """
+    check_trackers(trackers)
+    file = None if config is None else Path(config)
+    chosen = _task(task, file)
+    words = _words(settings) if isinstance(settings, Mapping) else [word.strip() for word in settings]
+    written = written_settings(file, words)
+    messages: list[str] = []
+    with ExitStack() as stack:
+        hearing = [
+            lambda event: messages.append(event["message"]) if "message" in event else None,
+            *listeners,
+        ]
+        if display:
+            hearing.append(stack.enter_context(Display()))
+        files = DataFiles(
+            **_files(chosen, stack, data, valid, test, columns),
+            pretrain=_paths(pretrain),
+            languages=(source, target),
+            builtin=builtin,
+        )
+        _refuse_options(chosen, files, both_directions="task.both_directions=true" in words)
+        job = Job(
+            folder=Path(out or "."),
+            files=files,
+            report=Reporter(hearing if _is_main() else ()),
+            **_configured(chosen, preset, file, words, builtin),
+        )
+        start = None if start_from is None else Start.of(start_from)
+        if start is not None:
+            job = replace(job, start=start.bundle, config=_shaped_like(job, start, written))
+        job = replace(job, config=chosen.configured(job, written))
+        job = replace(job, folder=Path(out) if out else chosen.default_folder(job))
+        opened = chosen.open_files(job)
+        with _joined(job, device) as world:
+            job = replace(job, device=world.device, began=has_begun(job.folder))
+            whole = WholeRun(job, chosen, world, start, shard=shard, trackers=trackers)
+            return replace(whole.carry_out(opened), messages=messages)
+
+
+def evaluate(
+    model: Path | str,
+    *files: Path | str,
+    columns: Sequence[Column] = (),
+    beam_size: int | None = None,
+) -> Any:
+    """Score a model on files like those that it was trained on; the task decides how.
+
+    Args:
+        model: a model folder, or a run's.
+        files: for a translator, texts and their translations; for other tasks, one file.
+        columns: which columns of tables.
+        beam_size: hypotheses kept at each step; by default as the folder says.
+
+    Raises:
+        ConfigError: the model's task is not registered, or wants other files.
+        CorpusError: a file cannot be used.
+    """
+    described = describe_bundle(model_folder(model))
+    paths = [Path(file) for file in files]
+    return task_of(described)().evaluate(described, paths, columns=columns, beam_size=beam_size)
+
+
+# --- the configuration ------------------------------------------------------------------------------------
+
+
+def _task(task: str | type[Task] | Task | None, file: Path | None) -> Task:
+    """The task that is given, or that a file of settings names.
+
+    Raises:
+        ConfigError: it is not registered.
+    """
+    if task is None:
+        section = _table(file).get("task", {})
+        task = (section.get("name") if isinstance(section, dict) else None) or "translate"
+    if isinstance(task, str):
+        if task not in registries.tasks:
+            names = registries.tasks.names
+            near = did_you_mean(task, names)
+            known = f"known are {', '.join(names)}{near}"
+            raise ConfigError(f"the task {task!r} is not registered; {known}", code="unknown_choice")
+        return task_named(task)()
+    kind = task if isinstance(task, type) else type(task)
+    if not any(task_named(name) is kind for name in registries.tasks.names):
+        raise ConfigError(
+            f"{kind.__name__} is not registered; add @registries.tasks.register('a-name')",
+            code="unknown_choice",
+        )
+    return task() if isinstance(task, type) else task
+
+
+def _configured(
+    task: Task, preset: str | None, file: Path | None, settings: list[str], builtin: str | None
+) -> dict[str, Any]:
+    """The configuration, and the size of the vocabulary, unless it is left to the data."""
+    usual = None if "preset" in _table(file) else builtin or task.preset
+    own = [] if task.name == "translate" else [f"task.name={task.name}", *task.settings]
+    config = read_config(preset=preset or usual, file=file, settings=[*own, *settings])
+    sized = any(setting.startswith("model.vocab_size") for setting in settings)
+    sized = sized or "vocab_size" in _table(file).get("model", {})
+    return {"config": config, "vocab_size": config.model.vocab_size if builtin or sized else None}
+
+
+def _words(settings: Mapping[str, Any]) -> list[str]:
+    """Settings of Python as those of the command line: `True` is `true`, and `None` is `none`."""
+    return [
+        f"{name}={str(value).lower() if value is None or isinstance(value, bool) else value}"
+        for name, value in settings.items()
+    ]
+
+
+def _shaped_like(job: Job, start: Start, written: Sequence[str]) -> RunConfig:
+    """The configuration with the shape of the model to start from; reports settings that it overrides."""
+    model, own = start.shape(job.config.model), job.config.model
+    names = [name.removeprefix("model.") for name in written if name.startswith("model.")]
+    unused = [name for name in names if getattr(own, name) != getattr(model, name)]
+    ignored = ", ".join(f"model.{name}={shown(getattr(own, name))}" for name in unused)
+    job.report(
+        f"starting from {start.bundle.folder}, with its shape and subwords"
+        + (f"; ignored: {ignored}" if ignored else "")
+    )
+    return replace(job.config, model=model)
+
+
+def written_settings(file: Path | None, settings: Sequence[str]) -> tuple[str, ...]:
+    """The names of the settings in a file and in a list, without duplicates."""
+    sections = {name: section for name, section in _table(file).items() if isinstance(section, dict)}
+    in_file = (f"{section}.{name}" for section, names in sections.items() for name in names)
+    single = (setting.partition("=")[0].strip() for setting in settings)
+    return tuple(dict.fromkeys([*in_file, *single]))
+
+
+def _table(file: Path | None) -> dict[str, Any]:
+    """The contents of a configuration file; empty where it cannot be read, which `read_config` reports."""
+    try:
+        return {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+# --- the data ---------------------------------------------------------------------------------------------
+
+
+def _files(
+    task: Task, stack: ExitStack, data: Sequence[Data], valid: Data, test: Data, columns: Sequence[Column]
+) -> dict[str, Any]:
+    """The files of each set; rows are written to temporary files."""
+    if all(isinstance(each, Path | str) for each in data):
+        sets = {"train": _paths(data), "valid": _paths(valid), "test": _paths(test)}
+        return {**sets, "columns": tuple(columns)}
+    if len(data) != 1:
+        raise ConfigError("give files, or one list of rows", code="bad_files")
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="regard-rows-")))
+    rows = {"train": data[0], "valid": valid, "test": test}
+    names = tuple(columns) or task.columns
+    files = {
+        name: (rows_file(folder / f"{name}.jsonl", task, list(given), names),) if len(given) else ()
+        for name, given in rows.items()
+        if not isinstance(given, Path | str)
+    }
+    return {**files, "columns": names if "columns" in task.options else ()}
+
+
+def _paths(data: Data) -> tuple[Path, ...]:
+    return (Path(data),) if isinstance(data, Path | str) else tuple(map(Path, data))
+
+
+def _refuse_options(task: Task, files: DataFiles, *, both_directions: bool) -> None:
+    """Raise where an option is given that the task does not have."""
+    source, target = files.languages
+    given: dict[str, dict[str, object]] = {
+        "columns": {"columns": files.columns},
+        "languages": {"source": source, "target": target, "both_directions": both_directions},
+        "pretrain": {"pretrain": files.pretrain},
+    }
+    if files.builtin and task.builtins and files.builtin not in task.builtins:
+        known = ", ".join(task.builtins)
+        raise ConfigError(
+            f"there is no built-in corpus {files.builtin!r}; known: {known}", code="bad_builtin"
+        )
+    given["builtin"] = {} if task.builtins else {"builtin": files.builtin}
+    wrong = [
+        f"`{name}`"
+        for option, values in given.items()
+        if option not in task.options
+        for name, value in values.items()
+        if value
+    ]
+    if wrong:
+        raise ConfigError(f"{', '.join(wrong)}: not for the task {task.name}", code="option_not_for_task")
+
+
+# --- the run ----------------------------------------------------------------------------------------------
+
+
+def _is_main() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def _joined(job: Job, device: str) -> Iterator[World]:
+    """This process among those that train together; the main process has claimed and locked the folder."""
+    keep_freed_memory()
+    try:
+        with join_world(device) as world, _claimed(job) if world.is_main else nullcontext():
+            try:
+                yield world
+            except KeyboardInterrupt:
+                job.report("stopped; the same command resumes the run")
+                raise
+    except OSError as error:
+        where = error.filename or job.folder
+        raise ConfigError(f"{where}: {error.strerror or error}", code="file_error") from error
+
+
+@contextmanager
+def _claimed(job: Job) -> Iterator[None]:
+    refuse_other(job.folder, job.config)
+    with locked(job.folder, job.report):
+        claim(job.folder, job.config)
+        yield
+
+
+class WholeRun:
+    """A run in its folder, from files that have been checked to a tested model."""
+
+    def __init__(
+        self,
+        job: Job,
+        task: Task,
+        world: World,
+        start: Start | None = None,
+        *,
+        shard: bool = False,
+        trackers: Sequence[str] = (),
+    ) -> None:
+        self.job, self.task, self.world, self.start = job, task, world, start
+        self.shard, self.trackers = shard, trackers
+
+    def carry_out(self, opened: Any) -> Run:
+        """Prepare, train and test; an interrupted run is not tested."""
+        prepared = self.prepare(opened)
+        reason = self.train(prepared)
+        result = None
+        if self.world.is_main and reason != INTERRUPTED:
+            result = self.task.test(self.job, prepared)
+            text = json.dumps(result.record, ensure_ascii=False, indent=1)
+            write_atomically(self.job.folder / "scores.json", text)
+        return Run(self.job.folder, self.job.config, self.task, reason, result)
+
+    def prepare(self, opened: Any) -> Prepared:
+        """The prepared data; the main process makes it where it is missing.
+
+        Raises:
+            CorpusError: the data of a run with a checkpoint has changed.
+        """
+        job, data = self.job, self.job.folder / DATA
+        if self.world.is_main:
+            source = self.task.source(job, opened)
+            if job.began and key_of(data) not in (None, source.key()):
+                raise CorpusError(
+                    f"{job.folder}: the data has changed since the run began; choose another with `out`",
+                    code="data_changed",
+                )
+            self.task.prepare(data, source, job.report)
+        self.world.wait()
+        return self.task.prepared(data, job.config)
+
+    def train(self, prepared: Prepared) -> str:
+        """Train, after the pretraining if there is one; returns why it ended."""
+        job, report = self.job, self.job.report
+        if prepared.pretraining is not None:
+            if not job.began:
+                report(f"pretraining on hidden tokens, in {job.folder / PRETRAINING}")
+                if (reason := self._train_loop(self._pretraining_loop(prepared))) == INTERRUPTED:
+                    return reason
+                report("training on labels")
+            self.start = Start.of(job.folder / PRETRAINING)
+        before = () if self.start is None else self.start.named_labels
+        if before and before != tuple(prepared.lesson.labels) and not job.began:
+            report(f"the labels were {', '.join(before[:10])}; the output layer is learned anew")
+        return self._train_loop(self.loop(prepared))
+
+    def loop(self, prepared: Prepared) -> TrainingLoop:
+        """The training loop, with its validator and its probes."""
+        job, lesson, training = self.job, prepared.lesson, self.job.config.training
+        probing = Probing(
+            job.folder,
+            lesson.valid,
+            prepared.subwords,
+            sentences=training.probe_sentences if lesson.has_probes else 0,
+            every=training.validate_every,
+            labels=lesson.labels,
+        )
+        loop = TrainingLoop(
+            job.folder,
+            job.config,
+            lesson,
+            world=self.world,
+            sharded=self.shard,
+            validator=self.task.validator(job, prepared) if self.world.is_main else lambda _: {},
+            probe=probing,
+            start=self.start,
+        )
+        if self.world.is_main:
+            probing.resume_at(loop.progress.step)
+        return loop
+
+    def _pretraining_loop(self, prepared: Prepared) -> TrainingLoop:
+        assert prepared.pretraining is not None
+        config = self.job.config
+        steps = config.training.pretrain_steps
+        training = replace(config.training, max_steps=steps, max_epochs=None, patience=0)
+        return TrainingLoop(
+            self.job.folder / PRETRAINING,
+            replace(config, training=training),
+            prepared.pretraining,
+            world=self.world,
+            sharded=self.shard,
+            start=self.start,
+        )
+
+    def _train_loop(self, loop: TrainingLoop) -> str:
+        """Train while listeners and trackers hear of it."""
+        report, progress, model = self.job.report, loop.progress, loop.model
+        with ExitStack() as stack:
+            if self.world.is_main:
+                trackers = [
+                    stack.enter_context(open_tracker(name, loop.folder, loop.config))
+                    for name in self.trackers
+                ]
+                loop.listeners += [*report.listeners, *trackers, _curves(loop)]
+            report.send(
+                {
+                    "started": loop.folder,
+                    "step": progress.step,
+                    "max_steps": loop.config.training.max_steps,
+                    "unit": loop.lesson.unit,
+                    "parameters": model.n_parameters,
+                    "precision": loop.learner.precision,
+                    "device": self.world.device.type,
+                }
+            )
+            try:
+                reason = loop.train()
+            finally:
+                report.send({"finished": loop.folder})
+        report(f"{reason}, after {progress.seconds:,.0f} s of training")
+        steps, warmup = progress.step, loop.config.training.warmup_steps
+        if reason == INTERRUPTED:
+            report("the same command resumes the run")
+        elif steps < warmup:
+            report(
+                f"the learning rate was still rising: training.warmup_steps is {warmup:,}, and the run had "
+                f"{counted(steps, 'step')}; a short run may learn more with fewer warm-up steps"
+            )
+        return reason
+
+
+def _curves(loop: TrainingLoop) -> Callable[[Event], None]:
+    """A listener that draws the curves at each validation."""
+
+    def draw(event: Event) -> None:
+        if "valid_loss" in event:
+            title, journal = loop.folder.resolve().name, Journal(loop.folder / JOURNAL)
+            write_atomically(loop.folder / "curves.svg", curves_svg(journal, title, loop.lesson.unit))
+
+    return draw

@@ -1,0 +1,108 @@
+"""How a run ends: at a limit, by a signal, or because the loss diverges."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from regard.config import TrainingConfig
+from regard.config.checking import counted
+from regard.errors import RegardError
+
+INTERRUPTED = "interrupted"
+"""The reason of a run that a signal has stopped, and that may be resumed."""
+MEMORY = 0.95
+"""Weight of the past in the smoothed loss: it averages about twenty steps."""
+
+
+class DivergedError(RegardError):
+    """The loss is not finite, or far above what it was."""
+
+
+@dataclass
+class Progress:
+    """The state of a run beside weights and data; stored with every checkpoint."""
+
+    step: int = 0
+    best_loss: float = math.inf
+    best_step: int = 0
+    validated: int = 0
+    """The step of the last validation."""
+    stale: int = 0
+    """Validations since the best one."""
+    seconds: float = 0.0
+    """Time spent training, interruptions not counted."""
+    parts: int = 0
+    """Parts of a process's share of a step; 0 before the first step."""
+    recent_loss: float = math.inf
+    """Smoothed over the last steps."""
+    lowest_loss: float = math.inf
+    """The lowest `recent_loss` so far."""
+
+
+def reason_to_stop(training: TrainingConfig, progress: Progress, epochs: float) -> str | None:
+    """The limit that is reached, in words; None before."""
+    most_epochs = training.max_epochs or math.inf
+    minutes = math.inf if training.max_minutes is None else training.max_minutes
+    limits = {
+        f"{counted(progress.step, 'step is', 'steps are')} done": progress.step >= training.max_steps,
+        f"{counted(most_epochs, 'epoch is', 'epochs are')} done": epochs >= most_epochs,
+        f"{counted(minutes, 'minute is', 'minutes are')} over": progress.seconds >= 60 * minutes,
+        f"no better loss in {counted(progress.stale, 'validation')}": 0 < training.patience <= progress.stale,
+    }
+    return next((words for words, reached in limits.items() if reached), None)
+
+
+def share_done(training: TrainingConfig, progress: Progress, epochs: float) -> float:
+    """How much of the run is done, by the limit that comes first."""
+    minutes = training.max_minutes
+    return max(
+        progress.step / training.max_steps,
+        epochs / (training.max_epochs or math.inf),
+        0.0 if minutes is None else progress.seconds / max(1e-9, 60 * minutes),
+    )
+
+
+def watch_loss(progress: Progress, loss: float, norm: float) -> str | None:
+    """Take the loss of a step into account; returns what is wrong with it, if anything.
+
+    A smoothed loss above 1.5 times its lowest value plus one nat does not recover. A single bad batch is
+    ignored.
+    """
+    if not math.isfinite(loss) or not math.isfinite(norm):
+        return f"the loss is {loss:.4g} and the gradient's norm {norm:.4g}"
+    begun = math.isfinite(progress.recent_loss)
+    progress.recent_loss = MEMORY * progress.recent_loss + (1 - MEMORY) * loss if begun else loss
+    progress.lowest_loss = min(progress.lowest_loss, progress.recent_loss)
+    if progress.recent_loss > 1.5 * progress.lowest_loss + 1.0:
+        return f"the loss has risen from {progress.lowest_loss:.3g} to {progress.recent_loss:.3g}"
+    return None
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Turn SIGINT and SIGTERM into a function that says, between steps, whether one has come.
+
+    A second signal raises KeyboardInterrupt. Outside the main thread, signals are left alone.
+    """
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def note(number: int, _: object) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    before = [signal.signal(each, note) for each in signals]
+    try:
+        yield lambda: bool(received)
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
