@@ -113,7 +113,8 @@ class TextClassifier:
         if len(ids) > most and options.too_long == "error":
             raise TooLongError(
                 f"text {number} has {len(ids):,} tokens; the model reads at most {most:,}. Shorten it, or "
-                "cut it (`too_long='cut'`)"
+                "cut it (`too_long='cut'`)",
+                code="too_long",
             )
         return self.subwords.closed(ids, room).tolist(), max(0, len(ids) - most)
 

@@ -294,7 +294,7 @@ def model_id(path: Path) -> str:
 def wrong_task(model: ServedModel[Any], verb: str) -> ApiError:
     """A request for something that the model does not do."""
     message = f"Model {model.id!r} is for the task {model.task!r} and cannot {verb}."
-    return ApiError(409, "wrong_task", message, param="model")
+    return ApiError(409, message, code="wrong_task", param="model")
 
 
 def same_language(requested: str | None, known: str) -> bool:

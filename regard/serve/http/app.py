@@ -64,14 +64,14 @@ async def _regard_error(request: Request, error: Exception) -> Response:
 async def _internal_error(request: Request, _error: Exception) -> Response:
     """A bug; the middleware logs it."""
     message = f"Internal error; see the server log, request ID {request_id(request)}."
-    return error_response(ApiError(500, "internal", message), request.url.path, request_id(request))
+    return error_response(ApiError(500, message, code="internal"), request.url.path, request_id(request))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     response = validation_error(error.errors())
     if isinstance(error.body, bytes) and not _is_json(request):  # so it was not parsed
-        response = ApiError(415, "not_json", "Send the header `Content-Type: application/json`.")
+        response = ApiError(415, "Send the header `Content-Type: application/json`.", code="not_json")
     return error_response(response, request.url.path, request_id(request))
 
 
@@ -90,7 +90,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
         known[400] = ("bad_json", "The body is not JSON in UTF-8.")
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
     response = error_response(
-        ApiError(error.status_code, code, message), request.url.path, request_id(request)
+        ApiError(error.status_code, message, code=code), request.url.path, request_id(request)
     )
     response.headers.update(error.headers or {})
     return response

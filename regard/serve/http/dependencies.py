@@ -45,10 +45,10 @@ class AppState:
             return
         if not secret:
             message = "This server needs a key: send the header `Authorization: Bearer KEY`."
-            raise ApiError(401, "no_key", message)
+            raise ApiError(401, message, code="no_key")
         key = self.keys.find(secret)
         if key is None:
-            raise ApiError(403, "wrong_key", "The key is unknown.")
+            raise ApiError(403, "The key is unknown.", code="wrong_key")
         self._rate_limiter.take(key.name, key.requests_a_minute or self.limits.requests_a_minute)
 
 

@@ -19,18 +19,18 @@ class ApiError(RequestError):
     def __init__(
         self,
         status: int,
-        code: str,
         message: str,
         *,
+        code: str,
         param: str | None = None,
         retry_after: int | None = None,
     ) -> None:
-        self.status, self.code, self.message = status, code, message
+        self.status, self.message = status, message
         self.param = param
         """The invalid field, if there is one."""
         self.retry_after = retry_after
         """Seconds after which a retry may succeed, if waiting helps."""
-        super().__init__(status, code, message)
+        super().__init__(status, message, code=code)
 
     def __str__(self) -> str:
         return self.message
@@ -49,25 +49,25 @@ def api_error(error: RegardError) -> ApiError:
     message = f"{str(error).rstrip('.')}."
     if isinstance(error, BundleError):
         log.error("a model cannot be read: %s", error)
-        return ApiError(500, "model_unreadable", "The model's files cannot be read; see the server log.")
+        return ApiError(500, "The model's files cannot be read; see the server log.", code="model_unreadable")
     return too_large(message) if isinstance(error, TooLongError) else bad_value(message)
 
 
 def bad_value(message: str, param: str | None = None) -> ApiError:
     """A field has an invalid value."""
-    return ApiError(422, "bad_value", message, param=param)
+    return ApiError(422, message, code="bad_value", param=param)
 
 
 def unclear_language(message: str, param: str) -> ApiError:
     """The language of a text cannot be detected; `param` is the field that would name it."""
-    return ApiError(422, "unclear_language", message, param=param)
+    return ApiError(422, message, code="unclear_language", param=param)
 
 
 def validation_error(problems: Sequence[Any]) -> ApiError:
     """The first problem that pydantic reports, as a sentence."""
     first = problems[0]
     if first["type"] == "json_invalid":
-        return ApiError(400, "bad_json", "The body is not valid JSON.")
+        return ApiError(400, "The body is not valid JSON.", code="bad_json")
     # After the field, pydantic names its own types, which mean nothing to a client.
     place = next((str(part) for part in first["loc"] if part not in ("body", "query", "path")), None)
     return bad_value(f"{place or 'the body'}: {first['msg']}.", place)
@@ -75,33 +75,34 @@ def validation_error(problems: Sequence[Any]) -> ApiError:
 
 def not_found(message: str, param: str | None = None) -> ApiError:
     """There is no such thing."""
-    return ApiError(404, "not_found", message, param=param)
+    return ApiError(404, message, code="not_found", param=param)
 
 
 def too_large(message: str, param: str | None = None) -> ApiError:
     """A limit of size is exceeded."""
-    return ApiError(413, "too_large", message, param=param)
+    return ApiError(413, message, code="too_large", param=param)
 
 
 def busy(message: str) -> ApiError:
     """The limit of concurrent requests is reached."""
-    return ApiError(503, "busy", message, retry_after=1)
+    return ApiError(503, message, code="busy", retry_after=1)
 
 
 def shutting_down() -> ApiError:
     """The server shuts down."""
     message = "The server is shutting down and accepts no new requests."
-    return ApiError(503, "shutting_down", message, retry_after=5)
+    return ApiError(503, message, code="shutting_down", retry_after=5)
 
 
 def deadline_passed(seconds: float) -> ApiError:
     """The request took too long."""
-    return ApiError(504, "deadline", f"There was no result within {seconds:g} s. Send less, or retry later.")
+    message = f"There was no result within {seconds:g} s. Send less, or retry later."
+    return ApiError(504, message, code="deadline")
 
 
 def client_gone() -> ApiError:
     """The client disconnected; nobody reads this."""
-    return ApiError(499, "client_gone", "The client disconnected before the response.")
+    return ApiError(499, "The client disconnected before the response.", code="client_gone")
 
 
 # --- formats ----------------------------------------------------------------------------------------------

@@ -131,5 +131,5 @@ class RateLimiter:
             self._buckets[name] = level, now
             seconds = math.ceil((1 - level) * 60 / per_minute)
             message = f"The limit of this key is {per_minute:,} requests per minute. Retry in {seconds} s."
-            raise ApiError(429, "rate_limit", message, retry_after=max(1, seconds))
+            raise ApiError(429, message, code="rate_limit", retry_after=max(1, seconds))
         self._buckets[name] = level - 1, now

@@ -99,7 +99,7 @@ class RequestMiddleware:
         if name in self._hosts or _is_address(name):
             return
         message = "The Host header names another server. `regard serve --allow-host NAME` allows a name."
-        raise ApiError(421, "bad_host", message)
+        raise ApiError(421, message, code="bad_host")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body.
@@ -126,7 +126,7 @@ class RequestMiddleware:
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            raise ApiError(408, "slow_request", "The request did not arrive in time.") from None
+            raise ApiError(408, "The request did not arrive in time.", code="slow_request") from None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -82,8 +82,8 @@ async def translate_texts(request: Request) -> Response:
     check_options(options, state.limits)
 
     def work(job: Job) -> list[Translated]:
-        wanted = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
-        return (translate_pages if form.format == "html" else translate)(state.models, job, wanted)
+        query = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
+        return (translate_pages if form.format == "html" else translate)(state.models, job, query)
 
     results = await state.executor.run(request, work)
     response: dict[str, Any] = {"translatedText": [each.result.text for each in results]}
@@ -166,7 +166,7 @@ async def _urlencoded(request: Request) -> dict[str, list[Any]]:
         return parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         problem = f"The form is not in UTF-8, or has more than {MAX_FIELDS:,} fields."
-        raise ApiError(400, "bad_form", problem) from None
+        raise ApiError(400, problem, code="bad_form") from None
 
 
 async def _multipart(request: Request) -> dict[str, list[Any]]:
@@ -189,7 +189,7 @@ async def _read(request: Request, form: type[Any], state: AppState) -> Any:
         try:
             values = json.loads(await request.body())
         except ValueError:
-            raise ApiError(400, "bad_json", "The body is neither JSON nor a form.") from None
+            raise ApiError(400, "The body is neither JSON nor a form.", code="bad_json") from None
     state.authorize(bearer(request) or (values.get("api_key") if isinstance(values, dict) else None))
     try:
         return form.model_validate(values)
@@ -238,10 +238,10 @@ async def translate_file(request: Request) -> Response:
         name, text = file.filename or "", text_of(await file.read())
     translate_format = FORMATS[suffix_of(name)]
     check_texts([text], state.limits, "file")
-    wanted = TextsToTranslate(texts=[text], source=form.source, target=form.target)
+    query = TextsToTranslate(texts=[text], source=form.source, target=form.target)
 
     def work(job: Job) -> str:
-        (translated,) = translate_format(state.models, job, wanted)
+        (translated,) = translate_format(state.models, job, query)
         return translated.result.text
 
     content = (await state.executor.run(request, work)).encode()
@@ -280,7 +280,7 @@ def text_of(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"The file is not UTF-8 text: byte {error.start + 1} is invalid."
-        raise ApiError(400, "bad_file", message, param="file") from None
+        raise ApiError(400, message, code="bad_file", param="file") from None
 
 
 def translated_name(name: str, target: str) -> str:

@@ -92,14 +92,14 @@ async def translate_texts(request: Request, body: TranslateRequest) -> Response:
     check_options(options, state.limits)
     if body.has_rows and not state.models.translator(body.model, body.source, body.target).template:
         raise bad_value("This model was trained on texts, not on named fields: send a text.", "text")
-    wanted = TextsToTranslate(
+    query = TextsToTranslate(
         texts=texts, model=body.model, source=body.source, target=body.target, options=options
     )
     if body.stream or _accepts_events(request):
-        return _streamed_translation(request, wanted, body.deadline_ms)
+        return _streamed_translation(request, query, body.deadline_ms)
 
     def work(job: Job) -> list[Translated]:
-        return translate(state.models, job, wanted)
+        return translate(state.models, job, query)
 
     results = await state.executor.run(request, work, body.deadline_ms)
     items = [_item(each, tokens=body.tokens, scores=body.scores) for each in results]
@@ -275,17 +275,17 @@ def _accepts_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
 
-def _streamed_translation(request: Request, wanted: TextsToTranslate, deadline_ms: int | None) -> Response:
+def _streamed_translation(request: Request, query: TextsToTranslate, deadline_ms: int | None) -> Response:
     state = state_of(request)
-    if wanted.options["n_best"] > 1:
+    if query.options["n_best"] > 1:
         raise bad_value("A stream has one translation per text: omit n_best or stream.", "n_best")
-    choose_model(state.models, wanted, 0)
-    searches = (wanted.options["beam_size"] or 1) > 1 and not wanted.options["sample"]
+    choose_model(state.models, query, 0)
+    searches = (query.options["beam_size"] or 1) > 1 and not query.options["sample"]
 
     def work(job: Job) -> Iterator[StreamedText]:
-        return (stream_and_search if searches else stream)(state.models, job, wanted)
+        return (stream_and_search if searches else stream)(state.models, job, query)
 
-    return _events(request, wanted.texts, work, deadline_ms)
+    return _events(request, query.texts, work, deadline_ms)
 
 
 def _streamed_continuation(

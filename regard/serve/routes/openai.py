@@ -168,7 +168,7 @@ async def model(request: Request, model: str) -> Any:
 async def completions(request: Request, body: CompletionRequest) -> Response:
     """Translations or continuations of prompts."""
     prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
-    served, wanted = _checked(request, body, prompts)
+    served, query = _checked(request, body, prompts)
     head = _head(request, served, "cmpl", "text_completion")
     if isinstance(served, ServedGenerator) and not body.stream:
         return await _generated(request, body, served, prompts, head)
@@ -180,8 +180,8 @@ async def completions(request: Request, body: CompletionRequest) -> Response:
                 "choices": [{"index": i, "text": text, "logprobs": None, "finish_reason": reason}],
             }
 
-        return _streamed(request, body, wanted, head, chunk)
-    translations = await _translations(request, wanted)
+        return _streamed(request, body, query, head, chunk)
+    translations = await _translations(request, query)
     choices = []
     for i, text in enumerate(text for ranked in translations for text in ranked):
         text, reason = body.ended(text, served)
@@ -194,7 +194,7 @@ async def chat(request: Request, body: ChatRequest) -> Response:
     """Translations of the last message of the user; or the reply of a model for conversations."""
     body.max_tokens = body.max_completion_tokens or body.max_tokens
     prompts = [body.source(state_of(request).models.named(body.model))]
-    served, wanted = _checked(request, body, prompts)
+    served, query = _checked(request, body, prompts)
     if not isinstance(served, ServedTranslator):
         raise wrong_task(served, "chat")
     if body.stream:
@@ -204,10 +204,10 @@ async def chat(request: Request, body: ChatRequest) -> Response:
             delta = {"role": "assistant", "content": text} if reason is None else {}
             return {**head, "choices": [{"index": i, "delta": delta, "finish_reason": reason}]}
 
-        return _streamed(request, body, wanted, head, chunk)
+        return _streamed(request, body, query, head, chunk)
     head = _head(request, served, "chatcmpl", "chat.completion")
     choices, texts = [], []
-    for i, text in enumerate((await _translations(request, wanted))[0]):
+    for i, text in enumerate((await _translations(request, query))[0]):
         text, reason = body.ended(text, served)
         message = {"role": "assistant", "content": text, "refusal": None}
         choices.append({"index": i, "message": message, "logprobs": None, "finish_reason": reason})
@@ -257,11 +257,11 @@ async def _generated(
     return JSONResponse({**head, "choices": choices, "usage": usage})
 
 
-async def _translations(request: Request, wanted: TextsToTranslate) -> list[list[str]]:
+async def _translations(request: Request, query: TextsToTranslate) -> list[list[str]]:
     state = state_of(request)
 
     def work(job: Job) -> list[list[str]]:
-        translated = translate(state.models, job, wanted)
+        translated = translate(state.models, job, query)
         return [[each.result.text, *(one.text for one in each.result.alternatives)] for each in translated]
 
     return await state.executor.run(request, work)
@@ -270,7 +270,7 @@ async def _translations(request: Request, wanted: TextsToTranslate) -> list[list
 def _streamed(
     request: Request,
     body: CompletionOptions,
-    wanted: TextsToTranslate,
+    query: TextsToTranslate,
     head: dict[str, Any],
     chunk: Chunk,
 ) -> Response:
@@ -280,13 +280,13 @@ def _streamed(
 
     def work(job: Job) -> Iterator[tuple[int, str]]:
         if isinstance(served, ServedGenerator):
-            return served.stream(job, wanted.texts, body.generation(0))
-        return ((piece.i, piece.text) for piece in stream(state.models, job, wanted))
+            return served.stream(job, query.texts, body.generation(0))
+        return ((piece.i, piece.text) for piece in stream(state.models, job, query))
 
     pieces = state.executor.stream(work)
 
     async def events() -> AsyncIterator[str]:
-        streams = [StreamedChoice(body) for _ in wanted.texts]
+        streams = [StreamedChoice(body) for _ in query.texts]
         try:
             async for i, piece in pieces:
                 if text := streams[i].add(piece):
@@ -299,7 +299,7 @@ def _streamed(
                 yield event(chunk(i, "", each.reason))
             if body.stream_options and body.stream_options.include_usage:
                 written = [{"text": each.sent} for each in streams]
-                usage = _usage(served, list(wanted.texts), written)
+                usage = _usage(served, list(query.texts), written)
                 yield event({**head, "choices": [], "usage": usage})
             yield "data: [DONE]\n\n"
         except RegardError as error:

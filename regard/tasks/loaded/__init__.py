@@ -311,6 +311,7 @@ class LoadedModel:
         if len(ids) >= self.max_length:
             raise TooLongError(
                 f"a text of {len(ids):,} tokens cannot be traced: the model reads at most "
-                f"{self.max_length - 1:,}"
+                f"{self.max_length - 1:,}",
+                code="too_long",
             )
         return token_ids(ids, self.description.config.vocab_size)

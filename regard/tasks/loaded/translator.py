@@ -137,7 +137,7 @@ class LoadedTranslator(LoadedModel):
         for i, pair in enumerate(zip(read, written, strict=True), start=1):
             if (longest := max(map(len, pair))) >= self.max_length:
                 limit = f"the model reads at most {self.max_length - 1:,}"
-                raise TooLongError(f"pair {i}: a text has {longest:,} tokens; {limit}")
+                raise TooLongError(f"pair {i}: a text has {longest:,} tokens; {limit}", code="too_long")
         scored = zip(written, self.engines.first.score(read, written), strict=True)
         return [
             Score(log_prob=sum(each), tokens=tuple(self.subwords.pieces(ids)), token_scores=each)
