@@ -118,7 +118,7 @@ def test_a_cluster_that_serves_already_is_left_alone(talker, capsys):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--replicas", "2"], "add --ray local"),
+        (["--replicas", "2"], "--ray local"),
         (
             ["--ray", "auto", "--replicas", "9"],
             "9 replicas of 1 core each: the Ray cluster has 4 cores in all",
