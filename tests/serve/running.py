@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from contextlib import contextmanager
 
@@ -15,6 +16,9 @@ from regard.serve.http.server import Server, listen
 from regard.serve.models import ModelRegistry, ServedTranslator, load_models
 from tests.engine.echo import Echo
 
+PATIENCE_S = 120
+"""Seconds that a test waits for what must happen: many, because a busy machine may be slow."""
+
 
 class Running:
     """Where a server listens, and what is behind it."""
@@ -22,7 +26,7 @@ class Running:
     def __init__(self, state, server, port):
         self.state, self.server, self.port = state, server, port
         self.url = f"http://127.0.0.1:{port}"
-        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE_S, trust_env=False)
 
     def post(self, path, **body):
         return self.http.post(path, json=body)
@@ -39,16 +43,18 @@ def running(registry, metrics=None, *, limits=None, keys=None, **options):
     socket = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
-    assert started.wait(30), "the server did not start"
+    assert started.wait(PATIENCE_S), "the server did not start"
     found = Running(state, server, socket.getsockname()[1])
     try:
         yield found
     finally:
         found.http.close()
         server.stop()
-        thread.join(30)
+        thread.join(PATIENCE_S)
         socket.close()
         assert not thread.is_alive(), "the server did not stop"
+        del server, thread, found
+        gc.collect()  # a resource that was left open is reported for this test, not for a later one
 
 
 @contextmanager
@@ -89,7 +95,7 @@ class Gated(Echo):
 
     def _wait(self):
         self.began.release()
-        assert self.go_on.acquire(timeout=30), "nobody let the engine go on"
+        assert self.go_on.acquire(timeout=PATIENCE_S), "nobody let the engine go on"
 
 
 def gated_registry(folder, model, engine):
