@@ -49,6 +49,7 @@ CONTENTS = {
         "docs/recipes.md",
         "docs/exchange.md",
         "docs/onnx.md",
+        "docs/decoding.md",
         "docs/scale.md",
     ],
     "Know": [
