@@ -1,1 +1,1 @@
-"""Search over `step(ids, state) -> log_probs, state`, and nothing else: it knows token ids only."""
+"""Search for outputs: greedy, beam search and sampling, over token ids only."""

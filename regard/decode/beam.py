@@ -1,15 +1,16 @@
 """Beam search: the likeliest few hypotheses of each source, one token longer at every step (6.1).
 
-    expand    each hypothesis of a source by every token, and keep the best candidates
-    select    which candidates go on, and which have ended
-    retire    sources that are settled, since nothing that goes on can still beat what has ended
+    expand    extend all hypotheses of a source by every token, and keep the best candidates
+    select    split the candidates into those that continue and those that have ended
+    retire    finish sources whose unfinished hypotheses can no longer beat the finished ones
 
-Hypotheses of equal length compete by log-probability, those that have ended by log-probability over length
-penalty. One that ends counts if it is among the first W candidates of its source; the next in line goes on in
-its place. So does CTranslate2 search, and it only stops elsewhere: when `patience` · W hypotheses have ended,
-where we go on for as long as a better one can come. Told a patience, this search stops there as well.
+Hypotheses of equal length are ranked by log-probability, finished ones by log-probability over length
+penalty. A candidate that ends counts if it is among the first W of its source; the next one continues in its
+place. CTranslate2 searches in the same way but stops when `patience` · W hypotheses have ended, where this
+search continues while a better one is possible. With a `patience` it stops there as well.
 
-Letters: as in `beams.py`.
+Letters: `B` sources, `W` hypotheses of a source, `R` = B · W rows, `C` candidates of a source, `N` finished
+hypotheses of a source, `T` steps, `V` vocabulary.
 """
 
 from __future__ import annotations
@@ -29,42 +30,42 @@ from regard.decode.step import S, Step, top
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Hypotheses one token longer, the first in line first."""
+    """Hypotheses extended by one token, in the order in which they should continue."""
 
     scores_BC: Tensor
-    """Log-probabilities; minus infinity for what is no candidate at all."""
+    """Log-probabilities; minus infinity for an empty place."""
     rows_BC: Tensor
-    """Which row each one continues, …"""
+    """The row that a candidate continues, …"""
     ids_BC: Tensor
     """… by which token, …"""
     log_probs_BC: Tensor
-    """… and how likely that token was."""
+    """… and the log-probability of that token."""
 
     def take(self, places_BC: Tensor) -> Candidates:
-        """Those in these places of each source."""
+        """The candidates in these places, per source."""
         fields = (self.scores_BC, self.rows_BC, self.ids_BC, self.log_probs_BC)
         return Candidates(*(field.gather(1, places_BC) for field in fields))
 
     def only(self, which_BC: Tensor) -> Candidates:
-        """The others are no candidates any more, and keep their places."""
+        """Only these candidates; the places of the others are empty."""
         scores_BC = self.scores_BC.masked_fill(~which_BC, NEVER)
         return Candidates(scores_BC, self.rows_BC, self.ids_BC, self.log_probs_BC)
 
 
 @dataclass(frozen=True, eq=False)
 class Beams:
-    """The hypotheses that go on, those of one source in rows next to each other."""
+    """The unfinished hypotheses; those of one source are in adjacent rows."""
 
     scores_BW: Tensor
-    """Log-probabilities; minus infinity where a source has fewer hypotheses."""
+    """Log-probabilities; minus infinity for an empty place."""
     last_BW: Tensor
     """Their last tokens."""
     sources_B: Tensor
-    """Which source of the search each one is."""
+    """The indices of the sources in the search."""
 
     @staticmethod
     def start(constraints: Constraints, width: int) -> Beams:
-        """One empty hypothesis for each source."""
+        """One empty hypothesis per source."""
         B, device = constraints.n_sources, constraints.device
         scores_BW = torch.full((B, width), NEVER, device=device)
         scores_BW[:, 0] = 0.0
@@ -73,11 +74,11 @@ class Beams:
 
     @property
     def sources_R(self) -> Tensor:
-        """Which source of the search each row belongs to."""
+        """The source index of every row."""
         return self.sources_B.repeat_interleave(self.scores_BW.shape[1])
 
     def followed_by(self, chosen: Candidates) -> Beams:
-        """The hypotheses that these candidates are, when they go on."""
+        """The hypotheses after these candidates continue."""
         return Beams(chosen.scores_BC, chosen.ids_BC, self.sources_B)
 
     def keep(self, places_B: Tensor) -> Beams:
@@ -87,7 +88,7 @@ class Beams:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Which beam of its source each hypothesis went on from at each step, and by which token."""
+    """For every hypothesis and step, the beam that it continued and the token that it added."""
 
     beams_BWT: Tensor
     ids_BWT: Tensor
@@ -95,12 +96,12 @@ class History:
 
     @staticmethod
     def none(n_sources: int, width: int, n_steps: int, device: torch.device | str) -> History:
-        """Room for so many steps."""
+        """An empty history for this number of steps."""
         ids_BWT = torch.zeros(n_sources, width, n_steps, dtype=torch.int64, device=device)
         return History(ids_BWT, ids_BWT.clone(), torch.zeros_like(ids_BWT, dtype=torch.float64))
 
     def write(self, step_1: Tensor, going: Candidates) -> None:
-        """Put down, where it stands, what goes on at a step."""
+        """Store, in place, the candidates that continue at a step."""
         self.beams_BWT.index_copy_(2, step_1, (going.rows_BC % self.beams_BWT.shape[1])[:, :, None])
         self.ids_BWT.index_copy_(2, step_1, going.ids_BC[:, :, None])
         log_probs_BW1 = going.log_probs_BC[:, :, None].to(self.log_probs_BWT.dtype)
@@ -111,7 +112,7 @@ class History:
         return History(*(field.index_select(0, places_B) for field in vars(self).values()))
 
     def tokens_so_far(self, n_steps: int) -> Tensor:
-        """What every row consists of after so many steps, (R, n_steps)."""
+        """The tokens of every row after this number of steps, (R, n_steps)."""
         B, W, _ = self.ids_BWT.shape
         beams_BW = torch.arange(W, device=self.ids_BWT.device).expand(B, -1)
         ids = []
@@ -123,24 +124,24 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """The best hypotheses of each source that have ended so far, the best first."""
+    """The best finished hypotheses of every source so far, the best first."""
 
     scores_BN: Tensor
-    """What they are ranked by; minus infinity where there are fewer."""
+    """Scores after the length penalty; minus infinity for an empty place."""
     lengths_BN: Tensor
-    """Their tokens, the last one counted."""
+    """Numbers of tokens, the end included."""
     beams_BN: Tensor
-    """Which beam of its source each one went on from at its last step, …"""
+    """The beam that a hypothesis continued at its last step, …"""
     ids_BN: Tensor
     """… by which token, …"""
     log_probs_BN: Tensor
-    """… and how likely that was."""
+    """… and the log-probability of that token."""
     counts_B: Tensor
-    """Hypotheses that have ended, the best and the rest."""
+    """Numbers of all hypotheses that have ended."""
 
     @staticmethod
     def none(n_sources: int, n_best: int, device: torch.device | str) -> Ended:
-        """Before the first step."""
+        """The state before the first step."""
         scores_BN = torch.full((n_sources, n_best), NEVER, device=device)
         ids_BN = torch.zeros_like(scores_BN, dtype=torch.int64)
         counts_B = torch.zeros(n_sources, dtype=torch.int64, device=device)
@@ -148,9 +149,9 @@ class Ended:
         return Ended(scores_BN, *others, counts_B)
 
     def joined_by(self, ending: Candidates, step_1: Tensor, penalty: Tensor | float, width: int) -> Ended:
-        """The best of these and of the candidates, which end at a step; their length has a penalty."""
+        """The best of these and of the candidates that end at this step, scored with this penalty."""
         ranked = torch.cat([self.scores_BN, ending.scores_BC / penalty], dim=1)
-        # Stable, so that of equals the first to end comes first.
+        # Stable, so that among equals the first to end comes first.
         places_BN = ranked.argsort(dim=1, descending=True, stable=True)[:, : self.scores_BN.shape[1]]
         lengths_BC = (step_1 + 1).expand_as(ending.ids_BC)
         mine = (self.lengths_BN, self.beams_BN, self.ids_BN, self.log_probs_BN)
@@ -166,7 +167,7 @@ class Ended:
         return Ended(*(field.index_select(0, places_B) for field in vars(self).values()))
 
     def hypotheses(self, history: History, eos: int, alpha: float) -> list[tuple[Hypothesis, ...]]:
-        """As values, for each source."""
+        """The finished hypotheses of every source, as values."""
         ids, log_probs = self._read_back(history)
         lengths, exists = self.lengths_BN.tolist(), (self.scores_BN > NEVER).tolist()
         return [
@@ -181,7 +182,7 @@ class Ended:
         ]
 
     def _read_back(self, history: History) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Tokens of each hypothesis and their log-probabilities, (B, N, length of the longest)."""
+        """Tokens and log-probabilities of every hypothesis, (B, N, length of the longest)."""
         longest = max(1, int(self.lengths_BN.max()))
         steps = (field[:, :, : longest - 1].cpu().numpy() for field in vars(history).values())
         beams_BWT, ids_BWT, log_probs_BWT = steps
@@ -208,20 +209,20 @@ class Ended:
 
 
 class Guide(Protocol):
-    """Has a say in where a search goes, as `phrases.py` does."""
+    """Chooses the candidates of a search; see `phrases.py`."""
 
     def expand(self, beams: Beams, so_far_RT: Tensor, log_probs_RV: Tensor) -> Candidates:
-        """At least 2 W candidates of each source, in the order in which they should go on."""
+        """At least 2 W candidates per source, in the order in which they should continue."""
 
 
 class Observer(Protocol):
-    """Hears of every step of a search, and has no say in it."""
+    """Is informed of every step of a search."""
 
     def begin(self, constraints: Constraints, width: int, alpha: float, n_best: int) -> None:
-        """A search starts; what was heard of another before is over."""
+        """A new search starts."""
 
     def step(self, candidates: Candidates, going: Candidates, ending: Candidates) -> None:
-        """What there was to choose from, what goes on, and what has ended."""
+        """All candidates of a step, those that continue, and those that have ended."""
 
 
 def beam_search(
@@ -236,7 +237,7 @@ def beam_search(
     guide: Guide | None = None,
     observer: Observer | None = None,
 ) -> list[tuple[Hypothesis, ...]]:
-    """At most `n_best` hypotheses of each source, the best first. `state` has `width` rows for each."""
+    """At most `n_best` hypotheses per source, the best first; `state` has `width` rows per source."""
     if observer is not None:
         observer.begin(constraints, width, alpha, n_best)
     n_sources, device = constraints.n_sources, constraints.device
@@ -261,7 +262,7 @@ def beam_search(
         history.write(step_1, going)
         beams = beams.followed_by(going)
         settled_B = last_chance_B | retire(beams, ended, penalties[beams.sources_B], patience)
-        settled = settled_B.tolist()  # the one time a step that the host waits for the device
+        settled = settled_B.tolist()  # the only synchronisation with the device in a step
         if any(settled):
             leaving = settled_B.nonzero()[:, 0]
             best = ended.keep(leaving).hypotheses(history.keep(leaving), constraints.eos, alpha)
@@ -277,9 +278,9 @@ def beam_search(
 
 
 def expand(beams: Beams, log_probs_RV: Tensor) -> Candidates:
-    """The 2 W best candidates of each source: no more than W of them end, so that W can go on."""
+    """The 2 W best candidates per source: at most W of them end, so W can continue."""
     B, W = beams.scores_BW.shape
-    # The best of a source are among the best of its rows: less to add up, and less to sort.
+    # The best of a source are among the best of its rows, which leaves less to add and to sort.
     log_probs_RC, ids_RC = top(log_probs_RV, min(2 * W, log_probs_RV.shape[1]))
     scores = (beams.scores_BW[:, :, None] + log_probs_RC.view(B, W, -1)).flatten(1)
     scores_BC, places_BC = scores.topk(min(2 * W, scores.shape[1]), dim=-1)
@@ -292,13 +293,13 @@ def expand(beams: Beams, log_probs_RV: Tensor) -> Candidates:
 def select(
     candidates: Candidates, width: int, eos: int, last_chance_B: Tensor
 ) -> tuple[Candidates, Candidates]:
-    """The first W candidates of each source that go on; and those of its first W that have ended.
+    """The first W candidates per source that do not end; and those of the first W that end.
 
-    At a source's last chance all of its first W have.
+    At the limit of a source all of its first W end.
     """
     ends_BC = candidates.ids_BC == eos
     C = ends_BC.shape[1]
-    # In their order, and what ends behind all that does not.
+    # In order, but with all candidates that end behind the others.
     places_BW = (ends_BC * C + torch.arange(C, device=ends_BC.device)).topk(width, dim=1, largest=False)[1]
     going = candidates.take(places_BW)
     first = candidates.take(torch.arange(width, device=ends_BC.device).expand(len(ends_BC), -1))
@@ -306,10 +307,10 @@ def select(
 
 
 def retire(beams: Beams, ended: Ended, greatest_penalty_B: Tensor, patience: float | None) -> Tensor:
-    """Whether each source is settled: nothing that goes on can come before the last of its n best.
+    """Whether a source is finished: no unfinished hypothesis can still enter its n best.
 
-    Log-probabilities only fall. So the most that a hypothesis can hope for is to keep its own, over the
-    greatest length penalty that its source knows, that of the limit.
+    Log-probabilities only decrease, so the best possible score of a hypothesis is its present log-probability
+    over the largest length penalty of its source, that of the limit.
     """
     if patience is not None:
         return ended.counts_B >= round(patience * beams.scores_BW.shape[1])

@@ -1,4 +1,4 @@
-"""The constraints of a search: how outputs begin and end, and what they may not contain.
+"""The constraints of a search: how outputs begin and end, and what they must not contain.
 
 Letters: `B` sources, `R` rows being decoded, `T` tokens of an output, `V` vocabulary.
 """
@@ -14,46 +14,49 @@ from torch import Tensor
 from regard.errors import RequestError
 
 NEVER = float("-inf")
-"""The log-probability of what must not be."""
+"""The log-probability of a forbidden token."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraints:
-    """What holds for the outputs of some sources, whoever searches."""
+    """Constraints on the outputs of several sources, for every kind of search."""
 
     bos: int
-    """The token that starts an output."""
+    """The token that begins an output."""
     eos: int
-    """The token that ends one."""
+    """The token that ends an output."""
     limits: tuple[int, ...]
-    """Most tokens of each source's outputs, the one that ends them counted: so many steps, and no more."""
+    """Per source, most tokens of an output, the end included."""
     min_length: int = 0
-    """Fewest tokens, the one that ends them not counted."""
+    """Fewest tokens of an output, the end not included."""
     prefixes: tuple[tuple[int, ...], ...] = ()
-    """How the outputs of each source begin; none at all where no source has one."""
+    """Per source, the tokens that outputs begin with; empty if no source has a prefix."""
     no_repeat: int = 0
-    """No so many tokens in a row come twice in an output; 0 if they may."""
+    """No n-gram of this length occurs twice in an output; 0 for no limit."""
     device: torch.device | str = "cpu"
 
     def __post_init__(self) -> None:
-        assert len(self.prefixes) in (0, len(self.limits)), "a prefix for each source, or none at all"
+        assert len(self.prefixes) in (0, len(self.limits)), "one prefix per source, or none at all"
         if min(self.limits) < 1:
-            raise RequestError(f"an output may have {min(self.limits)} tokens; give it at least 1")
+            problem = f"the limit of an output is {min(self.limits)} tokens: it must be at least 1"
+            raise RequestError(problem, code="bad_limit")
         for prefix, limit in zip(self.prefixes, self.limits, strict=False):
             if self.eos in prefix:
-                raise RequestError(f"the prefix contains {self.eos}, the token that ends an output")
+                problem = f"the prefix contains {self.eos}, the token that ends an output: remove it"
+                raise RequestError(problem, code="bad_prefix")
             if len(prefix) > limit:
-                problem = f"the prefix has {len(prefix)} tokens, and the output at most {limit}"
-                raise RequestError(f"{problem}: shorten it, or raise `extra_length`")
+                problem = f"the prefix has {len(prefix)} tokens, the output has at most {limit}"
+                remedy = "shorten the prefix, or increase `extra_length`"
+                raise RequestError(f"{problem}: {remedy}", code="bad_prefix")
 
     @property
     def n_sources(self) -> int:
-        """Sources that outputs are looked for."""
+        """The number of sources."""
         return len(self.limits)
 
     @cached_property
     def limits_B(self) -> Tensor:
-        """`limits`, where the search runs."""
+        """`limits` as a tensor on the device."""
         return torch.tensor(self.limits, device=self.device)
 
     @cached_property
@@ -62,19 +65,19 @@ class Constraints:
 
     @cached_property
     def _prefix_BT(self) -> Tensor:
-        """The prefixes, -1 where there is nothing to follow any more."""
+        """The prefixes, padded with -1."""
         T = self._longest_prefix
         rows = [[*prefix, *[-1] * (T - len(prefix))] for prefix in self.prefixes]
         return torch.tensor(rows, dtype=torch.int64, device=self.device)
 
     def bind_at(self, t: int) -> bool:
-        """Whether there is anything to forbid after t tokens; mostly there is not."""
+        """Whether any constraint applies after t tokens; mostly none does."""
         return t < max(self.min_length, self._longest_prefix) or 0 < self.no_repeat <= t
 
     def apply(self, log_probs_RV: Tensor, so_far_RT: Tensor, sources_R: Tensor) -> Tensor:
-        """Log-probabilities of the next token, those of what may not come next at minus infinity.
+        """Log-probabilities of the next token, with minus infinity for forbidden ones.
 
-        What remains is not made up to 1 again: the log-probability of a token stays the model's own.
+        They are not normalised again: the log-probability of a token stays the model's own.
         """
         t = so_far_RT.shape[1]
         allowed_RV = log_probs_RV
@@ -91,8 +94,8 @@ class Constraints:
 
 
 def without_repeats(log_probs_RV: Tensor, so_far_RT: Tensor, n: int) -> Tensor:
-    """Minus infinity for every token that would complete n tokens in a row which the row has already."""
-    windows = so_far_RT.unfold(1, n, 1)  # n tokens in a row, from each place where there are as many
+    """The log-probabilities, with minus infinity for tokens that would repeat an n-gram of their row."""
+    windows = so_far_RT.unfold(1, n, 1)  # all n-grams
     latest = so_far_RT[:, so_far_RT.shape[1] - n + 1 :]
     again = (windows[:, :, :-1] == latest[:, None, :]).all(dim=-1)
     penalties = torch.zeros_like(again, dtype=log_probs_RV.dtype).masked_fill_(again, NEVER)

@@ -1,4 +1,4 @@
-"""What a search finds, and what it is ranked by. No torch here: an engine that needs none starts without."""
+"""The result of a search, and its score. Without torch, so that the CTranslate2 engine starts without it."""
 
 from __future__ import annotations
 
@@ -7,38 +7,37 @@ from dataclasses import dataclass
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """((5 + length) / 6) ** alpha: a log-probability is divided by it, so that long ones get a chance (6.1).
+    """((5 + length) / 6) ** alpha, the divisor of a log-probability, which favours longer outputs (6.1).
 
-    `length` counts the tokens whose log-probabilities were added up, so the one that ends an output counts
-    where it was reached. A score then follows from a hypothesis alone, an empty output has a length, and
-    dividend and divisor grow together. (CTranslate2 divides by length ** alpha and leaves the last one out;
-    an engine built on it ranks its hypotheses anew, by this.)
+    `length` counts all tokens whose log-probabilities are summed, the end included if it was reached. So an
+    empty output has a length, and the score depends on the hypothesis alone. (CTranslate2 divides by
+    length ** alpha without the end; its engine ranks hypotheses again by this penalty.)
     """
     return float(((5 + length) / 6) ** alpha)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hypothesis:
-    """An output, finished or cut off at the limit."""
+    """An output, finished or cut at the limit."""
 
     ids: tuple[int, ...]
-    """Without the token that starts it and the one that ends it."""
+    """Token ids, without those that begin and end the output."""
     token_log_probs: tuple[float, ...]
-    """Of each token, and of the one that ends it where it is finished; none where only `total` is known."""
+    """Of every token, and of the end if finished; empty if only `total` is known."""
     score: float
-    """What it was ranked by: its log-probability over the length penalty."""
+    """Log-probability divided by the length penalty; hypotheses are ranked by it."""
     finished: bool
-    """Whether it ended by itself."""
+    """Whether the model ended it before the limit."""
     repetitive: bool = False
-    """Whether it goes round in a loop, and trying again did not help."""
+    """Whether it ends in a loop, even after a second try."""
     total: float | None = None
-    """Log-probability of all tokens together, where that is all that an engine was asked for."""
+    """Log-probability of all tokens, if the engine returned only the sum."""
 
     @staticmethod
     def of_tokens(
         ids: Sequence[int], token_log_probs: Sequence[float], *, eos: int, alpha: float
     ) -> Hypothesis:
-        """What was found, token by token; the last one may be the one that ends it."""
+        """The hypothesis of these tokens; the last one may be the end."""
         finished = bool(ids) and ids[-1] == eos
         return Hypothesis(
             ids=tuple(ids[:-1] if finished else ids),
@@ -49,20 +48,20 @@ class Hypothesis:
 
     @property
     def log_prob(self) -> float:
-        """Of all its tokens together."""
+        """The log-probability of all tokens."""
         return sum(self.token_log_probs) if self.total is None else self.total
 
 
 LONGEST_ROUND = 16
-"""Tokens of the longest round that is looked for."""
+"""Longest period of a loop, in tokens."""
 ROUNDS = 4
-"""A loop goes round at least so often …"""
+"""Fewest periods of a loop …"""
 TOKENS = 16
-"""… and takes at least so many tokens: laughter and long numbers may repeat themselves for a while."""
+"""… and fewest tokens: laughter and long numbers repeat themselves for a while."""
 
 
 def loops(ids: Sequence[int]) -> bool:
-    """Whether these tokens end in a loop.
+    """Whether an output ends in a loop.
 
     >>> loops([7, 8, 9] + [1, 2, 3] * 6)
     True
@@ -74,6 +73,6 @@ def loops(ids: Sequence[int]) -> bool:
 
 
 def _goes_round(ids: tuple[int, ...], n: int) -> bool:
-    """Whether the last n tokens are the same as those before them, time and again."""
+    """Whether the output ends in repetitions of its last n tokens."""
     tail = max(ROUNDS * n, TOKENS)
     return len(ids) >= tail and ids[-tail + n :] == ids[-tail:-n]

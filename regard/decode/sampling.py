@@ -1,7 +1,6 @@
-"""Sampling: tokens drawn at random, each as often as the model finds it likely.
+"""Sampling: tokens drawn at random from the model's distribution.
 
-A draw follows from the seed of its source and the step alone. What else is in the batch, and in which order,
-does not touch it.
+A draw depends on the seed of its source and on the step only, not on the rest of the batch.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from regard.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """From which tokens to draw. Each rule chooses among those that the rules before it left.
+    """The tokens to draw from. The rules apply in order, each to the tokens that the rules before it left.
 
-    It changes what is drawn, and not what is told of it: log-probabilities stay the model's own.
+    They affect the draw only: reported log-probabilities stay the model's own.
     """
 
     temperature: float = 1.0
-    """Log-probabilities are divided by it: below 1 the likely get likelier, above 1 chances even out."""
+    """Divisor of log-probabilities: below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int = 0
-    """Draw from so many of the likeliest tokens; 0 for all."""
+    """Draw from this number of most probable tokens; 0 for all."""
     top_p: float = 1.0
-    """Draw from the fewest likeliest tokens that together have this probability."""
+    """Draw from the fewest most probable tokens whose probabilities sum to at least this."""
     min_p: float = 0.0
-    """Draw from tokens at least this share as likely as the likeliest."""
+    """Draw from tokens with at least this share of the highest probability."""
 
     def __post_init__(self) -> None:
         checks = {
@@ -40,37 +39,37 @@ class Sampling:
             f"`min_p={self.min_p}` must be at least 0 and at most 1": 0 <= self.min_p <= 1,
         }
         if problems := [problem for problem, holds in checks.items() if not holds]:
-            raise ConfigError(problems)
+            raise ConfigError(problems, code="bad_sampling")
 
     @property
     def from_all(self) -> bool:
-        """Whether any token at all may be drawn."""
+        """Whether every token may be drawn."""
         return self.top_k == 0 and self.top_p == 1.0 and self.min_p == 0.0
 
     def draw(self, log_probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
-        """The token at which each row's chances, added up one by one, pass its number between 0 and 1."""
+        """The token at which the cumulative probability of a row exceeds its uniform number."""
         scaled_RV = log_probs_RV / self.temperature
         if self.from_all:
-            return _passed(torch.softmax(scaled_RV, dim=-1), uniform_R)
+            return _exceeding(torch.softmax(scaled_RV, dim=-1), uniform_R)
         sorted_RV, ids_RV = scaled_RV.topk(min(self.top_k or scaled_RV.shape[1], scaled_RV.shape[1]))
         probs_RV = torch.softmax(sorted_RV, dim=-1)
         if self.top_p < 1.0:
             before_RV = probs_RV.cumsum(dim=-1) - probs_RV
             probs_RV = probs_RV.masked_fill(before_RV >= self.top_p, 0.0)
         probs_RV = probs_RV.masked_fill(probs_RV < self.min_p * probs_RV[:, :1], 0.0)
-        return ids_RV.gather(1, _passed(probs_RV, uniform_R)[:, None])[:, 0]
+        return ids_RV.gather(1, _exceeding(probs_RV, uniform_R)[:, None])[:, 0]
 
 
-def _passed(probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
-    """Where the sum of probabilities from the left first exceeds this share of the whole sum."""
+def _exceeding(probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
+    """The first index at which the cumulative sum exceeds this share of the total."""
     sums_RV = probs_RV.double().cumsum(dim=-1)
     places_R1 = torch.searchsorted(sums_RV, uniform_R[:, None] * sums_RV[:, -1:], right=True)
     return places_R1[:, 0].clamp(max=probs_RV.shape[1] - 1)
 
 
-def drawing(sampling: Sampling, seeds: Sequence[int], n_steps: int, device: torch.device | str) -> Choose:
-    """A choice of tokens by chance, for a walk over sources with these seeds."""
-    # From the CPU's generator, so that a seed gives the same numbers on every device.
+def sampler(sampling: Sampling, seeds: Sequence[int], n_steps: int, device: torch.device | str) -> Choose:
+    """A random choice for a walk over sources with these seeds."""
+    # With the CPU's generator, a seed gives the same numbers on every device.
     numbers = [
         torch.rand(n_steps, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
         for seed in seeds

@@ -1,6 +1,6 @@
-"""One token after another in every row, chosen and not taken back: what greedy search and sampling share.
+"""Search without alternatives: one token after another per row, by greedy choice or by sampling.
 
-Letters: `R` rows being decoded, one for each source; `T` tokens of an output; `V` vocabulary.
+Letters: `R` rows being decoded, one per source; `T` tokens of an output; `V` vocabulary.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.step import S, Step, top
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""`choose(log_probs_RV, sources_R, t)`: a token for each row, which decodes that source, at its step t."""
+"""`choose(log_probs_RV, sources_R, t)` returns the next token of every row, at step t."""
 
 LEAVING = 0.25
-"""Ended rows leave the batch when they are this share of it: whenever some leave, the others are copied."""
+"""Finished rows leave the batch when they are this share of it; the remaining rows are copied then."""
 
 
 class Walk:
-    """Outputs of some sources as they grow. Each `for` step is one more token in every row that goes on."""
+    """The growing outputs of several sources; every iteration adds a token to each unfinished row."""
 
     def __init__(self, step: Step[S], state: S, constraints: Constraints, choose: Choose) -> None:
         self._constraints = constraints
@@ -48,7 +48,7 @@ class Walk:
             self._write(t, last_R, log_probs_RV, sources_R, going_R)
             going_R = going_R & (last_R != constraints.eos) & (constraints.limits_B[sources_R] > t + 1)
             yield t
-            staying = going_R.nonzero()[:, 0]  # the one time a step that the host waits for the device
+            staying = going_R.nonzero()[:, 0]  # the only synchronisation with the device in a step
             if len(staying) == 0:
                 return
             if len(staying) <= (1 - LEAVING) * len(going_R):
@@ -56,7 +56,7 @@ class Walk:
                 going_R = going_R[staying]
 
     def _write(self, t: int, ids_R: Tensor, log_probs_RV: Tensor, sources_R: Tensor, going_R: Tensor) -> None:
-        """What rows write after they have ended lies beyond their length."""
+        """Store the tokens of step t; those of finished rows are beyond their length."""
         chosen_R = log_probs_RV.gather(1, ids_R[:, None])[:, 0].to(self.token_log_probs_BT.dtype)
         self.ids_BT[sources_R, t] = ids_R
         self.token_log_probs_BT[sources_R, t] = chosen_R
@@ -64,19 +64,19 @@ class Walk:
         self.lengths_B[sources_R] = self.lengths_B[sources_R].where(~ends_R, t + 1)
 
     def hypotheses(self, alpha: float) -> list[Hypothesis]:
-        """What came of the sources, in their order, once the walk is over."""
-        found = zip(
+        """The outputs of all sources, in order, after the last step."""
+        outputs = zip(
             self.ids_BT.tolist(), self.token_log_probs_BT.tolist(), self.lengths_B.tolist(), strict=True
         )
         eos = self._constraints.eos
         return [
             Hypothesis.of_tokens(ids[:length], log_probs[:length], eos=eos, alpha=alpha)
-            for ids, log_probs, length in found
+            for ids, log_probs, length in outputs
         ]
 
 
 def walk(step: Step[S], state: S, constraints: Constraints, choose: Choose, alpha: float) -> list[Hypothesis]:
-    """One hypothesis for each source, in order."""
+    """One hypothesis per source, in order."""
     taken = Walk(step, state, constraints, choose)
     for _ in taken:
         pass
@@ -84,8 +84,8 @@ def walk(step: Step[S], state: S, constraints: Constraints, choose: Choose, alph
 
 
 def stream(step: Step[S], state: S, constraints: Constraints, choose: Choose) -> Iterator[int]:
-    """Tokens of the only source's output as they are found, without the one that ends it."""
-    assert constraints.n_sources == 1, "one output at a time can be streamed"
+    """The tokens of a single source's output, as they are decoded, without the end."""
+    assert constraints.n_sources == 1, "only one output can be streamed"
     taken = Walk(step, state, constraints, choose)
     for t in taken:
         token = int(taken.ids_BT[0, t])
@@ -94,5 +94,5 @@ def stream(step: Step[S], state: S, constraints: Constraints, choose: Choose) ->
 
 
 def likeliest(log_probs_RV: Tensor, _sources_R: Tensor, _t: int) -> Tensor:
-    """The likeliest token of each row."""
+    """Greedy choice: the most probable token of every row."""
     return top(log_probs_RV, 1)[1][:, 0]

@@ -9,7 +9,7 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from regard.decode.sampling import Sampling, drawing
+from regard.decode.sampling import Sampling, sampler
 from regard.decode.walk import Choose, likeliest
 from regard.engine.options import GenerateOptions
 from regard.engine.results import Continuation, Finish
@@ -154,7 +154,7 @@ def _choice(options: GenerateOptions, n_steps: int, device: torch.device) -> Cho
         )
     except ConfigError as error:
         raise RequestError("; ".join(error.problems), code="bad_option") from None
-    return drawing(sampling, [options.seed], n_steps, device)
+    return sampler(sampling, [options.seed], n_steps, device)
 
 
 class UntilStop:

@@ -9,6 +9,7 @@ from regard.decode.constraints import NEVER, without_repeats
 from regard.decode.walk import likeliest, walk
 from regard.errors import RequestError
 from tests.decode.rigged import EOS, constraints, random_rig, start, stepping
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -42,17 +43,18 @@ def test_without_the_rule_things_come_twice():
 
 
 @pytest.mark.parametrize(
-    ("limits", "others", "complaint"),
+    ("limits", "others", "code", "place"),
     [
-        ((3, 0), {}, "may have 0 tokens"),
-        ((3, 3), {"prefixes": ((), (2, EOS))}, "the prefix contains 0"),
+        ((3, 0), {}, "bad_limit", "0 tokens"),
+        ((3, 3), {"prefixes": ((), (2, EOS))}, "bad_prefix", "contains 0"),
         (
             (3, 2),
             {"prefixes": ((2,), (2, 2, 2))},
-            "the prefix has 3 tokens, and the output at most 2",
+            "bad_prefix",
+            "the prefix has 3 tokens, the output has at most 2: shorten the prefix",
         ),
     ],
 )
-def test_terms_that_cannot_be_met_are_refused(limits, others, complaint):
-    with pytest.raises(RequestError, match=complaint):
+def test_constraints_that_cannot_be_met_are_refused(limits, others, code, place):
+    with refused(code, place, error=RequestError):
         constraints(*limits, **others)

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.decode.beam import beam_search
-from regard.decode.phrases import PhraseGuide, Phrases, Progress
+from regard.decode.phrases import PhraseGuide, PhraseProgress, Phrases
 from regard.errors import RequestError
 from tests.decode.rigged import EOS, constraints, log, random_rig, start, stepping
+from tests.refusals import refused
 
 tokens = st.integers(1, 5)
 spellings = st.lists(st.lists(tokens, min_size=1, max_size=4).map(tuple), min_size=1, max_size=2).map(tuple)
@@ -26,8 +27,8 @@ def contains(ids, spelling) -> bool:
     return any(ids[i : i + len(spelling)] == spelling for i in range(len(ids)))
 
 
-def progress_after(phrases: Phrases, ids) -> Progress:
-    progress = Progress()
+def progress_after(phrases: Phrases, ids) -> PhraseProgress:
+    progress = PhraseProgress()
     for token in ids:
         progress = phrases.after(progress, token)
     return progress
@@ -111,16 +112,16 @@ def test_sources_without_phrases_find_what_they_would_find_anyhow():
 
 
 @pytest.mark.parametrize(
-    ("phrases", "limit", "complaint"),
+    ("phrases", "limit", "code", "place"),
     [
-        ((((2, 3, 4),), ((5, 6),)), 5, "at least 6 tokens.* limit is 5"),
-        ((((2, EOS),),), 9, "contains 0, the token that ends"),
-        (((),), 9, "no spelling"),
-        ((((),),), 9, "an empty one"),
+        ((((2, 3, 4),), ((5, 6),)), 5, "phrases_too_long", "at least 6 tokens with the end, the limit is 5"),
+        ((((2, EOS),),), 9, "bad_phrase", "contains 0"),
+        (((),), 9, "bad_phrase", "phrase 0"),
+        ((((),),), 9, "bad_phrase", "phrase 0"),
     ],
 )
-def test_phrases_that_cannot_be_there_are_refused(phrases, limit, complaint):
-    with pytest.raises(RequestError, match=complaint):
+def test_phrases_that_cannot_be_there_are_refused(phrases, limit, code, place):
+    with refused(code, place, error=RequestError):
         search(random_rig(1, 7), [phrases], [limit])
 
 

@@ -7,10 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decode.sampling import Sampling, drawing
+from regard.decode.sampling import Sampling, sampler
 from regard.decode.walk import walk
 from regard.errors import ConfigError
 from tests.decode.rigged import EOS, constraints, log, random_rig, start, stepping
+from tests.refusals import refused
 
 PROBS = [0.4, 0.05, 0.25, 0.1, 0.2]
 
@@ -62,7 +63,7 @@ def test_whole_outputs_are_drawn_as_often_as_they_are_likely():
     n, rig = 4000, random_rig(seed=5, n_tokens=3, sharpness=1.0)
     found = walk(
         stepping(lambda _source, ids: rig(0, ids)), start(n), constraints(*[2] * n),
-        drawing(Sampling(), range(n), 2, "cpu"), 0.0,
+        sampler(Sampling(), range(n), 2, "cpu"), 0.0,
     )  # fmt: skip
     outputs = [(*one.ids, *[EOS] * one.finished) for one in found]
     likely = {(a, b): math.exp(rig(0, ())[a] + rig(0, (a,))[b]) for a in (1, 2) for b in (0, 1, 2)}
@@ -76,7 +77,7 @@ def test_a_draw_depends_on_its_seed_and_not_on_batch_mates(order, seed):
 
     def draw(sources):
         step = stepping(lambda source, ids: rig(sources[source], ids))
-        choose = drawing(Sampling(top_p=0.9), [100 + source for source in sources], 11, "cpu")
+        choose = sampler(Sampling(top_p=0.9), [100 + source for source in sources], 11, "cpu")
         return walk(step, start(len(sources)), constraints(*[5 + source for source in sources]), choose, 0.0)
 
     together = draw(list(order))
@@ -88,20 +89,20 @@ def test_another_seed_draws_another_output():
     rig = random_rig(seed=1, n_tokens=11)
     outputs = walk(
         stepping(lambda _source, ids: rig(0, ids)), start(9), constraints(*[9] * 9),
-        drawing(Sampling(), range(9), 9, "cpu"), 0.0,
+        sampler(Sampling(), range(9), 9, "cpu"), 0.0,
     )  # fmt: skip
     assert len({one.ids for one in outputs}) > 5
 
 
 def test_log_probabilities_are_the_models_whatever_is_cut():
     rig = random_rig(seed=2, n_tokens=5)
-    choose = drawing(Sampling(temperature=0.3, top_k=2), [1], 9, "cpu")
+    choose = sampler(Sampling(temperature=0.3, top_k=2), [1], 9, "cpu")
     (found,) = walk(stepping(rig), start(1), constraints(9), choose, 0.0)
     told = [rig(0, found.ids[:t])[token] for t, token in enumerate(found.ids)]
     assert found.token_log_probs[: len(told)] == pytest.approx(told, rel=1e-5)
 
 
-def test_all_that_is_out_of_range_is_told_at_once():
-    with pytest.raises(ConfigError) as caught:
+def test_everything_out_of_range_is_named_at_once():
+    with refused("bad_sampling", "temperature", "top_k", "top_p", "min_p", error=ConfigError) as caught:
         Sampling(temperature=0.0, top_k=-1, top_p=0.0, min_p=1.5)
     assert len(caught.value.problems) == 4

@@ -17,7 +17,7 @@ from regard.decode.beam import Observer, beam_search
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.phrases import PhraseGuide, Phrases
-from regard.decode.sampling import Sampling, drawing
+from regard.decode.sampling import Sampling, sampler
 from regard.decode.step import States, Step, ensemble, log_mean_exp
 from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
@@ -305,7 +305,7 @@ class TorchEngine:
         )
         n = search.n_best
         seeds = [_seed(search.seed, request, i % n) for i, request in enumerate(requests)]
-        return drawing(sampling, seeds, self._max_length, self._device)
+        return sampler(sampling, seeds, self._max_length, self._device)
 
     def _score(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> list[Tensor]:
         """Log-probabilities of the targets; every model reads all pairs as one packed batch."""
