@@ -1,8 +1,7 @@
 """Label-smoothed cross-entropy on packed tokens (5.4), without the whole logit matrix in memory.
 
-The output layer and the loss are one function here. It goes through the tokens in slices: logits, softmax,
-loss and the gradients of the slice, then the logits are forgotten. Value and gradients equal those of
-`F.cross_entropy`.
+The output layer and the loss are one function here. It processes the tokens in slices: logits, softmax, loss
+and gradients of one slice, whose logits are then freed. Value and gradients equal those of `F.cross_entropy`.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ class Loss(NamedTuple):
     """Sums over tokens, so that batches and machines can be added up before dividing."""
 
     smoothed: Tensor
-    """What is minimised; carries the gradient."""
+    """The loss to minimise; it carries the gradient."""
     nll: Tensor
-    """Negative log-likelihood of the targets, without smoothing: exp of its mean is the perplexity."""
+    """Negative log-likelihood of the targets without smoothing; exp of its mean is the perplexity."""
     correct: Tensor
     """Tokens whose target had the highest probability."""
 
@@ -42,28 +41,30 @@ def label_smoothed_cross_entropy(
 ) -> Loss:
     """Loss of predicting `targets_N` with softmax(states Wᵀ + b), summed over tokens.
 
-    The target distribution gives 1 - smoothing to the target and shares the rest evenly among all V. Tokens
-    where `counted_N` is False count for nothing.
+    The target distribution gives 1 - smoothing to the target and spreads the rest evenly over all V. Tokens
+    where `counted_N` is False do not count.
     """
     N, V = states_ND.shape[0], weight_VD.shape[0]
     if states_ND.dim() != 2 or states_ND.shape[1] != weight_VD.shape[1]:
         expected = f"(tokens, d_model) with d_model = {weight_VD.shape[1]}, as the weights have"
-        raise ShapeError("states_ND", expected, tuple(states_ND.shape))
+        raise ShapeError("states_ND", expected, tuple(states_ND.shape), code="bad_shape")
     if N == 0:
-        raise ShapeError("states_ND", "at least one token", 0)
+        raise ShapeError("states_ND", "at least one token", 0, code="no_tokens")
     if bias_V is not None and bias_V.shape != (V,):
-        raise ShapeError("bias_V", f"one number for each of {V} classes", tuple(bias_V.shape))
+        expected = f"one number for each of {V} classes"
+        raise ShapeError("bias_V", expected, tuple(bias_V.shape), code="bad_shape")
     if targets_N.shape != (N,):
-        raise ShapeError("targets_N", f"one id for each of {N} states", tuple(targets_N.shape))
+        expected = f"one id for each of {N} states"
+        raise ShapeError("targets_N", expected, tuple(targets_N.shape), code="bad_shape")
     if counted_N is not None and counted_N.shape != (N,):
-        raise ShapeError("counted_N", f"one flag for each of {N} states", tuple(counted_N.shape))
+        expected = f"one flag for each of {N} states"
+        raise ShapeError("counted_N", expected, tuple(counted_N.shape), code="bad_shape")
     if not 0.0 <= smoothing < 1.0:
-        raise ShapeError("smoothing", "a share of at least 0 and below 1", smoothing)
+        raise ShapeError("smoothing", "at least 0 and below 1", smoothing, code="bad_value")
     on_host = targets_N.device.type == "cpu" and not torch.compiler.is_compiling()
     if on_host and not 0 <= int(targets_N.min()) <= int(targets_N.max()) < V:
-        raise ShapeError(
-            "targets_N", f"token ids from 0 to {V - 1}", f"{targets_N.min()} to {targets_N.max()}"
-        )
+        got = f"{targets_N.min()} to {targets_N.max()}"
+        raise ShapeError("targets_N", f"token ids from 0 to {V - 1}", got, code="id_out_of_range")
     inputs = (states_ND, weight_VD, bias_V, targets_N, counted_N, smoothing, torch.is_grad_enabled())
     return Loss(*_SlicedLoss.apply(*inputs))
 
@@ -88,7 +89,7 @@ class _SlicedLoss(torch.autograd.Function):
         grad_x = torch.empty_like(states_ND) if wants_x else None
         grad_w = torch.zeros_like(weight_VD) if wants_w else None
         grad_b = torch.zeros_like(bias_V) if bias_V is not None and wants_b else None
-        # The sum of all logits of a token is its product with the sum of all rows: V times less to add up.
+        # The sum of a token's logits is its product with the sum of all rows: V times fewer additions.
         sum_w_D = w_VD.sum(dim=0, dtype=torch.promote_types(w_VD.dtype, torch.float32)).to(w_VD.dtype)
         sum_b = 0.0 if b_V is None else b_V.sum()
         sums = []
@@ -112,10 +113,10 @@ class _SlicedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        # torch's `once_differentiable` would let a second derivative pass, and take the first for a constant.
+        # torch's `once_differentiable` would allow a second derivative, with the first as a constant.
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            told = "take `F.cross_entropy` of the logits for a second derivative"
-            raise RequestError(f"this loss has a gradient, worked out with it, but no graph of it: {told}")
+            problem = "this loss has no second derivative; take `F.cross_entropy` of the logits instead"
+            raise RequestError(problem, code="no_second_derivative")
         grad_x, grad_w, grad_b = ctx.saved_tensors
         scaled = [None if g is None else g * grad.to(g.dtype) for g in (grad_x, grad_w, grad_b)]
         return scaled[0], scaled[1], scaled[2], None, None, None, None
@@ -124,7 +125,7 @@ class _SlicedLoss(torch.autograd.Function):
 def _slice_loss(
     logits_NV: Tensor, mean_logit_N: Tensor, targets_N: Tensor, counted_N: Tensor | None, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sums of the smoothed loss, the likelihood and the hits; and the gradient by the logits."""
+    """Sums of smoothed loss, likelihood and correct tokens, and the gradient with respect to the logits."""
     wide = torch.promote_types(logits_NV.dtype, torch.float32)
     target_logit_N = logits_NV.gather(1, targets_N[:, None])[:, 0].to(wide)
     top_logit_N = logits_NV.amax(dim=-1).to(wide)
@@ -133,7 +134,7 @@ def _slice_loss(
     else:
         log_sum_N, grad_NV = _gradient(logits_NV, targets_N, top_logit_N, smoothing, wide)
     nll_N = log_sum_N - target_logit_N
-    # The smoothed targets' even share of all log-probabilities is log Σ exp less the mean logit.
+    # The mean of all negative log-probabilities is log Σ exp minus the mean logit.
     smoothed_N = (1.0 - smoothing) * nll_N + smoothing * (log_sum_N - mean_logit_N.to(wide))
     correct_N = (target_logit_N == top_logit_N).to(wide)
     if counted_N is not None:
@@ -146,7 +147,7 @@ def _slice_loss(
 def _gradient(
     logits_NV: Tensor, targets_N: Tensor, top_logit_N: Tensor, smoothing: float, wide: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Log Σ exp(logits) of each row, and softmax minus the smoothed targets: few passes, one kernel each."""
+    """Log Σ exp(logits) of each row, and softmax minus the smoothed targets, in few passes."""
     probs_NV = torch.softmax(logits_NV, dim=-1, dtype=wide)
     # From the likeliest token, whose probability cannot underflow.
     log_sum_N = top_logit_N - probs_NV.amax(dim=-1).log()
@@ -158,7 +159,7 @@ def _gradient(
 def _fused_gradient(
     logits_NV: Tensor, targets_N: Tensor, smoothing: float, wide: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """The same as one expression by element, so that a compiler never writes the probabilities down."""
+    """The same as one elementwise expression, so that a compiler never stores the probabilities."""
     log_sum_N = torch.logsumexp(logits_NV.to(wide), dim=-1)
     V = logits_NV.shape[1]
     is_target_NV = torch.arange(V, device=logits_NV.device) == targets_N[:, None]

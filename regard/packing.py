@@ -1,8 +1,8 @@
 """Sequences laid end to end: no padding, no pad id, only boundaries.
 
 A batch of sentences is one long row of `N` real tokens. Embedding, Add & Norm, Feed Forward, output layer and
-loss work on the row and never learn where a sentence ends. Attention must know; it asks `Boundaries`, and the
-one padded view in the package is made and undone here.
+loss work on the row and do not know where a sentence ends. Attention must know; it reads `Boundaries`, and
+the only padded view in the package is made and undone here.
 
 Letters: `N` packed tokens, `B` sequences, `L` queries and `M` keys of a padded view.
 """
@@ -23,26 +23,27 @@ from regard.errors import ShapeError
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
-    """Where each packed token belongs: its sequence, and its place in that sequence."""
+    """The sequence of each packed token, and its position in that sequence."""
 
     sequence_N: Tensor
-    """Number of the sequence that a token belongs to: 0 0 0 1 1 2 …, never falling."""
+    """Number of each token's sequence: 0 0 0 1 1 2 …, never falling."""
     positions_N: Tensor
-    """Place of a token in its sequence: 0 1 2 0 1 0 …"""
+    """Position of each token in its sequence: 0 1 2 0 1 0 …"""
     lengths: tuple[int, ...] | None
-    """Tokens of each sequence. None inside a compiled step, which must not depend on them."""
+    """Lengths of the sequences. None inside a compiled step, which must not depend on them."""
     n_positions: int | None
-    """No position reaches this number. None where the host does not know."""
+    """Upper bound of the positions, exclusive. None if the host does not know it."""
 
     @staticmethod
     def of_lengths(lengths: Sequence[int], device: torch.device | str = "cpu") -> Boundaries:
         """Boundaries of sequences with these lengths, none of them empty."""
         lengths = tuple(int(length) for length in lengths)
         if not lengths:
-            raise ShapeError("lengths", "at least one sequence", "none")
+            raise ShapeError("lengths", "at least one sequence", "none", code="no_sequences")
         empty = [i for i, length in enumerate(lengths) if length < 1]
         if empty:
-            raise ShapeError("lengths", "sequences of at least one token", f"sequence {empty[0]} is empty")
+            got = f"sequence {empty[0]} is empty"
+            raise ShapeError("lengths", "sequences of at least one token", got, code="empty_sequence")
         counts = np.asarray(lengths)
         sequence = np.repeat(np.arange(len(lengths)), counts)
         positions = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -54,12 +55,12 @@ class Boundaries:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all sequences together."""
+        """Number of tokens."""
         return self.sequence_N.shape[0]
 
     @property
     def known_lengths(self) -> tuple[int, ...]:
-        """Tokens of each sequence, where the host must know them."""
+        """Lengths of the sequences, where the host must know them."""
         assert self.lengths is not None, "a compiled step asked for lengths that only the host knows"
         return self.lengths
 
@@ -70,7 +71,7 @@ class Boundaries:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest sequence."""
+        """Length of the longest sequence."""
         return max(self.known_lengths)
 
     @cached_property
@@ -85,7 +86,7 @@ class Boundaries:
         return torch.from_numpy(np.cumsum(np.asarray(self.known_lengths)) - 1).to(self.sequence_N.device)
 
     def shifted(self, offsets_B: Tensor, n_positions: int) -> Boundaries:
-        """The same sequences, continuing others that are `offsets_B` tokens long already."""
+        """The same sequences as continuations of others that have `offsets_B` tokens."""
         positions_N = self.positions_N + offsets_B[self.sequence_N]
         return Boundaries(self.sequence_N, positions_N, self.lengths, n_positions)
 
@@ -103,20 +104,20 @@ class Boundaries:
 
 @dataclass(frozen=True, eq=False)
 class PaddedView:
-    """Packed tokens as padded (B, L) cells, in one group of sequences or in several of unlike length."""
+    """Packed tokens as padded (B, L) cells, in one or several groups of sequences."""
 
     shapes: tuple[tuple[int, int], ...]
     """(B, L) of each group."""
     tokens: tuple[Tensor, ...]
-    """For each group, the packed token in each of its B · L cells; some token where the cell is empty."""
+    """For each group, the packed token in each of its B · L cells; any token in an empty cell."""
     empty: tuple[Tensor, ...]
     """For each group, the cells without a token."""
     cell_N: Tensor
-    """Where each packed token stands, counting the cells of all groups one after another."""
+    """The cell of each packed token, counting the cells of all groups in order."""
 
     @staticmethod
     def of_groups(boundaries: Boundaries, groups: Sequence[np.ndarray]) -> PaddedView:
-        """The view in which each group of sequences has a block of its own, as wide as its longest."""
+        """A view in which each group of sequences is one block, as wide as its longest sequence."""
         device = boundaries.sequence_N.device
         all_lengths = np.asarray(boundaries.known_lengths)
         all_starts = np.cumsum(all_lengths) - all_lengths
@@ -135,11 +136,11 @@ class PaddedView:
         return PaddedView(tuple(shapes), tuple(tokens), tuple(empty), torch.from_numpy(cell_N).to(device))
 
     def pad(self, x_N: Tensor) -> tuple[Tensor, ...]:
-        """(N, …) to one (B, L, …) a group, zeros where no token is."""
+        """(N, …) to one (B, L, …) per group, with zeros in empty cells."""
         return self._pad(x_N) if is_transforming() else _Pad.apply(x_N, self)
 
     def unpad(self, padded: Sequence[Tensor]) -> Tensor:
-        """One (B, L, …) a group to (N, …): undoes `pad`."""
+        """One (B, L, …) per group to (N, …): undoes `pad`."""
         return self._unpad(padded) if is_transforming() else _Unpad.apply(self, *padded)
 
     def _pad(self, x_N: Tensor) -> tuple[Tensor, ...]:
@@ -157,12 +158,12 @@ class PaddedView:
 
 
 def is_transforming() -> bool:
-    """Whether `torch.func` is at work, which derives plain operations, not those with their own gradient."""
+    """Whether a `torch.func` transform is active, which cannot use hand-written gradients."""
     active: bool = torch._C._are_functorch_transforms_active()  # torch has no public name for it
     return active
 
 
-# The gradient of padding is unpadding and the other way round; autograd alone would add rows one by one.
+# The gradient of padding is unpadding, and vice versa; autograd alone would add rows one by one.
 class _Pad(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x_N: Tensor, view: PaddedView) -> tuple[Tensor, ...]:
@@ -194,11 +195,13 @@ class Packed:
 
     def __post_init__(self) -> None:
         if self.ids_N.dim() != 1:
-            raise ShapeError("ids_N", "one dimension: tokens laid end to end", tuple(self.ids_N.shape))
+            expected = "one dimension: tokens laid end to end"
+            raise ShapeError("ids_N", expected, tuple(self.ids_N.shape), code="bad_shape")
         if self.ids_N.is_floating_point():
-            raise ShapeError("ids_N", "whole numbers", self.ids_N.dtype)
+            raise ShapeError("ids_N", "integers", self.ids_N.dtype, code="not_ids")
         if self.ids_N.shape[0] != self.boundaries.n_tokens:
-            raise ShapeError("ids_N", f"{self.boundaries.n_tokens} tokens", self.ids_N.shape[0])
+            expected = f"{self.boundaries.n_tokens} tokens"
+            raise ShapeError("ids_N", expected, self.ids_N.shape[0], code="token_count_mismatch")
 
     def __repr__(self) -> str:
         return f"Packed({len(self)} sequences, {self.boundaries.n_tokens} tokens)"
@@ -207,16 +210,18 @@ class Packed:
         return self.boundaries.n_sequences
 
     def filled(self, n_tokens: int) -> Packed:
-        """The same, made up to exactly `n_tokens` by one more sequence: a compiled step has one shape.
+        """The same with one more sequence, a filler, up to exactly `n_tokens`: a compiled step has one shape.
 
-        The filler is a sequence like any other, so every row of the pack is computed and finite. It takes at
-        least one token, so that inputs and outputs filled apart still match; the loss must not count it.
+        The filler is a sequence like any other, so every row of the pack is computed and finite. It has at
+        least one token, so that inputs and outputs always have the same number of sequences. The loss must
+        not count it.
         """
         missing = n_tokens - self.boundaries.n_tokens
         if missing < 1:
-            raise ShapeError("n_tokens", f"more than the {self.boundaries.n_tokens} packed tokens", n_tokens)
+            expected = f"more than the {self.boundaries.n_tokens} packed tokens"
+            raise ShapeError("n_tokens", expected, n_tokens, code="pack_too_small")
         b = Boundaries.of_lengths((*self.boundaries.known_lengths, missing), self.ids_N.device)
-        # Its positions start over now and then, or a long filler would run out of learned ones.
+        # Its positions repeat, or a long filler would exceed the learned ones.
         positions_N = b.positions_N % self.boundaries.longest
         boundaries = Boundaries(b.sequence_N, positions_N, b.lengths, self.boundaries.n_positions)
         return Packed(torch.cat([self.ids_N, self.ids_N.new_zeros(missing)]), boundaries)
@@ -235,17 +240,18 @@ def pack(sequences: Sequence[Sequence[int]], device: torch.device | str = "cpu")
     tensor([5, 6, 7, 8])
     """
     given: Sequence[object] = sequences
-    if wrong := [each for each in given if isinstance(each, str) or not hasattr(each, "__len__")]:
-        raise ShapeError("sequences", "a list of token ids for each sequence", repr(wrong[0]))
+    if wrong := [ids for ids in given if isinstance(ids, str) or not hasattr(ids, "__len__")]:
+        raise ShapeError("sequences", "a list of token ids per sequence", repr(wrong[0]), code="not_ids")
     boundaries = Boundaries.of_lengths([len(sequence) for sequence in sequences], device)
     ids = np.concatenate([np.asarray(sequence) for sequence in sequences])
     if ids.dtype.kind not in "iu":
-        raise ShapeError("sequences", "token ids, which are whole numbers", ids.dtype)
+        raise ShapeError("sequences", "token ids, which are integers", ids.dtype, code="not_ids")
     return Packed(torch.from_numpy(ids.astype(np.int64)).to(device), boundaries)
 
 
 def unpack(x_N: Tensor, boundaries: Boundaries) -> list[Tensor]:
-    """Cut a packed (N, …) tensor into one tensor a sequence; undoes `pack`."""
+    """Split a packed (N, …) tensor into one tensor per sequence; undoes `pack`."""
     if x_N.shape[0] != boundaries.n_tokens:
-        raise ShapeError("x_N", f"{boundaries.n_tokens} packed tokens", x_N.shape[0])
+        expected = f"{boundaries.n_tokens} packed tokens"
+        raise ShapeError("x_N", expected, x_N.shape[0], code="token_count_mismatch")
     return list(x_N.split(boundaries.known_lengths))

@@ -14,7 +14,7 @@ class Embedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = True) -> None:
         super().__init__()
-        # Unit variance after the scale, and a fit start for an output layer that shares the weight.
+        # Unit variance after the scale, and a suitable start for an output layer that shares the weight.
         self.weight = nn.Parameter(torch.randn(vocab_size, d_model) * d_model**-0.5)
         self.scale = d_model**0.5 if scaled else 1.0
 
@@ -25,8 +25,9 @@ class Embedding(nn.Module):
 
     def _check(self, ids_N: Tensor) -> None:
         if ids_N.device.type != "cpu" or torch.compiler.is_compiling():
-            return  # asking an accelerator would make it wait; it has an assertion of its own
+            return  # reading values would make an accelerator wait; it has an assertion of its own
         lowest, highest = (int(x) for x in ids_N.aminmax())
         if lowest < 0 or highest >= self.weight.shape[0]:
             wrong = lowest if lowest < 0 else highest
-            raise ShapeError("ids", f"token ids from 0 to {self.weight.shape[0] - 1}", wrong)
+            expected = f"token ids from 0 to {self.weight.shape[0] - 1}"
+            raise ShapeError("ids", expected, wrong, code="id_out_of_range")

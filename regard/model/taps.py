@@ -1,12 +1,12 @@
-"""A name on every activation, so that one can look where one likes.
+"""A name for every activation, so that each can be recorded or replaced.
 
     with recording(model) as seen:
         model(inputs, outputs)
     seen["decoder.layers.3.multi_head_attention.weights"]      # (B, H, L, M)
 
-Blocks call `tap(self, "weights", weights)`. Outside `recording` that hands its argument back at the cost of
-one look-up; inside, attention is computed with the softmax written out. A recorder may also replace what it
-sees, which is all that an intervention is. Compiled code has no taps: look with the plain module.
+Blocks call `tap(self, "weights", weights)`. Outside `recording` it returns its argument at the cost of one
+look-up; inside, attention is computed with the softmax written out. A recorder may also replace activations,
+which is how interventions work. Compiled code has no taps: record the plain module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Keep = Callable[[str], bool]
 
 
 class Recorder:
-    """What was seen, by address: the module's path in the model, a dot, the activation's name."""
+    """Activations by address: the module's path in the model, a dot, the activation's name."""
 
     def __init__(self, model: nn.Module, replace: Replace | None, keep: Keep | None) -> None:
         self.seen: dict[str, Tensor] = {}
@@ -33,9 +33,9 @@ class Recorder:
         self._replace, self._keep = replace, keep
 
     def tap(self, module: nn.Module, name: str, value: Tensor) -> Tensor:
-        """Keep the value under its address, after the replacement if there is one."""
+        """Record the value under its address, after an optional replacement."""
         path = self._paths.get(id(module))
-        if path is None:  # a module of another model: not what this recorder was asked to watch
+        if path is None:  # a module of another model
             return value
         address = f"{path}.{name}" if path else name
         if self._replace is not None:
@@ -46,24 +46,24 @@ class Recorder:
 
     @staticmethod
     def _replaced(replace: Replace, address: str, value: Tensor) -> Tensor:
-        found: object = replace(address, value)
-        if not isinstance(found, Tensor) or found.shape != value.shape:  # sums would stretch some of them
-            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise ShapeError(f"what replaces {address}", tuple(value.shape), got)
-        return found
+        new: object = replace(address, value)
+        if not isinstance(new, Tensor) or new.shape != value.shape:  # some other shapes would broadcast
+            got = tuple(new.shape) if isinstance(new, Tensor) else type(new).__name__
+            raise ShapeError(f"replacement of {address}", tuple(value.shape), got, code="bad_shape")
+        return new
 
 
-# A context variable, so that one thread can look while others run.
+# A context variable, so that one thread can record while others run.
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 def is_recording() -> bool:
-    """Whether somebody is looking, so that attention must be written out."""
+    """Whether activations are recorded, so that attention must be written out."""
     return not torch.compiler.is_compiling() and _recorder.get() is not None
 
 
 def tap(module: nn.Module, name: str, value: Tensor) -> Tensor:
-    """Show an activation to whoever records; gives back the value to go on with."""
+    """Record an activation if a recorder is active; returns the value to continue with."""
     if not is_recording():
         return value
     recorder = _recorder.get()
@@ -75,9 +75,9 @@ def tap(module: nn.Module, name: str, value: Tensor) -> Tensor:
 def recording(
     model: nn.Module, replace: Replace | None = None, keep: Keep | None = None
 ) -> Iterator[dict[str, Tensor]]:
-    """Record every activation of `model` by address, or those only whose address passes `keep`.
+    """Record the activations of `model` by address, or only those whose address passes `keep`.
 
-    `replace(address, value)` may change each of them on the way.
+    `replace(address, value)` returns the value to continue with.
     """
     recorder = Recorder(model, replace, keep)
     token = _recorder.set(recorder)

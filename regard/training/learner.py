@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from regard.bundle.weights import empty_model, load_tensors
-from regard.config import ModelConfig, TrainingConfig
+from regard.config import ModelConfig, TrainingConfig, registries
 from regard.data.batches.examples import Batch
 from regard.errors import ConfigError
 from regard.model.build import build
@@ -146,11 +146,9 @@ class Learner:
 
 def refuse_clash(training: TrainingConfig, *, sharded: bool) -> None:
     """Raise where weights cannot be sharded: in a single process, or if the optimizer needs them whole."""
-    if sharded and training.optimizer == "muon":
-        raise ConfigError(
-            "training.optimizer = muon works on whole matrices; leave out `shard`, or use adamw",
-            code="cannot_shard",
-        )
+    if sharded and getattr(registries.optimizers[training.optimizer], "needs_whole_matrices", False):
+        clash = f"training.optimizer = {training.optimizer} works on whole matrices"
+        raise ConfigError(f"{clash}; leave out `shard`, or use adamw", code="cannot_shard")
     if sharded and not dist.is_initialized():
         raise ConfigError(
             "`shard` divides the weights among processes, but there is only one; start it with torchrun",

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from regard import ConfigError, ModelConfig, RunConfig, preset, read_config, to_toml
 from regard.config import PRESETS, TaskConfig
-
-ALL = "`regard config` prints all settings"
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -83,53 +82,53 @@ def test_the_message_of_the_style_guide(toml):
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "code", "places"),
     [
-        ("[model]\nn_head = 4", "model.n_head is not a setting; did you mean model.n_heads?"),
-        ("[training]\nd_model = 4", "training.d_model is not a setting; did you mean model.d_model?"),
-        ("[training]\nn_head = 4", "training.n_head is not a setting; did you mean model.n_heads?"),
-        ("[modle]\nd_ff = 4", "modle.d_ff is not a setting; did you mean model.d_ff?"),
-        ("d_ff = 4", "d_ff is not a setting; did you mean model.d_ff?"),
-        ("[zzz]", f"zzz is not a setting; {ALL}"),
-        ("[model]\nzzz = 4", f"model.zzz is not a setting; {ALL}"),
-        ("model = 4", "model is a section and takes no value; its settings are written model.NAME"),
-        ('[model]\nd_ff = "4"', 'model.d_ff expects an integer, got "4"'),
-        ("[model]\nd_ff = 4.0", "model.d_ff expects an integer, got 4.0"),
-        ("[model]\nd_ff = true", "model.d_ff expects an integer, got true"),
-        ("[model]\nd_ff = [4]", "model.d_ff expects an integer, got a list"),
-        ("[model.d_ff]\nx = 1", "model.d_ff expects an integer, got a table"),
-        ("[model]\ndropout = false", "model.dropout expects a number, got false"),
-        ("[model]\nscale_embeddings = 1", "model.scale_embeddings expects true or false, got 1"),
-        (
-            '[model]\npositions = "sinusoid"',
-            'model.positions = "sinusoid" is not one of '
-            "sinusoidal, learned, rotary, none, alibi, t5-relative; did you mean sinusoidal?",
-        ),
-        ("[training]\nclip_norm = nan", "training.clip_norm = nan must be at least 0 and finite"),
-        ("preset = 3", "preset expects the name of a preset, got 3"),
-        ('preset = "smal"', "there is no preset smal; did you mean small?"),
+        ("[model]\nn_head = 4", "unknown_setting", ["model.n_head", "model.n_heads?"]),
+        ("[training]\nd_model = 4", "unknown_setting", ["training.d_model", "model.d_model?"]),
+        ("[training]\nn_head = 4", "unknown_setting", ["training.n_head", "model.n_heads?"]),
+        ("[modle]\nd_ff = 4", "unknown_setting", ["modle.d_ff", "model.d_ff?"]),
+        ("d_ff = 4", "unknown_setting", ["model.d_ff?"]),
+        ("[zzz]", "unknown_setting", ["zzz", "`regard config`"]),
+        ("[model]\nzzz = 4", "unknown_setting", ["model.zzz", "`regard config`"]),
+        ("model = 4", "unknown_setting", ["model is a section", "model.NAME"]),
+        ('[model]\nd_ff = "4"', "wrong_type", ["model.d_ff", "an integer", '"4"']),
+        ("[model]\nd_ff = 4.0", "wrong_type", ["model.d_ff", "an integer", "4.0"]),
+        ("[model]\nd_ff = true", "wrong_type", ["model.d_ff", "an integer", "true"]),
+        ("[model]\nd_ff = [4]", "wrong_type", ["model.d_ff", "a list"]),
+        ("[model.d_ff]\nx = 1", "wrong_type", ["model.d_ff", "a table"]),
+        ("[model]\ndropout = false", "wrong_type", ["model.dropout", "a number", "false"]),
+        ("[model]\nscale_embeddings = 1", "wrong_type", ["model.scale_embeddings", "true or false", "1"]),
+        ('[model]\npositions = "sinusoid"', "unknown_choice", ["model.positions", "alibi", "sinusoidal?"]),
+        ("[training]\nclip_norm = nan", "bad_value", ["training.clip_norm", "nan"]),
+        ("preset = 3", "wrong_type", ["preset", "3"]),
+        ('preset = "smal"', "unknown_preset", ["smal", "small?"]),
     ],
 )
-def test_one_mistake_in_a_file_is_one_problem(toml, text, problem):
+def test_one_mistake_in_a_file_is_one_problem(toml, text, code, places):
     error = refusal(file=toml(text))
-    assert error.problems == (problem,)
+    (problem,) = error.problems
+    assert error.code == code
+    assert [place for place in places if place not in problem] == []
     assert error.where.endswith("de-en.toml")
 
 
 @pytest.mark.parametrize(
-    ("setting", "problem"),
+    ("setting", "code", "places"),
     [
-        ("model.d_model", "model.d_model has no value; write model.d_model=VALUE"),
-        ("model.d_model=wide", 'model.d_model expects an integer, got "wide"'),
-        ("model.d_model=", 'model.d_model expects an integer, got ""'),
-        ("model.scale_embeddings=yes", 'model.scale_embeddings expects true or false, got "yes"'),
-        ("training.d_model=4", "training.d_model is not a setting; did you mean model.d_model?"),
-        ("=4", f" is not a setting; {ALL}"),
+        ("model.d_model", "missing_value", ["model.d_model=VALUE"]),
+        ("model.d_model=wide", "wrong_type", ["model.d_model", "an integer", '"wide"']),
+        ("model.d_model=", "wrong_type", ["model.d_model", "an integer", '""']),
+        ("model.scale_embeddings=yes", "wrong_type", ["model.scale_embeddings", "true or false", '"yes"']),
+        ("training.d_model=4", "unknown_setting", ["training.d_model", "model.d_model?"]),
+        ("=4", "unknown_setting", ["`regard config`"]),
     ],
 )
-def test_one_mistake_in_a_setting_is_one_problem(setting, problem):
+def test_one_mistake_in_a_setting_is_one_problem(setting, code, places):
     error = refusal(settings=[setting])
-    assert error.problems == (problem,)
+    (problem,) = error.problems
+    assert error.code == code
+    assert [place for place in places if place not in problem] == []
     assert error.where == "--set"
 
 
@@ -137,28 +136,33 @@ def test_with_two_origins_each_problem_says_which_it_means(toml):
     file = toml('preset = "smal"\n[model]\nd_fff = 4\nd_model = 510')
     error = refusal(file=file, settings=["training.sead=1", "decoding.beam_size=0"])
     assert error.where == f"{file} and --set"
-    assert error.problems == (
-        "there is no preset smal; did you mean small?",
-        f"{file}: model.d_fff is not a setting; did you mean model.d_ff?",
-        "--set: training.sead is not a setting; did you mean training.seed?",
-        "model.d_model = 510 does not divide among 8 heads; 512 does",
-        "decoding.beam_size = 0 must be at least 1",
+    assert error.code == "bad_setting", "problems of several kinds"
+    places = (
+        "smal",
+        f"{file}: model.d_fff",
+        "--set: training.sead",
+        "model.d_model = 510",
+        "decoding.beam_size",
     )
+    for problem, place in zip(error.problems, places, strict=True):
+        assert place in problem
 
 
 def test_an_unreadable_file_is_refused(tmp_path):
-    assert str(refusal(file=tmp_path)).startswith(f"1 problem in {tmp_path}\n  cannot be read: ")
-    assert "cannot be read: No such file" in str(refusal(file=tmp_path / "missing.toml"))
+    for file in (tmp_path, tmp_path / "missing.toml"):
+        with refused("missing_file", str(file), error=ConfigError):
+            read_config(file=file)
 
 
 def test_text_that_is_not_toml_is_refused_with_its_line(toml):
-    assert "is not valid TOML" in str(refusal(file=toml("[model]\nd_model 512\n")))
-    assert "line 2" in str(refusal(file=toml("[model]\nd_model 512\n")))
+    with refused("not_toml", "line 2", error=ConfigError):
+        read_config(file=toml("[model]\nd_model 512\n"))
 
 
 def test_bytes_that_are_not_text_are_refused(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"# gr\xfc\xdfe\n")
-    assert "is not UTF-8 text" in str(refusal(file=tmp_path / "latin.toml"))
+    with refused("not_utf8", "latin.toml", "byte 4", error=ConfigError):
+        read_config(file=tmp_path / "latin.toml")
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path):
@@ -204,17 +208,17 @@ def test_words_survive_the_round_trip(tmp_path_factory, words):
 @pytest.mark.parametrize("field", fields(ModelConfig), ids=lambda field: field.name)
 def test_a_misspelt_setting_is_recognised(field):
     misspelt = field.name[:-1] if len(field.name) > 4 else field.name + "s"
-    (problem,) = refusal(settings=[f"model.{misspelt}=1"]).problems
-    assert problem == f"model.{misspelt} is not a setting; did you mean model.{field.name}?"
+    with refused("unknown_setting", f"model.{misspelt} ", f"model.{field.name}?"):
+        read_config(settings=[f"model.{misspelt}=1"])
 
 
 @pytest.mark.parametrize("template", ["text", "{text", "{}"])
 def test_a_template_without_a_field_is_refused(template):
-    with pytest.raises(ConfigError, match=r"task\.input = .* names no field; put one in braces"):
+    with refused("bad_value", "task.input", template):
         read_config(preset="tiny", settings=["task.name=summarise", f"task.input={template}"])
 
 
 @pytest.mark.parametrize("minutes", ["0", "-1", "inf"])
 def test_a_run_takes_time(minutes):
-    with pytest.raises(ConfigError, match=r"training\.max_minutes = .* must be above 0 and finite"):
+    with refused("bad_value", "training.max_minutes"):
         read_config(preset="tiny", settings=[f"training.max_minutes={minutes}"])

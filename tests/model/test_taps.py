@@ -263,7 +263,7 @@ def test_a_replacement_of_another_shape_is_refused_by_its_address(wrong, got):
     model = small_model()
     address = "encoder.layers.0.multi_head_attention.heads"
     with (
-        pytest.raises(ShapeError, match=rf"what replaces {address}: expected \(22, 3, 11\), got {got}"),
+        pytest.raises(ShapeError, match=rf"replacement of {address}: expected \(22, 3, 11\), got {got}"),
         recording(model, lambda at, value: wrong(value) if at == address else value),
     ):
         run(model)

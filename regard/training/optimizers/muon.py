@@ -36,6 +36,9 @@ def muon(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer
     return [others, *([Muon(matrices, weight_decay=config.weight_decay)] if matrices else [])]
 
 
+muon.needs_whole_matrices = True  # type: ignore[attr-defined]  # so weights cannot be sharded
+
+
 def _inner_matrices(model: nn.Module) -> list[nn.Parameter]:
     """The matrices of the layers: all except those that embed tokens or score the vocabulary."""
     named = model.named_parameters()
