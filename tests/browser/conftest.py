@@ -6,7 +6,6 @@ import shutil
 import pytest
 
 import regard
-from regard.config import TaskConfig
 from regard.look.interventions.interventions import Uniform
 from regard.look.trace.probes import Probe, probe_file, write_probes
 from regard.serve.http.metrics import Metrics
@@ -16,6 +15,7 @@ from tests.engine import talking
 from tests.serve.running import running
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+VIEWPORT = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="session")
@@ -27,30 +27,45 @@ def window():
     with playwright.sync_playwright() as driver:
         # Containers do not allow Chromium's sandbox; only our own pages are opened.
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
+        yield browser.new_context(viewport=VIEWPORT, locale="en-GB")
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def free_tabs():
+    """Tabs that no test uses now; a new one takes longer to open than most tests take."""
+    return []
+
+
 @pytest.fixture
-def opened(window):
-    """Open an address in a new tab; errors in it, and requests to other hosts, fail the test."""
-    tabs, wrong, expected_ones = [], [], []
+def opened(window, free_tabs):
+    """Open an address in a tab; errors in it, and requests to other hosts, fail the test."""
+    used, wrong, expected_ones = [], [], []
 
     def open_address(address, wait_for="body[data-drawn]", expected="(?!)"):
         expected_ones.append(expected)
-        own = ("data:", "blob:", re.match(r"file:|https?://[^/]+", address)[0])
-        tab = window.new_page()
-        tabs.append(tab)
-        tab.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("request", lambda sent: None if sent.url.startswith(own) else wrong.append(sent.url))
+        own = ("data:", "blob:", "about:", re.match(r"file:|https?://[^/]+", address)[0])
+        listeners = {
+            "console": lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None,
+            "pageerror": lambda error: wrong.append(str(error)),
+            "request": lambda sent: None if sent.url.startswith(own) else wrong.append(sent.url),
+        }
+        tab = free_tabs.pop() if free_tabs else window.new_page()
+        used.append((tab, listeners))
+        for event, listener in listeners.items():
+            tab.on(event, listener)
+        tab.bring_to_front()
         tab.goto(address)
         tab.wait_for_selector(wait_for)
         return tab
 
     yield open_address
-    for tab in tabs:
-        tab.close()
+    for tab, listeners in used:
+        tab.goto("about:blank")
+        for event, listener in listeners.items():
+            tab.remove_listener(event, listener)
+        tab.set_viewport_size(VIEWPORT)
+        free_tabs.append(tab)
     assert [line for line in wrong if not any(re.search(each, line) for each in expected_ones)] == []
 
 
@@ -60,9 +75,8 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("page")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REGARD_CACHE", str(place / "cache"))
-        talking.trained(place / "training", talking.learned(), task=TaskConfig(source="zh", target="en"))
         run = place / "zh-en"
-        shutil.copytree(place / "training" / "trained", run / "best")
+        shutil.copytree(talking.talker(place / "training"), run / "best")
         shutil.copy(place / "training" / "run" / "journal.jsonl", run)
         model = regard.load(run / "best")
         (run / "probes").mkdir()

@@ -6,7 +6,7 @@ import pytest
 
 from regard import bundled
 from tests.browser.served import at, page_text
-from tests.browser.waiting import drawn, until
+from tests.browser.waiting import drawn, until, visit
 from tests.serve.running import serving
 
 pytestmark = pytest.mark.slow
@@ -132,24 +132,27 @@ def test_examples_for_libretranslate_name_the_language_that_it_is_translated_int
 TEXT = "The old library on the hill opens at nine, but the new one never closes."
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 720, 390])
-def test_figures_and_words_have_room(opened, server, width):
+def test_figures_and_words_have_room(opened, server):
     tab = opened(at(server, screen="off", lang="en", text=TEXT))
-    tab.set_viewport_size({"width": width, "height": 900})
-    drawn(tab, lambda: tab.click("#theme"))
-    grid = tab.locator(".wide-aside .scroll")
-    assert grid.evaluate("node => node.scrollWidth <= node.clientWidth"), "all heads are there to click on"
-    drawn(tab, lambda: tab.click("#screen-steps"))
-    figure = tab.locator(".steps .figure")
-    assert figure.evaluate(
-        "node => node.getBoundingClientRect().width === Number(node.getAttribute('width'))"
-    )
-    assert figure.evaluate("node => node.parentNode.scrollWidth <= node.parentNode.clientWidth")
-    drawn(tab, lambda: tab.click("#screen-map"))
-    cut = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText)"
-    assert tab.locator(".role").evaluate_all(cut) == []
-    assert tab.locator(".rail .name").evaluate_all("all => all.every(each => each.offsetHeight > 0)")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (1440, 1024, 720, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        drawn(tab, lambda: tab.click("#theme"))
+        for screen in visit(tab, ["off", "steps", "map"]):
+            assert has_room(tab, screen), (screen, width)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, screen
+            names = tab.locator(".rail .name")
+            assert names.evaluate_all("all => all.every(each => each.offsetHeight > 0)"), (screen, width)
+
+
+def has_room(tab, screen):
+    """Whether all heads can be clicked, and nothing of a figure or a label is cut off."""
+    if screen == "off":
+        return tab.locator(".wide-aside .scroll").evaluate("node => node.scrollWidth <= node.clientWidth")
+    if screen == "steps":
+        whole = "node.getBoundingClientRect().width === Number(node.getAttribute('width'))"
+        inside = "node.parentNode.scrollWidth <= node.parentNode.clientWidth"
+        return tab.locator(".steps .figure").evaluate(f"node => {whole} && {inside}")
+    return tab.locator(".role").evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
 
 
 def test_a_word_is_looked_at_first_and_names_of_lines_are_whole(opened, server):

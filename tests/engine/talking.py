@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from regard.bundle import save_bundle
@@ -43,9 +47,18 @@ def trained(folder: Path, subwords: Subwords, **about: Any) -> TrainingLoop:
 
 
 def talker(folder: Path) -> Path:
-    """The model folder, which says that it is for Chinese and English."""
-    trained(folder, learned(), task=TaskConfig(source="zh", target="en"))
+    """Return the model folder, for Chinese to English; the run is `folder / "run"`."""
+    shutil.copytree(_trained_once(), folder, dirs_exist_ok=True)
     return folder / "trained"
+
+
+@cache
+def _trained_once() -> Path:
+    """Train the talker once per process."""
+    folder = Path(mkdtemp(prefix="regard-talker-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    trained(folder, learned(), task=TaskConfig(source="zh", target="en"))
+    return folder
 
 
 def _store(folder: Path, subwords: Subwords, split: str) -> Any:
