@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from regard.config import DecodingConfig
-from regard.engine.engines.protocol import Search
+from regard.engine.engines.protocol import SamplingOptions, Search
 from regard.errors import RequestError
 
 PastLength = Literal["error", "slide"]
@@ -19,7 +19,7 @@ SLIDING = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TranslateOptions:
+class TranslateOptions(SamplingOptions):
     """How to translate. None stands for the default of the model folder."""
 
     to: str | None = None
@@ -52,15 +52,6 @@ class TranslateOptions:
     """How many tokens longer than its sentence a translation may be."""
     sample: bool = False
     """Sample tokens instead of searching for the most likely ones."""
-    temperature: float = 1.0
-    top_k: int = 0
-    """Sample from this many of the most likely tokens; 0 for all."""
-    top_p: float = 1.0
-    """Sample from the most likely tokens that together have this probability."""
-    min_p: float = 0.0
-    """Sample from tokens at least this fraction as likely as the most likely one."""
-    seed: int = 1
-    """Seed of the sampling."""
 
     def __post_init__(self) -> None:
         if self.too_long not in ("split", "error"):
@@ -83,21 +74,11 @@ class TranslateOptions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GenerateOptions:
-    """How to continue a text."""
+class GenerateOptions(SamplingOptions):
+    """How to continue a text; a temperature of 0 always takes the most likely token."""
 
     max_tokens: int | None = None
     """Maximum number of new tokens; by default up to the trained length, or 256 in a sliding window."""
-    temperature: float = 1.0
-    """Below 1 sharpens the distribution, above 1 flattens it; 0 always takes the most likely token."""
-    top_k: int = 0
-    """Sample from this many of the most likely tokens; 0 for all."""
-    top_p: float = 1.0
-    """Sample from the most likely tokens that together have this probability."""
-    min_p: float = 0.0
-    """Sample from tokens at least this fraction as likely as the most likely one."""
-    seed: int = 1
-    """Seed of the sampling: the same seed gives the same text."""
     stop: Sequence[str] = ()
     """The text ends before any of these strings."""
     past_length: PastLength = "error"
@@ -164,5 +145,5 @@ def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
     try:
         return kind(**given)
     except TypeError as error:
-        known = ", ".join(kind.__slots__)
+        known = ", ".join(field.name for field in fields(kind))
         raise RequestError(f"{error}; the options are {known}", code="unknown_option") from None

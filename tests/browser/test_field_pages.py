@@ -7,7 +7,7 @@ import pytest
 import regard
 from tests.browser.served import at, page_text
 from tests.browser.waiting import drawn, until
-from tests.serve.fields import save_field_models
+from tests.serve.field_models import save_field_models
 from tests.serve.running import serving
 
 pytestmark = pytest.mark.slow

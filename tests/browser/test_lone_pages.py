@@ -12,8 +12,8 @@ from regard.serve.http.metrics import Metrics
 from regard.serve.models import load_models
 from tests.browser.served import at, page_text
 from tests.browser.waiting import drawn, until
-from tests.serve.lone import save_lone_models
 from tests.serve.running import running, serving
+from tests.serve.single_stack_models import save_single_stack_models
 
 pytestmark = pytest.mark.slow
 TEXT = "the cat sat"
@@ -21,7 +21,7 @@ TEXT = "the cat sat"
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return save_lone_models(tmp_path_factory.mktemp("lone"), ["1", "0"])
+    return save_single_stack_models(tmp_path_factory.mktemp("lone"), ["1", "0"])
 
 
 @pytest.fixture(scope="module")

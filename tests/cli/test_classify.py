@@ -9,7 +9,7 @@ from regard.cli import main
 from regard.cli.shared.data_files import repeat_for_all
 from regard.cli.verbs.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
-from tests.serve.lone import save_lone_models
+from tests.serve.single_stack_models import save_single_stack_models
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def test_each_text_gets_a_label_and_a_probability(run, capsys, monkeypatch):
 def test_several_models_answer_together(run, tmp_path, capsys, monkeypatch):
     words = ["classify", "it is fine", "--model", str(run), "--json"]
     one = json.loads(typed(capsys, monkeypatch, *words)[1])
-    other = save_lone_models(tmp_path, ["0", "1"]) / "labeller"
+    other = save_single_stack_models(tmp_path, ["0", "1"]) / "labeller"
     status, out, err = typed(capsys, monkeypatch, *words, "--model", str(other))
     assert status == 0, err
     two = json.loads(typed(capsys, monkeypatch, "classify", "it is fine", "--model", str(other), "--json")[1])
     for label, probability in json.loads(out)["probabilities"].items():
         assert probability == pytest.approx((one["probabilities"][label] + two["probabilities"][label]) / 2)
-    odd = save_lone_models(tmp_path / "odd", ["ham", "spam"]) / "labeller"
+    odd = save_single_stack_models(tmp_path / "odd", ["ham", "spam"]) / "labeller"
     status, out, err = typed(capsys, monkeypatch, *words, "--model", str(odd))
     assert (status, out, "has other labels than" in err) == (2, "", True)
 
@@ -68,7 +68,7 @@ def test_a_model_for_another_task_says_so(run, capsys, monkeypatch):
 
 
 def test_a_model_that_labels_nothing_is_refused_once_and_not_for_each_line(tmp_path, capsys, monkeypatch):
-    folder = save_lone_models(tmp_path, ["good", "bad"]) / "writer"
+    folder = save_single_stack_models(tmp_path, ["good", "bad"]) / "writer"
     words = ["classify", "--model", str(folder)]
     status, out, err = typed(capsys, monkeypatch, *words, stdin=b"one\ntwo\n")
     assert (status, out, err.count("error[wrong_task]")) == (2, "", 1)

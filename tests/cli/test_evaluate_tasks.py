@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.test_generate import TINY, typed
-from tests.serve.lone import save_lone_models
+from tests.serve.single_stack_models import save_single_stack_models
 
 ROWS = [(label, f"it is {word} {i}") for i in range(40) for label, word in (("bad", "poor"), ("ok", "fine"))]
 
@@ -81,7 +81,7 @@ def test_several_classifiers_are_scored_together_too(folder, capsys, monkeypatch
     *_, last = typed(capsys, monkeypatch, *words)[1].split("the mean of their answers\n")
     assert f"accuracy {together['accuracy']:.2%}" in last
     # Those that tell other things apart are scored one by one.
-    odd = save_lone_models(folder / "odd", ["bad", "ok", "odd"]) / "labeller"
+    odd = save_single_stack_models(folder / "odd", ["bad", "ok", "odd"]) / "labeller"
     words = ["evaluate", test, "--model", str(run), "--model", str(odd)]
     status, out, err = typed(capsys, monkeypatch, *words, "--json")
     assert (status, list(json.loads(out))) == (0, [str(run), str(odd)]), err

@@ -14,7 +14,7 @@ from regard.exchange.verification import compare, draw_probe
 from tests.cli.conftest import Answer
 from tests.exchange.folders import small_folder
 from tests.refusals import refused
-from tests.serve.lone import save_lone_models
+from tests.serve.single_stack_models import save_single_stack_models
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_formats_and_quantisations_that_do_not_exist_are_refused_with_those_that
 
 
 def test_everything_that_cannot_be_expressed_is_named_at_once(run, tmp_path):
-    labeller = save_lone_models(tmp_path, ["good", "bad"]) / "labeller"
+    labeller = save_single_stack_models(tmp_path, ["good", "bad"]) / "labeller"
     found = run(labeller, tmp_path / "out", "--to", "huggingface")
     assert found.status == 2
     assert "error[inexpressible_setting]" in found.err

@@ -8,7 +8,7 @@ import regard
 from regard.config import ModelConfig, TaskConfig
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.refusals import refused
-from tests.serve.lone import SHAPE, save_lone_models
+from tests.serve.single_stack_models import SHAPE, save_single_stack_models
 
 TEXTS = ["the cat sat", "a dog sat on the mat", "the mat"]
 
@@ -89,7 +89,7 @@ def test_those_who_tell_other_things_apart_are_not_asked_together(members, tmp_p
 
 
 def test_models_of_other_tasks_are_refused(members, tmp_path):
-    writer = save_lone_models(tmp_path, ["0", "1"]) / "writer"
+    writer = save_single_stack_models(tmp_path, ["0", "1"]) / "writer"
     with refused("ensemble_mismatch", "writer: its task is generate", "one is classify"):
         regard.load([members[0], writer])
     with refused("wrong_task", "generate"):

@@ -3,9 +3,9 @@
 import pytest
 
 import regard
-from tests.serve.fields import save_field_models
-from tests.serve.lone import save_lone_models
+from tests.serve.field_models import save_field_models
 from tests.serve.running import serving
+from tests.serve.single_stack_models import save_single_stack_models
 
 ROW = {"question": "who sat?", "context": "the cat\nsat on the mat"}
 FLAT = "who sat? the cat sat on the mat"
@@ -14,7 +14,7 @@ FLAT = "who sat? the cat sat on the mat"
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fields")
-    return [*save_field_models(folder), save_lone_models(folder, ["good", "bad"]) / "labeller"]
+    return [*save_field_models(folder), save_single_stack_models(folder, ["good", "bad"]) / "labeller"]
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from regard.engine.options import ClassifyOptions
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import load_models
-from tests.serve.lone import save_lone_models
 from tests.serve.running import running
+from tests.serve.single_stack_models import save_single_stack_models
 
 LONG = "the cat sat on the mat " * 9
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return save_lone_models(tmp_path_factory.mktemp("tei"), ["good", "bad"])
+    return save_single_stack_models(tmp_path_factory.mktemp("tei"), ["good", "bad"])
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ import torch
 from regard.bundle import save_bundle
 from regard.model.build import build
 from regard.training.starting import Start
-from tests.serve.lone import save_lone_models
+from tests.serve.single_stack_models import save_single_stack_models
 
 BEGUN = ("bad", "good")
 
 
 @pytest.fixture
 def start(tmp_path):
-    return Start.of(save_lone_models(tmp_path, BEGUN) / "labeller")
+    return Start.of(save_single_stack_models(tmp_path, BEGUN) / "labeller")
 
 
 @pytest.mark.parametrize(("labels", "kept"), [(BEGUN, True), (("ham", "spam"), False), (BEGUN[::-1], False)])

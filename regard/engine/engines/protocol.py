@@ -34,8 +34,24 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Search:
-    """How to search for outputs."""
+class SamplingOptions:
+    """How to sample tokens."""
+
+    temperature: float = 1.0
+    """Below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int = 0
+    """Sample from this many of the most likely tokens; 0 for all."""
+    top_p: float = 1.0
+    """Sample from the most likely tokens that together have this probability."""
+    min_p: float = 0.0
+    """Sample from tokens at least this fraction as likely as the most likely one."""
+    seed: int = 1
+    """Seed of the sampling: the same seed gives the same text."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search(SamplingOptions):
+    """How to search for outputs, or to sample them."""
 
     beam_size: int = 4
     """Hypotheses kept at each step; 1 is greedy search (6.1)."""
@@ -51,15 +67,6 @@ class Search:
     """How many tokens longer than its input an output may be (6.1)."""
     sample: bool = False
     """Sample tokens instead of searching for the most likely ones."""
-    temperature: float = 1.0
-    top_k: int = 0
-    """Sample from this many of the most likely tokens; 0 for all."""
-    top_p: float = 1.0
-    """Sample from the most likely tokens that together have this probability."""
-    min_p: float = 0.0
-    """Sample from tokens at least this fraction as likely as the most likely one."""
-    seed: int = 1
-    """Seed of the sampling."""
 
 
 class Engine(Protocol):

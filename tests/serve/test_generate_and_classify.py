@@ -13,14 +13,14 @@ from regard.look.interventions.interventions import HeadOff, to_json
 from regard.serve.http.errors import client_gone
 from regard.serve.work.items import ContinueItem
 from regard.serve.work.jobs import Job
-from tests.serve.lone import save_lone_models
 from tests.serve.running import serving
+from tests.serve.single_stack_models import save_single_stack_models
 from tests.serve.test_native import events
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return save_lone_models(tmp_path_factory.mktemp("lone"), ["good", "bad"])
+    return save_single_stack_models(tmp_path_factory.mktemp("lone"), ["good", "bad"])
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_the_label_to_look_at_can_be_named(server, folders):
 
 def test_a_label_whose_number_is_that_of_a_token_keeps_its_name(tmp_path):
     labels = ["a", "b", "c", "d", "e"]
-    model = regard.load(save_lone_models(tmp_path, labels) / "labeller")
+    model = regard.load(save_single_stack_models(tmp_path, labels) / "labeller")
     (special,) = {token.id for token in model.look("the cat").inputs.tokens if token.special} & set(range(5))
     trace = model.look("the cat", labels[special])
     assert [each["text"] for each in describe(trace)["wanted"]] == [labels[special]]
