@@ -131,7 +131,7 @@ def as_document(value: Any) -> Any:
             numbers = {"mean": value.mean, "low": value.low, "high": value.high, "values": value.values}
             return as_document(numbers)
         case float():
-            return float(f"{value:.6g}") if isfinite(value) else None
+            return float(f"{value:.8g}") if isfinite(value) else None
         case dict():
             return {key: as_document(item) for key, item in value.items()}
         case list() | tuple() | range():

@@ -60,8 +60,8 @@ def test_a_run_is_json():
     assert [judgement["holds"] for judgement in document["verdict"]] == [True, False]
 
 
-def test_no_number_of_json_is_longer_than_six_digits():
-    assert as_document({"a": (1 / 3, math.inf, True)}) == {"a": [0.333333, None, True]}
+def test_numbers_of_json_have_at_most_eight_digits():
+    assert as_document({"a": (1 / 3, math.inf, True)}) == {"a": [0.33333333, None, True]}
 
 
 def test_a_run_is_text_in_columns_and_two_languages():

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from regard.look.trace.trace import Trace
 
 CLAIM = Both(
-    "Attention is not explanation: where a translator looks does not tell which words its output hangs on.",
+    "Attention is not explanation: where a translator looks does not tell which words its output depends on.",
     "注意力不是解释：翻译模型看向哪里，并不能说明输出取决于哪些词。",
 )
 
@@ -179,7 +179,7 @@ def _verdict(means: dict[Label, PerSeed]) -> tuple[Judgement, ...]:
         Judgement(
             not looked.below(chance),
             Both(
-                f"Cross-attention finds what an output hangs on no better than chance: without what it "
+                f"Cross-attention finds what an output depends on no better than chance: without what it "
                 f"points to the output loses {-looked.mean:.2f} nats on average, and {-chance.mean:.2f} by "
                 f"chance.",
                 f"交叉注意力找到的输出依据并不比随机更准：去掉它所指的词元平均损失 {-looked.mean:.2f} 奈特，"

@@ -205,7 +205,7 @@ def _verdict(losses: dict[int, PerSeed], removed: Sequence[_Removed]) -> tuple[J
             Both(
                 f"Fewer than half of the {n} heads are missed when they are removed alone: "
                 f"{missed.low:.0f} to {missed.high:.0f} are.",
-                f"逐个去掉时，{n} 个头中只有不到一半会被需要：{missed.low:.0f} 到 {missed.high:.0f} 个。",
+                f"逐个去掉时，{n} 个头中不可或缺的不到一半：{missed.low:.0f} 到 {missed.high:.0f} 个。",
             ),
         ),
         Judgement(

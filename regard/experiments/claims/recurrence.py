@@ -289,7 +289,7 @@ def _on_recall(setup: _Setup, recalled: ByKind) -> Judgement:
             f"{alone.mean:.0%} right, with attention {helped.mean:.0%}, the Transformer {ours.mean:.0%}, and "
             f"guessing {1 / VALUES:.0%}.",
             f"从 {many} 对中取回一个值，注意力胜过循环状态：GRU 的正确率为 {alone.mean:.0%}，加上注意力为 "
-            f"{helped.mean:.0%}，Transformer 为 {ours.mean:.0%}，瞎猜为 {1 / VALUES:.0%}。",
+            f"{helped.mean:.0%}，Transformer 为 {ours.mean:.0%}，随机猜测为 {1 / VALUES:.0%}。",
         ),
     )
 
@@ -302,9 +302,9 @@ def _on_speed(setup: _Setup, speeds: ByKind) -> Judgement:
         Both(
             f"The Transformer trains faster than the GRU, the more so the longer the sequences: on one "
             f"core of this machine it reads {ratios[0]:.2f} times as many tokens a second at length {short}, "
-            f"and {ratios[-1]:.2f} times at length {long}.",
+            f"and {ratios[-1]:.2f} times at length {long}. One core cannot show parallelism.",
             f"Transformer 训练得比 GRU 快，序列越长越明显：在这台机器的一个核上，长度为 {short} 时"
-            f"每秒词元数是其 {ratios[0]:.2f} 倍，长度为 {long} 时是 {ratios[-1]:.2f} 倍。",
+            f"每秒词元数是其 {ratios[0]:.2f} 倍，长度为 {long} 时是 {ratios[-1]:.2f} 倍。单核看不出并行性。",
         ),
     )
 

@@ -148,15 +148,15 @@ def _verdict(
         Judgement(
             plain[3].below(scaled[3]) and plain[1].below(scaled[1]),
             Both(
-                f"The scale keeps the softmax from saturating: from d_k = {small} to {large} unscaled scores "
-                f"spread {growth:.1f} times as wide (√ says {root:.1f}), the entropy is "
-                f"{plain[1].mean:.2f} nats, the largest weight {plain[2].mean:.2f} and the gradient "
-                f"{plain[3].mean:.3f}; scaled, {scaled[1].mean:.2f}, {scaled[2].mean:.2f} and "
+                f"The scale keeps the softmax from saturating: from d_k = {small} to {large} the standard "
+                f"deviation of unscaled scores grows {growth:.1f}-fold (√ predicts {root:.1f}), the "
+                f"entropy is {plain[1].mean:.2f} nats, the largest weight {plain[2].mean:.2f} and the "
+                f"gradient {plain[3].mean:.3f}; scaled, {scaled[1].mean:.2f}, {scaled[2].mean:.2f} and "
                 f"{scaled[3].mean:.3f}.",
-                f"缩放使 softmax 不致饱和：d_k 从 {small} 到 {large}，未缩放的得分分散到 {growth:.1f} 倍"
-                f"（按根号为 {root:.1f} 倍），熵为 {plain[1].mean:.2f} 奈特，最大权重为 {plain[2].mean:.2f}，"
-                f"梯度为 {plain[3].mean:.3f}；缩放后为 {scaled[1].mean:.2f}、{scaled[2].mean:.2f} 和 "
-                f"{scaled[3].mean:.3f}。",
+                f"缩放使 softmax 不致饱和：d_k 从 {small} 到 {large}，未缩放的得分的标准差增至 "
+                f"{growth:.1f} 倍（按根号为 {root:.1f} 倍），熵为 {plain[1].mean:.2f} 奈特，最大权重为 "
+                f"{plain[2].mean:.2f}，梯度为 {plain[3].mean:.3f}；缩放后为 {scaled[1].mean:.2f}、"
+                f"{scaled[2].mean:.2f} 和 {scaled[3].mean:.3f}。",
             ),
         ),
         Judgement(
