@@ -5,10 +5,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-# Test processes that run side by side, each with one thread: more threads than cores only wait for each
-# other. `make test WORKERS=0` runs everything in one process, to debug.
+# Test processes that run side by side, with one thread each: more threads than cores only wait for each
+# other. A process takes neighbouring tests, so that most fixtures are made once; one that has finished takes
+# tests from another. `make test WORKERS=0` runs everything in one process, to debug.
 WORKERS ?= 2
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo test check bench bench-gpu size docs site format release-check clean
 

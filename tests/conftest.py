@@ -13,6 +13,20 @@ settings.register_profile("regard", deadline=None, max_examples=20, derandomize=
 settings.load_profile("regard")
 
 
+SLOW_FOLDERS = ("exchange", "scale", "training", "browser", "test_examples.py", "serve")
+"""These run first: tests of half a minute at the very end would leave all processes but one idle."""
+
+
+def pytest_collection_modifyitems(items):
+    """Put the folders with the slowest tests first, and keep the order of everything else."""
+
+    def rank(item):
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        return SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(autouse=True)
 def _the_same_random_numbers_each_time() -> None:
     # Looked up, not imported: tests of the configuration and of the command line do without torch.
