@@ -1,13 +1,12 @@
 """What every test shares: random numbers, few examples of each property, and one trained run."""
 
-import fcntl
-import os
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.once import copy_of, share_in
 
 settings.register_profile("regard", deadline=None, max_examples=20, derandomize=True, database=None)
 settings.load_profile("regard")
@@ -34,29 +33,22 @@ def _the_same_random_numbers_each_time() -> None:
         torch.manual_seed(20170612)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_shared_folder(tmp_path_factory):
+    share_in(tmp_path_factory.getbasetemp())
+
+
 @pytest.fixture(scope="session")
-def dates_run(tmp_path_factory):
-    """Put the complete run of `regard train examples/dates.zh …` into `FOLDER/runs/dates`.
+def dates_run():
+    """Put the complete run of `regard train examples/dates.zh …` into `FOLDER/runs/dates`."""
 
-    It takes 15 seconds to train, and several pages and examples need it: one of the processes of pytest-xdist
-    trains it, and the others wait for it.
-    """
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    folder = shared / "dates"
-    with (shared / "dates.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            from tests.programs import run_regard
+    def train(folder: Path) -> None:
+        from tests.programs import run_regard
 
-            making = tmp_path_factory.mktemp("dates")
-            (making / "examples").symlink_to(Path(__file__).parents[1] / "examples")
-            words = ("examples/dates.zh", "examples/dates.en", "--config", "examples/dates.toml")
-            done = run_regard("train", *words, "--out", "runs/dates", folder=making)
-            assert done.returncode == 0, done.stderr
-            (making / "runs" / "dates").rename(folder)
+        (folder / "examples").symlink_to(Path(__file__).parents[1] / "examples")
+        words = ("examples/dates.zh", "examples/dates.en", "--config", "examples/dates.toml")
+        done = run_regard("train", *words, "--out", "runs/dates", folder=folder)
+        assert done.returncode == 0, done.stderr
+        (folder / "examples").unlink()
 
-    def copy_into(place: Path) -> None:
-        shutil.copytree(folder, place / "runs" / "dates")
-
-    return copy_into
+    return lambda place: copy_of("dates", train, place)

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from regard.bundle import save_bundle
+from regard.bundle import load_bundle, save_bundle
 from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
 from regard.model.build import build
 from regard.training.loop import TrainingLoop
 from tests.engine.echo import Echo, translator_with
-from tests.engine.talking import DECODING, PAIRS, learned, trained
+from tests.engine.talking import DECODING, PAIRS, learned, talker
 from tests.model.small import stirred
 from tests.training.copying import BOS, EOS, config, data
 
@@ -48,9 +48,10 @@ def subwords():
 def talkers(tmp_path_factory, subwords):
     """Two model folders: one has learned a little of numbers in words, one nothing at all."""
     folder = tmp_path_factory.mktemp("talkers")
-    run = trained(folder, subwords)
+    model = load_bundle(talker(folder / "talker")).model
+    save_bundle(folder / "trained", model, subwords=subwords.model, decoding=DECODING)
     torch.manual_seed(7)
-    mumbling = stirred(build(run.config.model))
+    mumbling = stirred(build(model.config))
     save_bundle(folder / "random", mumbling, subwords=subwords.model, decoding=DECODING)
     return [folder / "trained", folder / "random"]
 

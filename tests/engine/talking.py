@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from regard.bundle import save_bundle
@@ -16,6 +12,7 @@ from regard.data.store.writing import write_store
 from regard.tasks.pairs import PairsLesson
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from regard.training.loop import TrainingLoop
+from tests.once import copy_of
 from tests.training.copying import config
 
 PAIRS = {
@@ -47,18 +44,10 @@ def trained(folder: Path, subwords: Subwords, **about: Any) -> TrainingLoop:
 
 
 def talker(folder: Path) -> Path:
-    """Return the model folder, for Chinese to English; the run is `folder / "run"`."""
-    shutil.copytree(_trained_once(), folder, dirs_exist_ok=True)
+    """The model folder, which says that it is for Chinese and English; its run is beside it."""
+    languages = TaskConfig(source="zh", target="en")
+    copy_of("talker", lambda place: trained(place, learned(), task=languages), folder)
     return folder / "trained"
-
-
-@cache
-def _trained_once() -> Path:
-    """Train the talker once per process."""
-    folder = Path(mkdtemp(prefix="regard-talker-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    trained(folder, learned(), task=TaskConfig(source="zh", target="en"))
-    return folder
 
 
 def _store(folder: Path, subwords: Subwords, split: str) -> Any:
