@@ -21,7 +21,7 @@ from regard.serve.http.errors import bad_value, busy, too_large, unclear_languag
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 
 T = TypeVar("T")
 Served = ServedModel[Any]
@@ -90,7 +90,7 @@ class Inspector:
         """Drop queued looks: the process would wait for all of them."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def look(self, served: Served, job: Job, work: Callable[[], T]) -> T:
+    def look(self, served: Served, job: RequestJob, work: Callable[[], T]) -> T:
         """The result of some work inside a model, when its turn comes.
 
         Raises:
@@ -115,7 +115,7 @@ class Inspector:
     # --- traces -------------------------------------------------------------------------------------------
 
     def trace(
-        self, served: Served, job: Job, text: TracedText, changes: Sequence[Intervention] = ()
+        self, served: Served, job: RequestJob, text: TracedText, changes: Sequence[Intervention] = ()
     ) -> Trace:
         """The trace of a text; without a target, of what torch finds, with the tree of its search.
 
@@ -162,7 +162,7 @@ class Inspector:
     def ablate(
         self,
         served: Served,
-        job: Job,
+        job: RequestJob,
         text: TracedText,
         lists: Sequence[Sequence[Intervention]],
         *,
@@ -193,14 +193,14 @@ class Inspector:
         if not isinstance(served, ServedGenerator):  # whose trace is of its prompt
             self._outputs.get(_key(served, text), lambda: _traced_output(served, trace))
 
-    def _effects(self, served: Served, job: Job, forced: TracedText, first: int) -> dict[str, Any]:
+    def _effects(self, served: Served, job: RequestJob, forced: TracedText, first: int) -> dict[str, Any]:
         """How much more likely the unchanged output becomes without each head."""
         trace = self.trace(served, job, forced)
         effects = self.look(served, job, lambda: served.model.head_effects(trace, first))
         return {kind: each.tolist() for kind, each in effects.items()}
 
     def _output(
-        self, served: Served, job: Job, text: TracedText, changes: Sequence[Intervention] = ()
+        self, served: Served, job: RequestJob, text: TracedText, changes: Sequence[Intervention] = ()
     ) -> ModelOutput:
         """The output of a changed model; or the given one, as the changed model scores it."""
         if isinstance(served, ServedGenerator):
@@ -208,7 +208,7 @@ class Inspector:
         return _traced_output(served, self.trace(served, job, text, changes))
 
     def _continuation(
-        self, served: ServedGenerator, job: Job, text: TracedText, changes: Sequence[Intervention]
+        self, served: ServedGenerator, job: RequestJob, text: TracedText, changes: Sequence[Intervention]
     ) -> ModelOutput:
         subwords = served.model.subwords
         prompt = subwords.encode_one(text.source).tolist()

@@ -25,7 +25,7 @@ from regard.serve.work.items import (
     ScheduledEngines,
     streamed,
 )
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.serve.work.scheduler import Scheduler
 from regard.tasks.loaded import LoadedModel
 from regard.tasks.loaded.classifier import LoadedClassifier
@@ -91,7 +91,7 @@ class ServedTranslator(ServedModel[LoadedTranslator]):
             return self.task
         return ", ".join(f"{a} → {b}" for a, b in self.directions) or "languages unknown"
 
-    def for_job(self, job: Job, *, aligning: bool = False) -> LoadedTranslator:
+    def for_job(self, job: RequestJob, *, aligning: bool = False) -> LoadedTranslator:
         """The model for one job: its engines wait for their turn."""
         engines = self.model.engines
         aligner = None
@@ -137,12 +137,16 @@ class ServedGenerator(ServedModel[LoadedGenerator]):
 
     verb = "generate"
 
-    def generate(self, job: Job, prompts: Sequence[str], options: GenerateOptions) -> list[Continuation]:
+    def generate(
+        self, job: RequestJob, prompts: Sequence[str], options: GenerateOptions
+    ) -> list[Continuation]:
         """The continuation of each text, when its turn comes."""
         generator = self.model.generator
         return self.scheduler.run(job, [ContinueItem(generator, text, options, job) for text in prompts])
 
-    def stream(self, job: Job, prompts: Sequence[str], options: GenerateOptions) -> Iterator[tuple[int, str]]:
+    def stream(
+        self, job: RequestJob, prompts: Sequence[str], options: GenerateOptions
+    ) -> Iterator[tuple[int, str]]:
         """Pieces of each continuation with the index of its text, one text after another."""
         generator = self.model.generator
         for i, prompt in enumerate(prompts):
@@ -157,16 +161,20 @@ class ServedClassifier(ServedModel[LoadedClassifier]):
 
     verb = "classify"
 
-    def classify(self, job: Job, texts: Sequence[str], options: ClassifyOptions) -> list[Classification]:
+    def classify(
+        self, job: RequestJob, texts: Sequence[str], options: ClassifyOptions
+    ) -> list[Classification]:
         """The label of each text, when its turn comes."""
         return self._run(LabelItem, job, texts, options)
 
-    def raw_scores(self, job: Job, texts: Sequence[str], options: ClassifyOptions) -> list[dict[str, float]]:
+    def raw_scores(
+        self, job: RequestJob, texts: Sequence[str], options: ClassifyOptions
+    ) -> list[dict[str, float]]:
         """The logits of the labels of each text, when its turn comes."""
         return self._run(LogitsItem, job, texts, options)
 
     def _run(
-        self, item: type[LabelItem], job: Job, texts: Sequence[str], options: ClassifyOptions
+        self, item: type[LabelItem], job: RequestJob, texts: Sequence[str], options: ClassifyOptions
     ) -> list[Any]:
         classifier = self.model.classifier
         return self.scheduler.run(job, [item(classifier, text, options) for text in texts])

@@ -12,7 +12,7 @@ from regard.engine.results import Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.models import ModelRegistry, ServedTranslator, same_language
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.tasks.loaded.translator import LoadedTranslator
 from regard.text.detection import Detected, detect, is_in
 
@@ -82,7 +82,7 @@ def check_options(options: dict[str, Any], limits: Limits) -> None:
             raise bad_value(f"`{name}` is {options[name]}; the maximum is {limits.beam}.", name)
 
 
-def translate(models: ModelRegistry, job: Job, request: TextsToTranslate) -> list[Translated]:
+def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> list[Translated]:
     """Translate each text with the model for it.
 
     Raises:
@@ -104,7 +104,7 @@ def translate(models: ModelRegistry, job: Job, request: TextsToTranslate) -> lis
     return [done[i] for i in range(len(request.texts))]
 
 
-def stream(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Iterator[StreamedText]:
+def stream(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> Iterator[StreamedText]:
     """Pieces of each translation as they are decoded, greedily or sampled.
 
     Raises:
@@ -120,7 +120,9 @@ def stream(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Iterat
             yield StreamedText(i, piece)
 
 
-def stream_and_search(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Iterator[StreamedText]:
+def stream_and_search(
+    models: ModelRegistry, job: RequestJob, request: TextsToTranslate
+) -> Iterator[StreamedText]:
     """The same, and after each text the translation of a beam search, if it differs.
 
     A beam search has no certain result before its end, so a reader sees the greedy one meanwhile.
@@ -188,7 +190,7 @@ def _detected(text: str, i: int, languages: list[str]) -> Detected:
     return detected
 
 
-def _model(choice: ModelChoice, job: Job, request: TextsToTranslate) -> LoadedTranslator:
+def _model(choice: ModelChoice, job: RequestJob, request: TextsToTranslate) -> LoadedTranslator:
     assert choice.model is not None, "a text that stays as it is needs no model"
     # Glossary phrases are placed by word alignment.
     aligning = any(request.options.get(name) for name in ("alignment", "glossary", "keep"))

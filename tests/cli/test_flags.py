@@ -8,8 +8,10 @@ import typer
 from regard import load
 from regard.cli.program import app
 from regard.cli.shared.options import FLAGS, with_flags
+from regard.config import TaskConfig
 from regard.engine.options import ClassifyOptions, GenerateOptions, TranslateOptions
 from regard.errors import RequestError
+from regard.training.run import train
 
 
 def test_every_flag_and_every_option_is_there():
@@ -18,7 +20,9 @@ def test_every_flag_and_every_option_is_there():
     options = {
         field.name for kind in (TranslateOptions, GenerateOptions, ClassifyOptions) for field in fields(kind)
     }
-    assert set(FLAGS) <= options | set(signature(load).parameters)
+    arguments = {name for function in (load, train) for name in signature(function).parameters}
+    settings = {field.name for field in fields(TaskConfig)}
+    assert set(FLAGS) <= options | arguments | settings
 
 
 def test_options_become_flags():

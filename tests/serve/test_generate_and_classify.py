@@ -12,7 +12,7 @@ from regard.look.export.document import describe, steps
 from regard.look.interventions.interventions import HeadOff, to_json
 from regard.serve.http.errors import client_gone
 from regard.serve.work.items import ContinueItem
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from tests.serve.running import serving
 from tests.serve.single_stack_models import save_single_stack_models
 from tests.serve.test_native import events
@@ -88,7 +88,7 @@ ENDLESS = {"max_tokens": 100_000, "past_length": "slide", "temperature": 0}
 
 
 def test_a_text_that_nobody_waits_for_any_more_is_not_continued(server, writer):
-    job = Job()
+    job = RequestJob()
     item = ContinueItem(writer.generator, "the cat", GenerateOptions(**ENDLESS), job)
     job.cancel(client_gone())
     (found,) = item.run(None, [item])

@@ -9,7 +9,7 @@ from regard.engine.engines.protocol import Engines, Request, Search
 from regard.errors import RequestError
 from regard.serve.http.errors import client_gone
 from regard.serve.work.items import DecodeItem, ScheduledEngines
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.serve.work.scheduler import Scheduler
 from tests.refusals import refused
 from tests.serve.running import Gated
@@ -37,9 +37,9 @@ def request(n):
 
 def test_what_came_while_a_batch_ran_makes_the_next_one(gated):
     engine, scheduler = gated
-    first = scheduler.submit(Job(), [request(3)])
+    first = scheduler.submit(RequestJob(), [request(3)])
     assert engine.began.acquire(timeout=30)
-    others = [scheduler.submit(Job(), [request(n)]) for n in (3, 4, 5)]
+    others = [scheduler.submit(RequestJob(), [request(n)]) for n in (3, 4, 5)]
     engine.let_all()
     results = [parts.all.result(30)[0].hypotheses[0].ids for parts in (first, *others)]
     assert [len(ids) for ids in results] == [3, 3, 4, 5]
@@ -54,9 +54,9 @@ class TwoLanes(Gated):
 def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
     engine = TwoLanes()
     scheduler = scheduler_of(engine)
-    first = scheduler.submit(Job(), [request(3)])
+    first = scheduler.submit(RequestJob(), [request(3)])
     assert engine.began.acquire(timeout=30)
-    second = scheduler.submit(Job(), [request(4)])
+    second = scheduler.submit(RequestJob(), [request(4)])
     assert engine.began.acquire(timeout=30), "the second lane waits for the first"
     assert sorted(engine.batches) == [[3], [4]]
     assert not first.all.done()
@@ -68,7 +68,7 @@ def test_lanes_work_side_by_side_and_one_that_is_free_takes_what_comes():
 def test_what_waits_is_shared_among_the_lanes_that_are_free():
     engine = TwoLanes()
     scheduler = scheduler_of(engine)
-    parts = scheduler.submit(Job(), [request(3) for _ in range(6)])
+    parts = scheduler.submit(RequestJob(), [request(3) for _ in range(6)])
     assert engine.began.acquire(timeout=30)
     assert engine.began.acquire(timeout=30), "one lane took all"
     assert engine.batches == [[3, 3, 3], [3, 3, 3]]
@@ -88,23 +88,23 @@ def test_a_mistake_of_ours_costs_no_lane():
     engine.let_all()
     scheduler = scheduler_of(engine, hear)
     with pytest.raises(ZeroDivisionError):
-        scheduler.submit(Job(), [request(3)]).all.result(30)
-    assert len(scheduler.submit(Job(), [request(5)]).all.result(30)) == 1
+        scheduler.submit(RequestJob(), [request(3)]).all.result(30)
+    assert len(scheduler.submit(RequestJob(), [request(5)]).all.result(30)) == 1
     assert heard == [4, 6]
     scheduler.close()
 
 
 def test_a_job_that_is_over_before_its_batch_never_runs(gated):
     engine, scheduler = gated
-    scheduler.submit(Job(), [request(3)])
+    scheduler.submit(RequestJob(), [request(3)])
     assert engine.began.acquire(timeout=30)
-    left = Job()
+    left = RequestJob()
     parts = scheduler.submit(left, [request(4)])
     left.cancel(client_gone())
     with refused("client_gone"):
         parts.all.result(30)
     engine.let_all()
-    scheduler.submit(Job(), [request(5)]).all.result(30)
+    scheduler.submit(RequestJob(), [request(5)]).all.result(30)
     assert [4] not in engine.batches
     with refused("client_gone"):
         scheduler.submit(left, [request(4)])
@@ -112,7 +112,7 @@ def test_a_job_that_is_over_before_its_batch_never_runs(gated):
 
 def test_a_stream_that_nobody_hears_stops_at_the_next_token(gated):
     engine, scheduler = gated
-    job = Job()
+    job = RequestJob()
     engines = ScheduledEngines(scheduler, job, Engines([lambda: engine]))
     tokens = engines.choose(None, SEARCH).stream(Request(ids=(5, 6, 7, 8, 9)), SEARCH)
     engine.go_on.release(2)
@@ -122,7 +122,7 @@ def test_a_stream_that_nobody_hears_stops_at_the_next_token(gated):
     with refused("client_gone"):
         list(tokens)
     assert engine.ended.acquire(timeout=30)
-    assert scheduler.submit(Job(), []).all.result() == []  # and the lane is free
+    assert scheduler.submit(RequestJob(), []).all.result() == []  # and the lane is free
 
 
 class Choosy(Gated):
@@ -137,9 +137,9 @@ class Choosy(Gated):
 def test_whoever_is_to_blame_the_others_get_their_results():
     engine = Choosy()
     scheduler = scheduler_of(engine)
-    first = scheduler.submit(Job(), [request(3)])
+    first = scheduler.submit(RequestJob(), [request(3)])
     assert engine.began.acquire(timeout=30)
-    good, bad = scheduler.submit(Job(), [request(6)]), scheduler.submit(Job(), [request(7)])
+    good, bad = scheduler.submit(RequestJob(), [request(6)]), scheduler.submit(RequestJob(), [request(7)])
     engine.let_all()
     assert len(first.all.result(30)) == len(good.all.result(30)) == 1
     with pytest.raises(RequestError, match="no sevens"):
@@ -149,7 +149,7 @@ def test_whoever_is_to_blame_the_others_get_their_results():
 
 def test_a_closed_scheduler_finishes_what_waits_and_takes_nothing_more(gated):
     engine, scheduler = gated
-    waiting = [scheduler.submit(Job(), [request(3)]) for _ in range(3)]
+    waiting = [scheduler.submit(RequestJob(), [request(3)]) for _ in range(3)]
     closing = threading.Thread(target=scheduler.close)
     closing.start()
     engine.let_all()
@@ -157,7 +157,7 @@ def test_a_closed_scheduler_finishes_what_waits_and_takes_nothing_more(gated):
     closing.join(30)
     assert not closing.is_alive()
     with refused("shutting_down"):
-        scheduler.submit(Job(), [request(3)])
+        scheduler.submit(RequestJob(), [request(3)])
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_nobody_s_result_depends_on_who_else_asks(registry, offline, sources):
 
     def ask(i):
         way, texts = i % len(ways), sources[(i * 7) % 60 : (i * 7) % 60 + 1 + i % 5]
-        found = served.for_job(Job()).translate(texts, **ways[way])
+        found = served.for_job(RequestJob()).translate(texts, **ways[way])
         start = (i * 7) % 60
         return [each.text for each in found], expected[way][start : start + len(texts)]
 
@@ -179,7 +179,7 @@ def test_nobody_s_result_depends_on_who_else_asks(registry, offline, sources):
 
 def test_scores_and_streams_are_those_of_the_model_alone(registry, offline, sources):
     (served,) = registry
-    model = served.for_job(Job())
+    model = served.for_job(RequestJob())
     assert "".join(model.stream(sources[0])) == "".join(offline.stream(sources[0]))
     ours = model.score(sources[:9], ["the third"] * 9)
     alone = offline.score(sources[:9], ["the third"] * 9)

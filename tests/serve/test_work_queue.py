@@ -3,7 +3,7 @@
 from regard.engine.engines.protocol import Request, Search
 from regard.serve.http.errors import client_gone
 from regard.serve.work.items import DecodeItem, ScoreItem
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.serve.work.scheduler import WorkQueue
 
 SEARCH = Search(beam_size=2)
@@ -14,7 +14,7 @@ def items(*lengths, search=SEARCH):
 
 
 def put(waiting, *lengths, now=0.0, search=SEARCH, job=None):
-    job = job or Job()
+    job = job or RequestJob()
     found = items(*lengths, search=search)
     waiting.put(job, found, job.expect(len(found)), now)
     return job
@@ -74,9 +74,9 @@ def test_other_options_are_another_batch():
     waiting = WorkQueue()
     put(waiting, 10, 10)
     put(waiting, 10, now=1.0, search=Search(beam_size=3))
-    waiting.put(job := Job(), [ScoreItem((1, 2), (3,), 100)], job.expect(1), 2.0)
+    waiting.put(job := RequestJob(), [ScoreItem((1, 2), (3,), 100)], job.expect(1), 2.0)
     with_prefix = DecodeItem(Request(ids=(7,) * 9, prefix=(5,)), SEARCH, 100)
-    waiting.put(job := Job(), [with_prefix], job.expect(1), 3.0)
+    waiting.put(job := RequestJob(), [with_prefix], job.expect(1), 3.0)
     sizes = []
     while waiting.first() is not None:
         sizes.append(len(taken(waiting)))

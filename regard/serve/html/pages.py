@@ -14,10 +14,10 @@ from regard.engine.results import Result, WordLink
 from regard.serve.html.paragraphs import InlineTag, Paragraph, escaped, paragraphs
 from regard.serve.models import ModelRegistry
 from regard.serve.translation import TextsToTranslate, Translated, choose_model, translate
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 
 
-def translate_pages(models: ModelRegistry, job: Job, request: TextsToTranslate) -> list[Translated]:
+def translate_pages(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> list[Translated]:
     """Translate pages; the language is detected for a whole page.
 
     Raises:
@@ -27,7 +27,7 @@ def translate_pages(models: ModelRegistry, job: Job, request: TextsToTranslate) 
     return [_page(models, job, replace(request, texts=[page])) for page in request.texts]
 
 
-def _page(models: ModelRegistry, job: Job, request: TextsToTranslate) -> Translated:
+def _page(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> Translated:
     (page,) = request.texts
     split = paragraphs(page)
     texts = [each.text for each in split if each.text]

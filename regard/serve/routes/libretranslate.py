@@ -28,7 +28,7 @@ from regard.serve.translation import (
     check_texts,
     translate,
 )
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.text.detection import detect
 from regard.text.languages import language_name
 
@@ -36,7 +36,7 @@ router = APIRouter(tags=["LibreTranslate"])
 URLENCODED = "application/x-www-form-urlencoded"
 MAX_FIELDS = 1000
 """Maximum number of fields of a form."""
-FORMATS: dict[str, Callable[[ModelRegistry, Job, TextsToTranslate], list[Translated]]] = {
+FORMATS: dict[str, Callable[[ModelRegistry, RequestJob, TextsToTranslate], list[Translated]]] = {
     ".txt": translate,
     ".html": translate_pages,
     ".htm": translate_pages,
@@ -81,7 +81,7 @@ async def translate_texts(request: Request) -> Response:
     options = {"n_best": 1 + form.alternatives}
     check_options(options, state.limits)
 
-    def work(job: Job) -> list[Translated]:
+    def work(job: RequestJob) -> list[Translated]:
         query = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
         return (translate_pages if form.format == "html" else translate)(state.models, job, query)
 
@@ -240,7 +240,7 @@ async def translate_file(request: Request) -> Response:
     check_texts([text], state.limits, "file")
     query = TextsToTranslate(texts=[text], source=form.source, target=form.target)
 
-    def work(job: Job) -> str:
+    def work(job: RequestJob) -> str:
         (translated,) = translate_format(state.models, job, query)
         return translated.result.text
 

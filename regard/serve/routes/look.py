@@ -20,7 +20,7 @@ from regard.serve.http.responses import MATRIX, HeadOrAll, Index, matrix_respons
 from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
 from regard.serve.inspector import TracedText
 from regard.serve.models import ServedModel
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ async def make_trace(request: Request, body: TraceRequest) -> Response:
     text = TracedText(body.source, _hashable(body.target), body.to, body.beam, prefix, body.length_penalty)
     changes = from_json(body.interventions)
 
-    def work(job: Job) -> dict[str, Any]:
+    def work(job: RequestJob) -> dict[str, Any]:
         trace = state.inspector.trace(served, job, text, changes)
         if not changes:
             state.inspector.cache_output(served, text, trace)
@@ -160,7 +160,7 @@ async def ablate(request: Request, body: AblateRequest) -> Response:
     text = TracedText(body.source, _hashable(body.target), body.to)
     lists = [from_json(each) for each in body.interventions]
 
-    def work(job: Job) -> dict[str, Any]:
+    def work(job: RequestJob) -> dict[str, Any]:
         return state.inspector.ablate(served, job, text, lists, effects=body.effects)
 
     return JSONResponse(await state.executor.run(request, work, body.deadline_ms))
@@ -176,7 +176,7 @@ async def positions(
     state = state_of(request)
     served = state.models.any(model)
 
-    def work(job: Job) -> np.ndarray | None:
+    def work(job: RequestJob) -> np.ndarray | None:
         return state.inspector.look(served, job, lambda: served.model.positions(length))
 
     found = await state.executor.run(request, work)
@@ -196,7 +196,7 @@ async def neighbours(
     state = state_of(request)
     served = state.models.any(model)
 
-    def work(job: Job) -> dict[str, Any]:
+    def work(job: RequestJob) -> dict[str, Any]:
         state.inspector.check_length(served, "text", text)
         found = state.inspector.look(served, job, lambda: served.model.neighbours(text, n))
         return document.neighbours(found)
@@ -209,7 +209,7 @@ async def _computed(request: Request, trace: str, compute: Callable[[LoadedModel
     state, served = state_of(request), _model_of(request, trace)
     stored = state.inspector.traces.get(trace)
 
-    def work(job: Job) -> T:
+    def work(job: RequestJob) -> T:
         found = Trace.from_bytes(stored.content)
         return state.inspector.look(served, job, lambda: compute(served.model, found))
 

@@ -39,7 +39,7 @@ from regard.serve.translation import (
     stream_and_search,
     translate,
 )
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.text.detection import detect
 from regard.text.languages import language_name
 
@@ -98,7 +98,7 @@ async def translate_texts(request: Request, body: TranslateRequest) -> Response:
     if body.stream or _accepts_events(request):
         return _streamed_translation(request, query, body.deadline_ms)
 
-    def work(job: Job) -> list[Translated]:
+    def work(job: RequestJob) -> list[Translated]:
         return translate(state.models, job, query)
 
     results = await state.executor.run(request, work, body.deadline_ms)
@@ -158,7 +158,7 @@ async def next_token(request: Request, body: NextTokenRequest) -> Response:
     served = state.models.of_kind(ServedGenerator, body.model)
     check_texts([body.prompt], state.limits, "prompt")
 
-    def work(job: Job) -> Tensor:
+    def work(job: RequestJob) -> Tensor:
         return state.inspector.look(served, job, lambda: served.model.generator.log_probs_after(body.prompt))
 
     log_probs = (await state.executor.run(request, work, body.deadline_ms)).float().cpu().numpy()
@@ -191,7 +191,7 @@ async def tokenize(request: Request, body: TokenizeRequest) -> Any:
     served = state.models.any(body.model)
     subwords = served.model.subwords
 
-    def work(_job: Job) -> list[dict[str, Any]]:
+    def work(_job: RequestJob) -> list[dict[str, Any]]:
         encoded = subwords.encode(list(map(_readable, texts)))
         return [{"ids": ids.tolist(), "tokens": subwords.pieces(ids)} for ids in encoded]
 
@@ -282,7 +282,7 @@ def _streamed_translation(request: Request, query: TextsToTranslate, deadline_ms
     choose_model(state.models, query, 0)
     searches = (query.options["beam_size"] or 1) > 1 and not query.options["sample"]
 
-    def work(job: Job) -> Iterator[StreamedText]:
+    def work(job: RequestJob) -> Iterator[StreamedText]:
         return (stream_and_search if searches else stream)(state.models, job, query)
 
     return _events(request, query.texts, work, deadline_ms)
@@ -295,7 +295,7 @@ def _streamed_continuation(
     options: GenerateOptions,
     deadline_ms: int | None,
 ) -> Response:
-    def work(job: Job) -> Iterator[StreamedText]:
+    def work(job: RequestJob) -> Iterator[StreamedText]:
         return (StreamedText(i, piece) for i, piece in served.stream(job, prompts, options))
 
     return _events(request, prompts, work, deadline_ms)
@@ -304,7 +304,7 @@ def _streamed_continuation(
 def _events(
     request: Request,
     texts: Sequence[str],
-    work: Callable[[Job], Iterator[StreamedText]],
+    work: Callable[[RequestJob], Iterator[StreamedText]],
     deadline_ms: int | None,
 ) -> Response:
     """Events `start`, `token`, `revise`, `item`, `done`; or `error`."""

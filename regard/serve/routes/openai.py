@@ -23,7 +23,7 @@ from regard.serve.http.middleware import request_id
 from regard.serve.http.responses import event, event_stream
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator, wrong_task
 from regard.serve.translation import TextsToTranslate, check_options, check_texts, stream, translate
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 
 Chunk = Callable[[int, str, str | None], dict[str, Any]]
 """Makes a chunk of a route: a piece of the text of one choice, or its finish reason."""
@@ -242,7 +242,7 @@ async def _generated(
 ) -> Response:
     """Continuations of prompts, `n` per prompt."""
 
-    def work(job: Job) -> list[list[Continuation]]:
+    def work(job: RequestJob) -> list[list[Continuation]]:
         return [served.generate(job, prompts, body.generation(i)) for i in range(body.n)]
 
     by_choice = await state_of(request).executor.run(request, work)
@@ -260,7 +260,7 @@ async def _generated(
 async def _translations(request: Request, query: TextsToTranslate) -> list[list[str]]:
     state = state_of(request)
 
-    def work(job: Job) -> list[list[str]]:
+    def work(job: RequestJob) -> list[list[str]]:
         translated = translate(state.models, job, query)
         return [[each.result.text, *(one.text for one in each.result.alternatives)] for each in translated]
 
@@ -278,7 +278,7 @@ def _streamed(
     state.executor.check()
     served = state.models.named(body.model)
 
-    def work(job: Job) -> Iterator[tuple[int, str]]:
+    def work(job: RequestJob) -> Iterator[tuple[int, str]]:
         if isinstance(served, ServedGenerator):
             return served.stream(job, query.texts, body.generation(0))
         return ((piece.i, piece.text) for piece in stream(state.models, job, query))

@@ -13,7 +13,7 @@ from regard.serve.http.errors import bad_value
 from regard.serve.http.schemas import Name
 from regard.serve.models import ServedClassifier
 from regard.serve.translation import check_texts
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 
 router = APIRouter(dependencies=[Depends(require_key)], tags=["text-embeddings-inference"])
 Sequence = Annotated[list[str], Field(min_length=1)]
@@ -59,7 +59,7 @@ async def predict(request: Request, body: PredictRequest) -> Any:
     check_texts(texts, state.limits, "inputs")
     options = ClassifyOptions(too_long="cut" if body.truncate else "error")
 
-    def work(job: Job) -> list[dict[str, float]]:
+    def work(job: RequestJob) -> list[dict[str, float]]:
         if body.raw_scores:
             return served.raw_scores(job, texts, options)
         return [each.probabilities for each in served.classify(job, texts, options)]

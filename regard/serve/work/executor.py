@@ -14,7 +14,7 @@ from starlette.requests import Request
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 
 T = TypeVar("T")
 _END = object()
@@ -26,7 +26,7 @@ class RequestExecutor:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
         self._pool = ThreadPoolExecutor(limits.waiting, "request")
-        self._jobs: set[Job] = set()
+        self._jobs: set[RequestJob] = set()
         self.draining = False
         """Whether new work is rejected."""
         metrics.watch("regard_requests_in_work", "Requests that were taken on.", self.__len__)
@@ -34,7 +34,9 @@ class RequestExecutor:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    async def run(self, request: Request, work: Callable[[Job], T], deadline_ms: int | None = None) -> T:
+    async def run(
+        self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
+    ) -> T:
         """The result of some work.
 
         Raises:
@@ -50,7 +52,7 @@ class RequestExecutor:
         finally:
             left.cancel()
 
-    async def _run(self, work: Callable[[Job], T], left: asyncio.Future[None], seconds: float) -> T:
+    async def _run(self, work: Callable[[RequestJob], T], left: asyncio.Future[None], seconds: float) -> T:
         job = self._new_job()
         done = self._start(job, partial(work, job))
         both: set[asyncio.Future[Any]] = {done, left}
@@ -66,7 +68,7 @@ class RequestExecutor:
                 job.cancel(client_gone())
 
     async def stream(
-        self, work: Callable[[Job], Iterator[T]], deadline_ms: int | None = None
+        self, work: Callable[[RequestJob], Iterator[T]], deadline_ms: int | None = None
     ) -> AsyncGenerator[T]:
         """What some work yields, as it comes; closing the generator cancels the job.
 
@@ -113,13 +115,13 @@ class RequestExecutor:
         if len(self._jobs) >= self._limits.waiting:
             raise busy(f"{self._limits.waiting:,} requests are being processed. Retry in a moment.")
 
-    def _new_job(self) -> Job:
+    def _new_job(self) -> RequestJob:
         self.check()
-        job = Job()
+        job = RequestJob()
         self._jobs.add(job)
         return job
 
-    def _start(self, job: Job, work: Callable[[], T]) -> asyncio.Future[T]:
+    def _start(self, job: RequestJob, work: Callable[[], T]) -> asyncio.Future[T]:
         done = asyncio.get_running_loop().run_in_executor(self._pool, work)
 
         def forget(future: asyncio.Future[T]) -> None:
@@ -130,7 +132,7 @@ class RequestExecutor:
         done.add_done_callback(forget)
         return done
 
-    def _cancel(self, job: Job, reason: ApiError) -> None:
+    def _cancel(self, job: RequestJob, reason: ApiError) -> None:
         self._metrics.cancelled(reason.code)
         job.cancel(reason)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from regard.engine.engines.protocol import Decoded, Engine, Engines, Request, Search
 from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.engine.results import Aligner, Classification, Continuation, Ids, WordLink
-from regard.serve.work.jobs import Job
+from regard.serve.work.jobs import RequestJob
 from regard.serve.work.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class AlignItem(_PairItem):
 class ScheduledEngines(Engines):
     """The engines of a model for one job: every call waits for its turn at the scheduler."""
 
-    def __init__(self, scheduler: Scheduler, job: Job, engines: Engines) -> None:
+    def __init__(self, scheduler: Scheduler, job: RequestJob, engines: Engines) -> None:
         super().__init__([])
         self._scheduler, self._job, self._engines = scheduler, job, engines
 
@@ -115,7 +115,9 @@ class _ScheduledEngine:
 
     name, lanes = "scheduled", 1
 
-    def __init__(self, scheduler: Scheduler, job: Job, engines: Engines, scheduled: ScheduledEngines) -> None:
+    def __init__(
+        self, scheduler: Scheduler, job: RequestJob, engines: Engines, scheduled: ScheduledEngines
+    ) -> None:
         self._scheduler, self._job, self._engines = scheduler, job, engines
         self._scheduled = scheduled
 
@@ -154,7 +156,7 @@ class _ScheduledEngine:
 class ScheduledAligner:
     """Aligns words when its turn comes."""
 
-    def __init__(self, scheduler: Scheduler, job: Job, aligner: Aligner, capacity: int) -> None:
+    def __init__(self, scheduler: Scheduler, job: RequestJob, aligner: Aligner, capacity: int) -> None:
         self._scheduler, self._job, self._aligner, self._capacity = scheduler, job, aligner, capacity
         self.about = aligner.about
 
@@ -174,7 +176,7 @@ class ContinueItem:
     generator: Generator
     prompt: str
     options: GenerateOptions
-    job: Job
+    job: RequestJob
     capacity: int = 1
 
     @property
@@ -254,7 +256,7 @@ class StreamItem:
 
 
 def streamed(
-    scheduler: Scheduler, job: Job, produce: Callable[[Any], Iterator[T]], length: int
+    scheduler: Scheduler, job: RequestJob, produce: Callable[[Any], Iterator[T]], length: int
 ) -> Iterator[T]:
     """What `produce` yields in a lane, as it is produced; closing the iterator stops it.
 

@@ -11,7 +11,7 @@ from typing import Any
 from regard.serve.http.errors import ApiError
 
 
-class Job:
+class RequestJob:
     """One request. Whatever works on it checks `cancelled` before it continues."""
 
     def __init__(self) -> None:

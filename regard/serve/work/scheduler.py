@@ -20,7 +20,7 @@ from math import log2
 from typing import Any, NamedTuple, Protocol
 
 from regard.serve.http.errors import shutting_down
-from regard.serve.work.jobs import ItemResults, Job
+from regard.serve.work.jobs import ItemResults, RequestJob
 
 LINGER = 0.004
 """Seconds that a batch which is not full waits for more, while other lanes are busy."""
@@ -65,7 +65,7 @@ class QueuedItem:
     number: int
     arrived: float = field(compare=False)
     item: WorkItem = field(compare=False)
-    job: Job = field(compare=False)
+    job: RequestJob = field(compare=False)
     results: ItemResults = field(compare=False)
     place: int = field(compare=False)
     """Its index in the results."""
@@ -83,7 +83,7 @@ class WorkQueue:
     def __len__(self) -> int:
         return self._n_added - self._n_taken
 
-    def put(self, job: Job, items: Sequence[WorkItem], results: ItemResults, now: float) -> None:
+    def put(self, job: RequestJob, items: Sequence[WorkItem], results: ItemResults, now: float) -> None:
         """Add the items of a job."""
         for place, item in enumerate(items):
             due = now + SECONDS_PER_TOKEN * job.tokens
@@ -164,7 +164,7 @@ class Scheduler:
         for lane in self._lanes:
             lane.start()
 
-    def submit(self, job: Job, items: Sequence[WorkItem]) -> ItemResults:
+    def submit(self, job: RequestJob, items: Sequence[WorkItem]) -> ItemResults:
         """Queue items of a job.
 
         Raises:
@@ -178,7 +178,7 @@ class Scheduler:
             self._changed.notify_all()
         return results
 
-    def run(self, job: Job, items: Sequence[WorkItem]) -> list[Any]:
+    def run(self, job: RequestJob, items: Sequence[WorkItem]) -> list[Any]:
         """Queue items of a job and wait for their results.
 
         Raises:
