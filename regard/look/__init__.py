@@ -1,1 +1,1 @@
-"""Looking inside a model: traces, interventions and what they mean; and pictures, without a dependency."""
+"""Looking inside a model: traces, interventions, influence, word alignment, and views of them."""

@@ -207,9 +207,8 @@ def changes_of(trace: TraceData) -> str:
 
 
 def _checked(what: str, name: str, names: Sequence[Name]) -> Name:
-    for each in names:
-        if each == name:
-            return each
+    if (match := next((each for each in names if each == name), None)) is not None:
+        return match
     near = get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
     raise RequestError(f"there is no {what} {name!r}; {hint}", code=f"unknown_{what}")
