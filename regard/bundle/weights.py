@@ -68,7 +68,7 @@ def to_bytes(model: nn.Module) -> bytes:
     """The weights as a safetensors file; a shared weight is saved once, under its first name."""
     from safetensors.torch import save
 
-    tensors = {name: each.detach().cpu().contiguous() for name, each in model.named_parameters()}
+    tensors = {name: weight.detach().cpu().contiguous() for name, weight in model.named_parameters()}
     return save(tensors, metadata={"regard_format": str(FORMAT)})
 
 
@@ -81,8 +81,8 @@ def count_parameters(file: Path, problems: list[str]) -> tuple[int, str]:
     except (OSError, safetensors.SafetensorError) as error:
         problems.append(f"{WEIGHTS} is not a safetensors file: {error}")
         return 0, ""
-    dtypes = {(DTYPES | {"I8": "int8"}).get(each.get_dtype(), each.get_dtype()) for each in slices}
-    return sum(prod(each.get_shape()) for each in slices), ", ".join(sorted(dtypes))
+    dtypes = {(DTYPES | {"I8": "int8"}).get(part.get_dtype(), part.get_dtype()) for part in slices}
+    return sum(prod(part.get_shape()) for part in slices), ", ".join(sorted(dtypes))
 
 
 def read_tensors(content: bytes, problems: list[str]) -> dict[str, Tensor] | None:
@@ -93,11 +93,13 @@ def read_tensors(content: bytes, problems: list[str]) -> dict[str, Tensor] | Non
     from safetensors.torch import load
 
     try:
-        found = load(content)
-        for scale in [name for name in found if name.endswith(_SCALE) and name.removesuffix(_SCALE) in found]:
+        tensors = load(content)
+        for scale in [
+            name for name in tensors if name.endswith(_SCALE) and name.removesuffix(_SCALE) in tensors
+        ]:
             name = scale.removesuffix(_SCALE)
-            found[name] = found[name].float() * found.pop(scale)[:, None]
-        return found
+            tensors[name] = tensors[name].float() * tensors.pop(scale)[:, None]
+        return tensors
     except safetensors.SafetensorError as error:
         problems.append(f"{WEIGHTS} is not a safetensors file: {error}")
     except KeyError as error:
@@ -118,16 +120,16 @@ def weight_problems(model: nn.Module, tensors: Mapping[str, Tensor]) -> list[str
     expected = dict(model.named_parameters())
     missing = [f"weight {name} is missing" for name in expected if name not in tensors]
     unexpected = [f"weight {name} is unexpected" for name in sorted(tensors) if name not in expected]
-    both = [(name, tensors[name], each) for name, each in expected.items() if name in tensors]
+    both = [(name, tensors[name], weight) for name, weight in expected.items() if name in tensors]
     shapes = [
-        f"weight {name} has the shape {tuple(found.shape)}; the configuration asks for {tuple(wanted.shape)}"
-        for name, found, wanted in both
-        if found.shape != wanted.shape
+        f"weight {name} has the shape {tuple(tensor.shape)}; the configuration requires {tuple(weight.shape)}"
+        for name, tensor, weight in both
+        if tensor.shape != weight.shape
     ]
     dtypes = [
-        f"weight {name} is {found.dtype}; weights are {', '.join(DTYPES.values())}"
-        for name, found, _ in both
-        if str(found.dtype).removeprefix("torch.") not in DTYPES.values()
+        f"weight {name} is {tensor.dtype}; weights are {', '.join(DTYPES.values())}"
+        for name, tensor, _ in both
+        if str(tensor.dtype).removeprefix("torch.") not in DTYPES.values()
     ]
     return [*missing, *unexpected, *shapes, *dtypes]
 
@@ -156,13 +158,13 @@ def empty_model(config: ModelConfig) -> Model:
 
 def float32_weights(content: bytes) -> dict[str, NDArray[np.float32]]:
     """Every weight of a safetensors file, by name, as float32."""
-    found = {
+    arrays = {
         name: _float32(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
         for name, tensor in safetensors.deserialize(content)
     }
-    for name in [name for name in found if name.endswith(_SCALE)]:
-        found[name.removesuffix(_SCALE)] *= found.pop(name)[:, None]
-    return found
+    for name in [name for name in arrays if name.endswith(_SCALE)]:
+        arrays[name.removesuffix(_SCALE)] *= arrays.pop(name)[:, None]
+    return arrays
 
 
 def int8_weights(content: bytes, metadata: dict[str, str]) -> bytes:

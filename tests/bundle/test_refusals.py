@@ -43,7 +43,7 @@ def test_missing_unexpected_renamed_and_misshapen_weights_are_all_listed(folder)
     assert refusal(folder) == [
         "weight decoder.layers.0.feed_forward.widen.bias is missing",
         "weight encoder.layers.7.norm is unexpected",
-        "weight input_embedding.weight has the shape (19, 13); the configuration asks for (19, 12)",
+        "weight input_embedding.weight has the shape (19, 13); the configuration requires (19, 12)",
         "weight encoder.layers.0.feed_forward.narrow.bias is torch.int32; weights are float64, float32, "
         "float16, bfloat16",
     ]

@@ -96,7 +96,7 @@ class ModelFirstCommand(TyperCommand):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        (model,) = (each for each in self.params if "--model" in each.opts)
+        (model,) = (param for param in self.params if "--model" in param.opts)
         model.help += " It may also come first, without --model."  # type: ignore[attr-defined]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

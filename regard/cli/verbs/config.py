@@ -1,4 +1,4 @@
-"""`regard config`: what a preset, a file and `--set` come to, or which presets there are."""
+"""`regard config`: print the configuration of a preset, a file and `--set`, or list the presets."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ def config(
     file: ConfigOption = None,
     settings: SetOption = None,
     describe: Annotated[
-        bool, typer.Option("--describe", help="Say above each setting what it means.")
+        bool, typer.Option("--describe", help="Print a description above each setting.")
     ] = False,
-    list_presets: Annotated[bool, typer.Option("--list", help="List the presets instead.")] = False,
+    list_presets: Annotated[bool, typer.Option("--list", help="List the presets.")] = False,
 ) -> None:
     """Print a configuration as TOML.
 
-    It has everything that a preset, a file and --set decide.
+    It combines a preset, a file and --set.
     """
     if list_presets:
         width = max(map(len, PRESETS))

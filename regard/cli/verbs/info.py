@@ -1,4 +1,4 @@
-"""`regard info`: what a model folder holds, without loading it."""
+"""`regard info`: describe a model folder without loading it."""
 
 import json
 from dataclasses import asdict
@@ -12,13 +12,13 @@ from regard.engine.loading import model_folder
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, or a run's.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder or a run folder.")],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what a model folder holds.
+    """Describe a model folder.
 
-    Architecture, sizes, files, metrics and the hash of its weights.
+    Prints the architecture, sizes, files, metrics and the hash of the weights.
     """
     description = describe_bundle(model_folder(model))
     if as_json:
@@ -54,5 +54,5 @@ def _section(title: str, values: dict[str, Any]) -> list[str]:
 def _shown(value: Any) -> str:
     if value is None:
         return "none"
-    # What somebody wrote into metrics.json is printed as JSON: on one line, and harmless to a terminal.
+    # Values of metrics.json are printed as JSON: on one line, and without control characters.
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)

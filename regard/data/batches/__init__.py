@@ -40,8 +40,8 @@ class Budget:
         shares = [min(1.0, mean / max(means) * (1 + MARGINS[2])) for mean in means]
         room = [side.longest + e + fixed for side, e in zip(store.facts.sides, extra, strict=True)]
         sizes = [max(share * tokens, least) for share, least in zip(shares, room, strict=True)]
-        wanted = [min(tokens, -(-int(np.ceil(size)) // BLOCK) * BLOCK) for size in sizes]
-        return Budget(tokens=tuple(wanted), extra=tuple(extra), fixed=fixed)
+        rounded = [min(tokens, -(-int(np.ceil(size)) // BLOCK) * BLOCK) for size in sizes]
+        return Budget(tokens=tuple(rounded), extra=tuple(extra), fixed=fixed)
 
     @property
     def limits(self) -> dict[int, int]:

@@ -59,8 +59,7 @@ def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Which values are in `known`, which is sorted."""
     if not known.size:
         return np.zeros(values.shape, bool)
-    found = known[np.minimum(np.searchsorted(known, values), known.size - 1)] == values
-    return np.asarray(found)
+    return np.asarray(known[np.minimum(np.searchsorted(known, values), known.size - 1)] == values)
 
 
 class Fingerprints:
@@ -224,9 +223,9 @@ def draw(
     Raises:
         CorpusError: no two rows differ in all texts, so that the sets would overlap.
     """
-    wanted = {Fate.TEST: sizes[1], Fate.VALIDATION: sizes[0]}
-    texts: dict[Fate, list[set[int]]] = {fate: [set() for _ in compared] for fate in wanted}
-    left = dict(wanted)
+    sizes_of = {Fate.TEST: sizes[1], Fate.VALIDATION: sizes[0]}
+    texts: dict[Fate, list[set[int]]] = {fate: [set() for _ in compared] for fate in sizes_of}
+    left = dict(sizes_of)
     for unit in _units(fates, prints, compared, groups, seed, most=64 + 4 * sum(sizes)):
         sides = [{*column.tolist()} for column in unit.hashes.T]
         for fate, other in ((Fate.TEST, Fate.VALIDATION), (Fate.VALIDATION, Fate.TEST)):
@@ -236,7 +235,7 @@ def draw(
                 for mine, seen in zip(sides, texts[fate], strict=True):
                     seen |= mine
                 break
-    if any(wanted[fate] and left[fate] == wanted[fate] for fate in wanted):
+    if any(n and left[fate] == n for fate, n in sizes_of.items()):
         problem = (
             "validation and test sets cannot be held out: all rows share their texts; give --valid and --test"
         )
@@ -305,11 +304,11 @@ def _candidates(
 def _hashes(prints: Fingerprints, compared: Sequence[int], lines: np.ndarray) -> np.ndarray:
     """The hashes of the compared sides of lines."""
     columns = [prints.SIDES + side for side in compared]
-    found = np.zeros((len(lines), len(columns)), np.uint64)
+    hashes = np.zeros((len(lines), len(columns)), np.uint64)
     for where, rows in prints.chunks():
         here = (lines >= where.start) & (lines < where.stop)
-        found[here] = rows[lines[here] - where.start][:, columns]
-    return found
+        hashes[here] = rows[lines[here] - where.start][:, columns]
+    return hashes
 
 
 def _ranks(hashes: np.ndarray, seed: int) -> np.ndarray:

@@ -59,10 +59,10 @@ class Lengths:
         width = next(w for w in _widths() if w * (most - 1) >= usual)
         ends = [*range(width, width * (most - 1) + 1, width), max(longest, width * most)]
         starts = [0, *(end + 1 for end in ends[:-1])]
-        found = [(a, b, int(self.counts[a : b + 1].sum())) for a, b in zip(starts, ends, strict=True)]
-        while len(found) > 1 and not found[-1][2]:
-            found.pop()
-        return found
+        bins = [(a, b, int(self.counts[a : b + 1].sum())) for a, b in zip(starts, ends, strict=True)]
+        while len(bins) > 1 and not bins[-1][2]:
+            bins.pop()
+        return bins
 
     def as_dict(self) -> dict[str, Any]:
         """The report for JSON."""

@@ -143,43 +143,38 @@ def large(nouns: Sequence[Noun], low: int, high: int = LIMIT - 1) -> Draw:
 
 
 def there_are(nouns: Sequence[Noun], high: int = 1_000) -> Draw:
-    """有三本书, "there are three books": the verb follows the number."""
-
-    def draw(dice: Dice) -> Pair:
-        n = dice.number(1, high)
-        pair = count(n, dice.pick(nouns))
-        return Pair(f"有{pair.chinese}", f"there {'is' if n == 1 else 'are'} {pair.english}")
-
-    return draw
+    """有三本书, "there are three books": the verb agrees with the number."""
+    return _with_verb(nouns, high, "有{0}", "there {1} {0}")
 
 
 def they_are(nouns: Sequence[Noun], high: int = 100) -> Draw:
-    """三个学生, "three students are": the verb follows the number, and Chinese needs none."""
+    """三个学生, "three students are": the verb agrees with the number, and Chinese needs none."""
+    return _with_verb(nouns, high, "{0}", "{0} {1}")
 
+
+def _with_verb(nouns: Sequence[Noun], high: int, chinese: str, english: str) -> Draw:
     def draw(dice: Dice) -> Pair:
         n = dice.number(1, high)
         pair = count(n, dice.pick(nouns))
-        return Pair(pair.chinese, f"{pair.english} {'is' if n == 1 else 'are'}")
+        return Pair(chinese.format(pair.chinese), english.format(pair.english, "is" if n == 1 else "are"))
 
     return draw
 
 
 def nth(high: int = 100) -> Draw:
     """第三, "third"."""
-
-    def draw(dice: Dice) -> Pair:
-        n = dice.number(1, high)
-        return Pair(f"第{chinese_number(n)}", english_ordinal(n))
-
-    return draw
+    return _ordinal(high, english_ordinal)
 
 
 def nth_page(high: int = 300) -> Draw:
     """第三, "three", as in 第三页, "page three"."""
+    return _ordinal(high, english_number)
 
+
+def _ordinal(high: int, in_english: Callable[[int], str]) -> Draw:
     def draw(dice: Dice) -> Pair:
         n = dice.number(1, high)
-        return Pair(f"第{chinese_number(n)}", english_number(n))
+        return Pair(f"第{chinese_number(n)}", in_english(n))
 
     return draw
 
@@ -280,7 +275,7 @@ FIRST_DAY, LAST_DAY = date(1900, 1, 1).toordinal(), date(2099, 12, 31).toordinal
 NEW_YEAR = date(2024, 1, 1).toordinal()
 """Of a leap year, so that the 29th of February comes up."""
 
-# In each part of the day only the hours that both languages give to it without doubt.
+# Only the hours that clearly belong to the part of the day in both languages.
 PARTS_OF_DAY = (
     (Pair("上午", "morning"), 7, 11),
     (Pair("下午", "afternoon"), 1, 5),

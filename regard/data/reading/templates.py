@@ -152,11 +152,11 @@ def _every(template: str, row: Mapping[str, Any]) -> list[str]:
     """A template filled with the first item of each list, with the second, and so on; no duplicates."""
     lists = [value for field in template_fields(template) if isinstance(value := _value(row, field), list)]
     most = max(map(len, lists), default=1)
-    found = (
+    texts = (
         FIELD.sub(lambda field, i=i: _text(row, field[1], i), template)  # type: ignore[misc]
         for i in range(max(1, most))
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(texts))
 
 
 def _object(text: str) -> dict[str, Any]:

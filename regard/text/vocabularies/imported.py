@@ -84,12 +84,12 @@ class MarianVocabulary(Vocabulary):
 
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:
         """The ids of each text, without the final `</s>`."""
-        parted = [_split_language(text) for text in texts]
-        cut = self._processor.encode([text for _, text in parted], out_type=str, num_threads=threads)
+        parts = [_split_language(text) for text in texts]
+        split = self._processor.encode([text for _, text in parts], out_type=str, num_threads=threads)
         unknown = self._numbers[UNK]
         return [
             np.array([self._numbers.get(piece, unknown) for piece in (*code, *pieces)], self.dtype)
-            for (code, _), pieces in zip(parted, cut, strict=True)
+            for (code, _), pieces in zip(parts, split, strict=True)
         ]
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
@@ -202,7 +202,7 @@ class TokenizerVocabulary(Vocabulary):
         return self._tokenizer.decode(self._checked(ids), skip_special_tokens=True)
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        """How each id is written: `▁` is a space, `<0xE7>` a byte."""
+        """The pieces of ids: `▁` is a space, `<0xE7>` a byte."""
         return [self._piece(i) for i in self._checked(ids)]
 
     def _piece(self, i: int) -> str:

@@ -152,10 +152,10 @@ def common_characters(texts: Iterable[str], coverage: float = COVERAGE) -> set[s
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
-    wanted, covered = coverage * counts.total(), 0
+    target, covered = coverage * counts.total(), 0
     common = set()
     for character, count in counts.most_common():
-        if covered >= wanted:
+        if covered >= target:
             break
         common.add(character)
         covered += count

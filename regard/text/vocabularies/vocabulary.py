@@ -110,7 +110,9 @@ def whole_characters(vocabulary: Vocabulary, tokens: Iterable[int]) -> Iterator[
     n_given = 0
     for token in tokens:
         ids.append(token)
-        settled = vocabulary.decode(ids).rstrip("\ufffd")  # stands for bytes that are no character (yet)
+        settled = vocabulary.decode(ids).rstrip(
+            "\ufffd"
+        )  # U+FFFD replaces bytes that are not a character (yet)
         if len(settled) > n_given:
             yield settled[n_given:]
             n_given = len(settled)
