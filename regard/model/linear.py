@@ -52,10 +52,5 @@ def _must_be_called(linear: Linear) -> bool:
         return True
     if torch.compiler.is_compiling():
         return False
-    hooks = (
-        linear._forward_hooks,
-        linear._forward_pre_hooks,
-        linear._backward_hooks,
-        linear._backward_pre_hooks,
-    )
-    return any(hooks)
+    forward, backward = (linear._forward_hooks, linear._forward_pre_hooks), linear._backward_hooks
+    return any((*forward, backward, linear._backward_pre_hooks))

@@ -226,3 +226,10 @@ def test_a_missing_library_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(to_onnx, "find_spec", lambda name: None if name == "onnxruntime" else name)
     with refused("missing_library", "onnxruntime", "pip install 'regard[exchange]'", error=ConfigError):
         write_onnx(tmp_path, tmp_path / "onnx")
+
+
+def test_positions_that_the_graphs_lack_are_refused(tmp_path):
+    folder = save_bundle(tmp_path / "model", build(small_config(positions="alibi")), subwords=b"any")
+    with refused("not_expressible", "model.positions", "alibi", "rotary", error=ConfigError):
+        write_onnx(folder, tmp_path / "onnx")
+    assert not (tmp_path / "onnx").exists()

@@ -74,15 +74,8 @@ class Slots:
         own_bias = _as_bias(self.ancestry_BWWM.flatten(2)[:, None], dtype)
         if positions.has_score_bias:
             own_bias = own_bias + positions.score_bias(self.place_1, places_M).to(dtype).repeat(1, 1, W)
-        return Recall(
-            new,
-            reach=M,
-            own_may_attend=None,
-            memory_may_attend=None,
-            in_step=True,
-            own_score_bias=own_bias,
-            memory_score_bias=_as_bias(self.memory_exists_BS[:, None, None], dtype),
-        )
+        memory_bias = _as_bias(self.memory_exists_BS[:, None, None], dtype)
+        return Recall(new, M, None, None, True, own_score_bias=own_bias, memory_score_bias=memory_bias)
 
     @property
     def by_source(self) -> tuple[Tensor, ...]:
