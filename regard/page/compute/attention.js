@@ -83,7 +83,7 @@ function scoreBias(arrays, { kind, head, query }) {
  * @param {Place} place
  * @returns {number[]}
  */
-export function similarities(arrays, about, { kind, layer, head, query }) {
+function similarities(arrays, about, { kind, layer, head, query }) {
   const at = addressOf(kind, layer);
   const q = ofHead(arrays(`${at}.q`), head)[query];
   const keys = ofHead(arrays(`${at}.k`), head);

@@ -2,10 +2,9 @@
 
 import { s } from "../parts/dom.js";
 
-export const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
+const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
 
 /** @typedef {{ node: SVGElement, width: number, height: number }} Part */
-/** @typedef {import("../frame.js").Context} Context */
 
 /**
  * @param {number} width

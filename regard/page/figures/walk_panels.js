@@ -44,7 +44,7 @@ export const SIGNS = {
 };
 
 /** The softmax without the scale. @param {At} at */
-export function unscaled({ steps, index }) {
+function unscaled({ steps, index }) {
   const masked = before(steps, index, "masked")?.values;
   return softmax(
     vectorBefore(steps, index, "similarity").map((value, key) => (masked[key] === null ? -Infinity : value)),

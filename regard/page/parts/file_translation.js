@@ -9,7 +9,7 @@ import { h } from "./dom.js";
 const TOGETHER = 16; // lines per request
 
 /** The text of a file: UTF-8, else GB 18030. @param {ArrayBuffer} bytes */
-export function textOf(bytes) {
+function textOf(bytes) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

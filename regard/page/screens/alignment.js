@@ -8,6 +8,7 @@ import { h } from "../parts/dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/source.js").Alignment} Alignment */
+/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links `1-2`; the first invalid one. */
 
 /**
  * @param {Context} context
@@ -112,8 +113,6 @@ export const alignment = {
     };
   },
 };
-
-/** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links `1-2`; the first invalid one. */
 
 /**
  * Parse links such as `0-0 1-2 2p1`; p or ? marks a possible link.

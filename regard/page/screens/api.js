@@ -24,7 +24,7 @@ export function shellQuoted(text) {
 }
 
 /** A text as a Python string literal; JSON's are valid Python, except for lone surrogates. @param {string} text */
-export const pythonString = (text) => JSON.stringify(text);
+const pythonString = (text) => JSON.stringify(text);
 
 /** @param {object} body */
 function indented(body) {

@@ -8,7 +8,7 @@ import { LatestRequest } from "../state/requests.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-export class Classifier {
+class Classifier {
   constructor() {
     this.field = new TextField(() => void this.label());
     this.title = h("span", {});

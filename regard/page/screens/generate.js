@@ -10,7 +10,7 @@ import { LatestRequest } from "../state/requests.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 
-export class Generator {
+class Generator {
   constructor() {
     this.field = new TextField(() => this.changed());
     this.title = h("span", {});

@@ -9,7 +9,6 @@ import { h } from "../parts/dom.js";
 import { skyline } from "./steps.js";
 
 /** @typedef {import("../frame.js").Context} Context */
-/** @typedef {import("../state/source.js").Measures} Measures */
 
 /**
  * A matrix below a title, as a part of a figure.

@@ -10,9 +10,24 @@ import { Player } from "../parts/player.js";
 import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.js";
 
 /** @typedef {import("../frame.js").Context} Context */
+/** @typedef {import("../state/runs.js").Entry} Entry */
+/** @typedef {{ run: string, entries: Entry[] }} Run */
 /** @typedef {{ run: string, step: number, probe: number, kind: string, layer: number, head: number }} Place */
 
-export const player = new Player("training", "moment", 700);
+const SAMPLES = 5;
+
+/** The curves: names of the values in training and in validation. */
+const MEASURES = {
+  loss: ["loss", "valid_loss"],
+  accuracy: ["accuracy", "valid_accuracy"],
+  bleu: ["", "valid_bleu"],
+  f1: ["", "valid_macro_f1"],
+  bits: ["", "valid_bits_per_byte"],
+  rate: ["learning_rate", ""],
+  speed: ["speed", ""],
+};
+
+const player = new Player("training", "moment", 700);
 
 /**
  * One validation: the attention, the probability of the reference, and the most likely output.
@@ -51,7 +66,7 @@ async function moment(context, { run, ...place }) {
  * @param {string} run
  * @param {number} validations How many there are by now.
  */
-export async function attentionThroughTraining(context, run, validations) {
+async function attentionThroughTraining(context, run, validations) {
   const { state, store, t } = context;
   const { steps, probes } = await probesOf(run, validations);
   if (!probes.length) return [h("p", { class: "soft" }, t("training.no-probes"))];
@@ -110,22 +125,6 @@ export async function attentionThroughTraining(context, run, validations) {
     shown,
   ];
 }
-
-/** @typedef {import("../state/runs.js").Entry} Entry */
-/** @typedef {{ run: string, entries: Entry[] }} Run */
-
-const SAMPLES = 5;
-
-/** The curves: names of the values in training and in validation. */
-const MEASURES = {
-  loss: ["loss", "valid_loss"],
-  accuracy: ["accuracy", "valid_accuracy"],
-  bleu: ["", "valid_bleu"],
-  f1: ["", "valid_macro_f1"],
-  bits: ["", "valid_bits_per_byte"],
-  rate: ["learning_rate", ""],
-  speed: ["speed", ""],
-};
 
 /**
  * The points of one curve, without those of averaged checkpoints.

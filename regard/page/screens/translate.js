@@ -17,7 +17,7 @@ const SLOW = 120; // milliseconds without a response before the output is marked
 const DOUBT = 0.5; // words with a lower probability are dotted
 const BEST = 4;
 
-export class Translator {
+class Translator {
   constructor() {
     this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
     this.field = new TextField(() => void this.translate(), PAUSE, this.mirror);

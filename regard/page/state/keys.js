@@ -1,7 +1,5 @@
 // Keyboard shortcuts that all screens share.
 
-/** @typedef {import("../frame.js").Context} Context */
-
 /** The list of keyboard shortcuts. */
 export const KEYS = [
   { keys: ["1", "…", "9"], words: "key.screens" },
