@@ -24,7 +24,7 @@ from regard.exchange.families.family import Family
 from regard.exchange.families.folder import SAFE, SETTINGS, ForeignFolder
 from regard.exchange.families.gpt2 import Gpt2
 from regard.exchange.families.marian import Marian, Pegasus
-from regard.exchange.verification import Probe, Verified, compare, draw_probe, log_probs
+from regard.exchange.verification import ProbeSequences, Verified, compare, draw_probe, log_probs
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -168,7 +168,9 @@ def _files(bundle: Bundle, family: Family, vocabulary: Vocabulary) -> dict[str, 
     }
 
 
-def _their_log_probs(kind: Any, folder: Path, probe: Probe, *, bos: int, eos: int) -> Iterable[np.ndarray]:
+def _their_log_probs(
+    kind: Any, folder: Path, probe: ProbeSequences, *, bos: int, eos: int
+) -> Iterable[np.ndarray]:
     """The log-probabilities of `transformers`, sequence by sequence."""
     import torch
 
@@ -193,7 +195,7 @@ def _without_progress_bars(load: Callable[[], Any]) -> Any:
             logging.enable_progress_bar()
 
 
-def _arguments(probe: Probe, i: int, *, bos: int, eos: int) -> dict[str, list[int]]:
+def _arguments(probe: ProbeSequences, i: int, *, bos: int, eos: int) -> dict[str, list[int]]:
     """Sequence i of a probe, by the argument names of `transformers`."""
     if not probe.outputs:
         return {"input_ids": [*probe.inputs[i]]}

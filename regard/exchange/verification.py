@@ -22,7 +22,7 @@ LONGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeSequences:
     """Sequences for both models, inputs or outputs or both, without the ids that begin and end them."""
 
     inputs: tuple[tuple[int, ...], ...]
@@ -49,7 +49,7 @@ class Verified:
         return f"{compared}, log-probabilities differ by at most {self.difference:.1e}"
 
 
-def draw_probe(config: ModelConfig, *, count: int = 8) -> Probe:
+def draw_probe(config: ModelConfig, *, count: int = 8) -> ProbeSequences:
     """Random sequences of several lengths for a model of this shape."""
     random = np.random.default_rng(count)
     longest = max(1, min(LONGEST, config.max_length - 3))
@@ -59,10 +59,10 @@ def draw_probe(config: ModelConfig, *, count: int = 8) -> Probe:
         return tuple(tuple(random.integers(0, config.vocab_size, n).tolist()) for n in lengths)
 
     inputs = () if config.architecture == "decoder" else draw()
-    return Probe(inputs, () if config.architecture == "encoder" else draw())
+    return ProbeSequences(inputs, () if config.architecture == "encoder" else draw())
 
 
-def log_probs(model: Model, probe: Probe, *, bos: int, eos: int) -> list[np.ndarray]:
+def log_probs(model: Model, probe: ProbeSequences, *, bos: int, eos: int) -> list[np.ndarray]:
     """A model's log-probabilities for every sequence of a probe, (tokens, vocabulary).
 
     Outputs begin with `bos`, inputs end with `eos`. A classifier reads plain inputs, and gives
@@ -88,7 +88,7 @@ def log_probs(model: Model, probe: Probe, *, bos: int, eos: int) -> list[np.ndar
 
 
 def compare(
-    by: str, probe: Probe, ours: list[np.ndarray], theirs: list[np.ndarray], *, exact: bool
+    by: str, probe: ProbeSequences, ours: list[np.ndarray], theirs: list[np.ndarray], *, exact: bool
 ) -> Verified:
     """How far the log-probabilities of two models differ.
 

@@ -1,7 +1,7 @@
-"""Replicas of a server behind one address, by Ray Serve; each is the application that `regard serve` runs.
+"""Replicas of the server at one address, with Ray Serve; a replica is the application of `regard serve`.
 
-Who makes a trace asks for it again and again, so all traces are made and kept by one replica of its own,
-which does nothing else. Limits and rates are counted by each replica.
+A client requests its trace several times, so one replica makes and keeps all traces, and does nothing else.
+Limits and rates are counted per replica.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TRANSLATORS, INSPECTOR = "regard", "regard-inspector"
 TRACES = "/api/v1/traces"
 NUMBER = "x-request-id"
 LOOK_S = 2.0
-"""Seconds between two looks at whether a replica is well."""
+"""Seconds between two health checks of a replica."""
 
 
 @contextmanager
@@ -50,16 +50,16 @@ def replicated(
     device: str = "auto",
     threads: int | None = None,
 ) -> Iterator[str]:
-    """Serve models by replicas on a Ray cluster for as long as the block runs, at the address that it gets.
+    """Serve models with replicas on a Ray cluster for the duration of the block; yields the address.
 
     Args:
-        models: model folders, or runs'; machines of the cluster need not see them.
+        models: model folders, or runs'; the machines of the cluster need not see them.
         settings: where the head of the cluster listens, and who has access.
         address: `local`, `auto`, or HOST:PORT of the cluster's head.
-        replicas: how many translate; by default as many as there is room for.
+        replicas: the number of replicas; by default as many as the cluster has room for.
         engine: see `regard.load`.
-        device: `cuda` gives each replica a GPU.
-        threads: CPU cores of each replica; by default one.
+        device: `cuda` gives every replica a GPU.
+        threads: CPU cores per replica; default 1.
 
     Raises:
         ConfigError: Ray is not installed or nobody answers, the server would be open to a network, the
@@ -75,7 +75,9 @@ def replicated(
         port = _free(settings) if cluster.is_local else settings.port
         ray, serve = import_ray(), import_ray("ray.serve")
         if serve.status().proxies:
-            raise ConfigError("Ray Serve runs on this cluster already, elsewhere; `serve shutdown` ends it")
+            raise ConfigError(
+                "Ray Serve already runs on this cluster: `serve shutdown` ends it", code="already_serving"
+            )
         parcels = [packed(model, None if cluster.is_local else ray) for model in models]
         build = partial(_builder, parcels, settings, keys, engine, cores)
         wants = {"num_gpus": 1} if gpu else {"num_cpus": cores}
@@ -100,18 +102,24 @@ def serve_by_replicas(
     device: str = "auto",
     threads: int | None = None,
 ) -> None:
-    """Serve models by replicas until a signal, and then finish what has begun; see `replicated`."""
-    asked = {"address": address, "replicas": replicas, "engine": engine, "device": device, "threads": threads}
-    told = threading.Event()
-    with replicated(models, settings, **asked) as place:  # type: ignore[arg-type]
+    """Serve models with replicas until a signal, then finish running requests; see `replicated`."""
+    arguments = {
+        "address": address,
+        "replicas": replicas,
+        "engine": engine,
+        "device": device,
+        "threads": threads,
+    }
+    stopped = threading.Event()
+    with replicated(models, settings, **arguments) as place:  # type: ignore[arg-type]
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: told.set())
+            signal.signal(number, lambda *_: stopped.set())
         print(f"regard: serving at {place}", file=sys.stderr, flush=True)
-        told.wait()
+        stopped.wait()
 
 
 def _start(host: str, port: int, applications: dict[str, Any]) -> None:
-    """Have Ray Serve answer at an address, and applications below paths."""
+    """Start Ray Serve at an address, and applications under paths."""
     from ray import serve
 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
@@ -121,11 +129,11 @@ def _start(host: str, port: int, applications: dict[str, Any]) -> None:
         for path, application in applications.items():
             serve.run(application.bind(), name=application.name, route_prefix=path, logging_config=quiet)
     except (RuntimeError, TimeoutError) as error:
-        raise ConfigError(f"the replicas could not begin: {_cause() or error}") from error
+        raise ConfigError(f"the replicas did not start: {_cause() or error}", code="worker_died") from error
 
 
 def _cause() -> str:
-    """What the last replica that failed said last."""
+    """The last message of the last replica that failed."""
     from ray import serve
 
     applications = serve.status().applications.values()
@@ -134,7 +142,7 @@ def _cause() -> str:
 
 
 def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants: dict[str, int]) -> Any:
-    """Replicas as Ray Serve is told of them; how much each takes on is for its own desk to say."""
+    """The deployment of Ray Serve; a replica limits its own requests."""
     from ray import serve
 
     replica: Any = serve.deployment(serve.ingress(build)())
@@ -158,7 +166,7 @@ def _builder(
     *,
     looks: bool = False,
 ) -> Callable[[], ASGIApp]:
-    """What each replica begins with."""
+    """The function that builds the application of a replica."""
 
     def build() -> ASGIApp:
         metrics = Metrics()
@@ -174,7 +182,7 @@ def _builder(
 
 
 class _Mounted:
-    """An application as Ray Serve wants it, which mounts it below a path and numbers requests itself."""
+    """Adapts an application to Ray Serve, which mounts it under a path and assigns request IDs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -186,22 +194,24 @@ class _Mounted:
             await send(message)
 
         if number := Headers(scope=scope).get(NUMBER) if scope["type"] == "http" else None:
-            # The routes of the application are whole paths.
+            # The application's routes are full paths.
             scope = {**scope, "root_path": "", "state": {**scope.get("state", {}), "request_id": number}}
         await self._app(scope, receive, numbered_once if number else send)
 
 
 def _refuse_unservable(models: Sequence[Path], engine: EngineName, device: str) -> None:
-    """Refuse here what every replica would; nothing is loaded yet."""
+    """Refuse what every replica would refuse, before anything is loaded."""
     names = [model_id(path) for path in models]
     for path, name in zip(models, names, strict=True):
         if names.count(name) > 1:
-            raise ConfigError(f"two models would be called {name!r}: rename the folder {path}")
+            raise ConfigError(
+                f"two models have the name {name!r}: rename the folder {path}", code="duplicate_model"
+            )
         load(path, engine=engine, device=device)
 
 
 def _free(settings: ServerSettings) -> int:
-    """The port to listen at here; ConfigError where it is taken."""
+    """The port to listen on; raises ConfigError if it is in use."""
     with listen(settings.host, settings.port) as found:
         port: int = found.getsockname()[1]
         return port

@@ -24,7 +24,7 @@ from regard.scale.workers import WorkerPool, WorkerSettings, cut
 from tests.refusals import refused
 from tests.scale.deadly import EXACT, Deadly, Outdated, Unstartable, Waiting, Watched
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster"), pytest.mark.xdist_group("ray")]
 
 SHARD = 7
 
@@ -191,7 +191,9 @@ def test_a_model_that_other_machines_do_not_see_goes_along(cluster, talker, sour
 
 def test_what_a_worker_refuses_is_said_as_without_ray(talker, corpus, tmp_path):
     settings = WorkerSettings(options={"sample": True}, engine="ctranslate2")
-    with pytest.raises(RequestError, match="draw"):
+    with pytest.raises(RequestError) as alone:
+        settings.portable().writer([talker])(next(lines_of([corpus])))
+    with refused(alone.value.code, str(alone.value), error=RequestError):
         translate(corpus, tmp_path / "out", model=talker, workers=1, settings=settings)
 
 

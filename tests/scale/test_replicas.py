@@ -13,7 +13,7 @@ import regard
 from regard.cli import main
 from regard.serve.http.keys import new_key
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 PATIENCE_S = 120
 
 
@@ -112,7 +112,7 @@ def test_a_replica_that_is_killed_is_replaced_and_requests_go_on(cluster, http):
 def test_a_cluster_that_serves_already_is_left_alone(talker, capsys):
     with pytest.raises(SystemExit):
         main(["serve", str(talker), "--ray", "auto", "--replicas", "1", "--port", "0"])
-    assert "Ray Serve runs on this cluster already" in capsys.readouterr().err
+    assert "error[already_serving]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,6 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(talker, capsys,
 def test_two_models_of_one_name_are_refused(talker, capsys):
     with pytest.raises(SystemExit):
         main(["serve", str(talker), str(talker), "--ray", "auto"])
-    assert f"two models would be called {talker.name!r}" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "error[duplicate_model]" in err
+    assert repr(talker.name) in err

@@ -22,7 +22,7 @@ from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.weights_file import Array, Quantisation, quantised, to_bytes
-from regard.exchange.verification import Probe, Verified, compare, draw_probe, log_probs
+from regard.exchange.verification import ProbeSequences, Verified, compare, draw_probe, log_probs
 from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
@@ -69,7 +69,7 @@ def _begin_and_end(subwords: bytes | None) -> tuple[int, int]:
     return vocabulary.bos_id, vocabulary.eos_id
 
 
-def _their_log_probs(folder: Path, probe: Probe) -> list[np.ndarray]:
+def _their_log_probs(folder: Path, probe: ProbeSequences) -> list[np.ndarray]:
     """CTranslate2's log-probability of every output token and of the end, (tokens, 1)."""
     import ctranslate2
 

@@ -20,7 +20,7 @@ from regard.exchange.families.family import (
 )
 from regard.exchange.families.folder import (
     ForeignFolder,
-    Settings,
+    ForeignSettings,
     byte_level,
     readable_by,
     tokenizer_files,
@@ -92,7 +92,7 @@ def with_bias(theirs: dict[str, Tensor], config: ModelConfig) -> dict[str, Tenso
     return {"final_logits_bias": torch.zeros(1, config.vocab_size)} | theirs
 
 
-def common_config(settings: Settings) -> dict[str, Any]:
+def common_config(settings: ForeignSettings) -> dict[str, Any]:
     """The settings that these families share, under our names."""
     settings.only("tie_word_embeddings", True)
     return {
@@ -150,7 +150,7 @@ class Bart(Family):
         "shared_embeddings": "three-way",
     }
 
-    def config(self, settings: Settings) -> ModelConfig:
+    def config(self, settings: ForeignSettings) -> ModelConfig:
         """The configuration."""
         settings.only("normalize_before", False)
         settings.only("normalize_embedding", True)

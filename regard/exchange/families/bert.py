@@ -26,7 +26,7 @@ from regard.exchange.families.family import (
 )
 from regard.exchange.families.folder import (
     ForeignFolder,
-    Settings,
+    ForeignSettings,
     id_of,
     readable_by,
     tokenizer_files,
@@ -60,7 +60,7 @@ class Bert(Family):
         "label_head": "tanh",
     }
 
-    def config(self, settings: Settings) -> ModelConfig:
+    def config(self, settings: ForeignSettings) -> ModelConfig:
         """The configuration."""
         settings.only("position_embedding_type", "absolute")
         settings.only("is_decoder", False)
@@ -211,7 +211,7 @@ def _layer(ours: str, theirs: str) -> Iterator[Entry]:
     yield from both(f"{ours}.add_and_norm.1.norm", f"{theirs}.output.LayerNorm")
 
 
-def _labels(settings: Settings) -> list[str]:
+def _labels(settings: ForeignSettings) -> list[str]:
     names: Mapping[str, str] = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     return [names[i] for i in sorted(names, key=int)]
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.errors import BundleError
-from regard.exchange.families.folder import ACTIVATIONS, ForeignFolder, Settings
+from regard.exchange.families.folder import ACTIVATIONS, ForeignFolder, ForeignSettings
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 Tensors = Sequence[Tensor]
@@ -119,7 +119,7 @@ class Family(ABC):
     """Allowed values of settings, beside `EXPRESSIBLE`: one value, or a tuple."""
 
     @abstractmethod
-    def config(self, settings: Settings) -> ModelConfig:
+    def config(self, settings: ForeignSettings) -> ModelConfig:
         """The configuration for settings; unsupported ones are added to `settings.problems`."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ ACTIVATIONS = {
 """Hugging Face's names of activations, and ours; the first of several is the one that is exported."""
 
 
-class Settings:
+class ForeignSettings:
     """The content of `config.json`, and the problems with it."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class ForeignFolder:
         if not (self.folder / SETTINGS).is_file():
             problem = f"is not a Hugging Face folder: it has no {SETTINGS}"
             raise BundleError(problem, str(folder), code="missing_file")
-        self.settings = Settings(self.table(SETTINGS))
+        self.settings = ForeignSettings(self.table(SETTINGS))
         self.generation, self.tokenizer = self.table(GENERATION), self.table(TOKENIZER)
 
     def has(self, name: str) -> bool:

@@ -20,7 +20,7 @@ from regard.exchange.families.family import (
 )
 from regard.exchange.families.folder import (
     ForeignFolder,
-    Settings,
+    ForeignSettings,
     byte_level,
     readable_by,
     tokenizer_files,
@@ -45,7 +45,7 @@ class Gpt2(Family):
         "output_bias": False,
     }
 
-    def config(self, settings: Settings) -> ModelConfig:
+    def config(self, settings: ForeignSettings) -> ModelConfig:
         """The configuration."""
         settings.only("scale_attn_weights", True)
         settings.only("scale_attn_by_inverse_layer_idx", False)

@@ -25,7 +25,7 @@ from regard.exchange.families.bart import (
     with_bias,
 )
 from regard.exchange.families.family import Entry, Family
-from regard.exchange.families.folder import ForeignFolder, Settings
+from regard.exchange.families.folder import ForeignFolder, ForeignSettings
 from regard.model.positional_encoding import sinusoids
 from regard.text.languages import known_code
 from regard.text.vocabularies.imported import MarianVocabulary, marian_model
@@ -58,7 +58,7 @@ class Marian(Family):
         "embedding_norm": False,
     }
 
-    def config(self, settings: Settings) -> ModelConfig:
+    def config(self, settings: ForeignSettings) -> ModelConfig:
         """The configuration."""
         common = common_config(settings)
         settings.only("decoder_vocab_size", common["vocab_size"])

@@ -33,7 +33,7 @@ from regard.exchange.onnx.graphs import (
     flat,
     interfaces,
 )
-from regard.exchange.verification import Probe, Verified, compare, draw_probe, log_probs
+from regard.exchange.verification import ProbeSequences, Verified, compare, draw_probe, log_probs
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.subwords import Subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -266,7 +266,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def onnx_log_probs(
-    folder: Path, config: ModelConfig, probe: Probe, *, bos: int, eos: int
+    folder: Path, config: ModelConfig, probe: ProbeSequences, *, bos: int, eos: int
 ) -> list[np.ndarray]:
     """The log-probabilities of a folder's graphs, as `verification.log_probs` gives those of a model."""
     from onnxruntime import InferenceSession
