@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from regard.tasks.loaded.classifier import LoadedClassifier
     from regard.tasks.loaded.generator import LoadedGenerator
     from regard.tasks.loaded.translator import LoadedTranslator
+    from regard.tasks.pairs import PairsTask
+    from regard.tasks.task import Lesson, Task
+    from regard.training.run import Run, evaluate, train
 
 # The same list as above: that one is for type checkers, this one runs. A test holds them equal.
 _HOMES = {
@@ -63,9 +66,11 @@ _HOMES = {
     "Embedding": "regard.model.embedding",
     "Encoder": "regard.model.encoder",
     "EncoderLayer": "regard.model.encoder",
+    "evaluate": "regard.training.run",
     "FeedForward": "regard.model.feed_forward",
     "import_model": "regard.exchange.huggingface",
     "LanguageModel": "regard.model.language_model",
+    "Lesson": "regard.tasks.task",
     "load": "regard.loaded",
     "load_bundle": "regard.bundle",
     "LoadedClassifier": "regard.tasks.loaded.classifier",
@@ -76,6 +81,7 @@ _HOMES = {
     "MultiHeadAttention": "regard.model.multi_head_attention",
     "pack": "regard.packing",
     "Packed": "regard.packing",
+    "PairsTask": "regard.tasks.pairs",
     "preset": "regard.config",
     "read_config": "regard.config",
     "recording": "regard.model.taps",
@@ -83,12 +89,15 @@ _HOMES = {
     "registries": "regard.config",
     "RequestError": "regard.errors",
     "Result": "regard.engine.results",
+    "Run": "regard.training.run",
     "RunConfig": "regard.config",
     "save_bundle": "regard.bundle",
     "scaled_dot_product_attention": "regard.model.scaled_dot_product_attention",
     "Score": "regard.engine.results",
     "ShapeError": "regard.errors",
+    "Task": "regard.tasks.task",
     "to_toml": "regard.config",
+    "train": "regard.training.run",
     "TrainingConfig": "regard.config",
     "Transformer": "regard.model.transformer",
     "unpack": "regard.packing",
@@ -115,9 +124,11 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "Embedding",
     "Encoder",
     "EncoderLayer",
+    "evaluate",
     "FeedForward",
     "import_model",
     "LanguageModel",
+    "Lesson",
     "load",
     "load_bundle",
     "LoadedClassifier",
@@ -128,6 +139,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "MultiHeadAttention",
     "pack",
     "Packed",
+    "PairsTask",
     "preset",
     "read_config",
     "recording",
@@ -135,12 +147,15 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "registries",
     "RequestError",
     "Result",
+    "Run",
     "RunConfig",
     "save_bundle",
     "scaled_dot_product_attention",
     "Score",
     "ShapeError",
+    "Task",
     "to_toml",
+    "train",
     "TrainingConfig",
     "Transformer",
     "unpack",

@@ -30,6 +30,15 @@ def test_reversing_digits(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_task_of_ones_own(tmp_path):
+    output = run(tmp_path, str(EXAMPLES / "own_task.py"), "4")
+    assert re.search(r"^[\d.]+% of the numerals are right$", output, re.MULTILINE)
+    assert "1994: " in output
+    task = (tmp_path / "runs" / "numbers" / "best" / "config.toml").read_text(encoding="utf-8")
+    assert 'name = "roman"' in task
+
+
+@pytest.mark.slow
 def test_the_demo(tmp_path):
     steps = ["training.max_steps=4", "training.validate_every=2", "training.warmup_steps=2"]
     sizes = ["model.d_model=32", "model.d_ff=32", "decoding.extra_length=3"]

@@ -32,7 +32,10 @@ This page is made from the docstrings by `make docs`; a test compares the two. E
 
 CHAPTERS = {
     "regard.loaded": "Models that run",
+    "regard.tasks.loaded": "Models that run",
     "regard.engine": "What comes back",
+    "regard.training": "Training",
+    "regard.tasks": "Tasks of one's own",
     "regard.model": "The boxes of the paper",
     "regard.packing": "Packed sequences",
     "regard.bundle": "Model folders",
