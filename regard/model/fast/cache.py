@@ -29,7 +29,7 @@ def room_for(n_tokens: int, capacity: int) -> int:
     return min(capacity, -(-n_tokens // BLOCK) * BLOCK)
 
 
-class Store(Protocol):
+class KeyValueStore(Protocol):
     """The storage of one block of masked self-attention."""
 
     def write(self, recall: Recall, k_NHK: Tensor, v_NHU: Tensor, /) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from regard.model.decoder import Decoder, DecoderLayer
-from regard.model.fast.cache import KeysValues, Recall, Store
+from regard.model.fast.cache import KeysValues, KeyValueStore, Recall
 from regard.model.linear import side_by_side
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import tap
 
 
 def decode_new(
-    decoder: Decoder, x_ND: Tensor, own: Sequence[Store], memory: Sequence[KeysValues], recall: Recall
+    decoder: Decoder, x_ND: Tensor, own: Sequence[KeyValueStore], memory: Sequence[KeysValues], recall: Recall
 ) -> Tensor:
     """States of new tokens, from the stored keys and values of earlier tokens and of the memory."""
     for i, layer in enumerate(decoder.layers):
@@ -43,7 +43,7 @@ def empty_keys_values(decoder: Decoder, n_rows: int, room: int, like: Tensor) ->
 
 
 def _layer(
-    layer: DecoderLayer, x_ND: Tensor, own: Store, memory: KeysValues | None, recall: Recall
+    layer: DecoderLayer, x_ND: Tensor, own: KeyValueStore, memory: KeysValues | None, recall: Recall
 ) -> Tensor:
     of_self, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
     x_ND = layer.add_and_norm[0](x_ND, lambda y: _attend_to_own(of_self, y, own, recall))
@@ -60,7 +60,7 @@ def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor) -> KeysValues:
     return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
 
 
-def _attend_to_own(block: MultiHeadAttention, x_ND: Tensor, past: Store, recall: Recall) -> Tensor:
+def _attend_to_own(block: MultiHeadAttention, x_ND: Tensor, past: KeyValueStore, recall: Recall) -> Tensor:
     """New tokens attend to themselves and to earlier ones; their keys and values are stored."""
     # For few tokens, concatenating the weights costs more than it saves.
     q, k = block.heads_of(block.w_q(x_ND), block.d_k), block.heads_of(block.w_k(x_ND), block.d_k)
