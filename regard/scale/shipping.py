@@ -40,7 +40,7 @@ def packed(path: Path, ray: Any = None) -> Parcel:
     manifest, problems = read_manifest(folder), list[str]()
     files = None if ray is None else dict(intact_files(folder, manifest, problems))
     if problems:
-        raise BundleError(problems, str(folder))
+        raise BundleError(problems, str(folder), code="damaged_model_folder")
     content = (folder / MANIFEST).read_bytes()
     return Parcel(path, content, None if ray is None else ray.put(files))
 

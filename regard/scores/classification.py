@@ -76,7 +76,8 @@ def score_labels(
     """Score probabilities of labels, a row a text, against the number of each text's label."""
     right_B = np.asarray(right, np.int64)
     if probs_BC.shape != (len(right_B), len(labels)) or len(right_B) == 0:
-        raise ShapeError("probs", f"{len(right_B)} rows, at least one, of {len(labels)}", probs_BC.shape)
+        wanted = f"{len(right_B)} rows, at least one, of {len(labels)}"
+        raise ShapeError("probs", wanted, probs_BC.shape, code="bad_shape")
     given_B = probs_BC.argmax(axis=1)
     confusion = np.zeros((len(labels), len(labels)), np.int64)
     np.add.at(confusion, (right_B, given_B), 1)
@@ -166,7 +167,7 @@ def score_tags(
     right_BC = np.asarray(right_BC, bool)
     if probs_BC.shape != right_BC.shape or right_BC.shape[1:] != (len(labels),) or not len(right_BC):
         wanted = f"{len(right_BC)} rows, at least one, of {len(labels)}"
-        raise ShapeError("probs", wanted, probs_BC.shape)
+        raise ShapeError("probs", wanted, probs_BC.shape, code="bad_shape")
     given_BC = probs_BC >= threshold
     hits, given, there = ((each).sum(axis=0) for each in (given_BC & right_BC, given_BC, right_BC))
     f1 = tuple(2 * float(h) / float(g + t) if t else None for h, g, t in zip(hits, given, there, strict=True))

@@ -70,9 +70,10 @@ def score_translations(
 def check_pairs(outputs: Sequence[str], references: Sequence[object]) -> None:
     """Refuse what cannot be scored: no lines, or not one output for each reference."""
     if len(outputs) != len(references):
-        raise ShapeError("outputs", f"one for each of {len(references)} references", len(outputs))
+        wanted = f"one for each of {len(references)} references"
+        raise ShapeError("outputs", wanted, len(outputs), code="line_count_mismatch")
     if not references:
-        raise ShapeError("references", "at least one line", 0)
+        raise ShapeError("references", "at least one line", 0, code="no_examples")
 
 
 def tokenizer_of(language: str | None) -> str:

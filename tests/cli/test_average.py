@@ -40,7 +40,7 @@ def test_another_model_is_refused_and_nothing_is_written(run, tmp_path, capsys):
     TrainingLoop(tmp_path / "run", settings, data(tmp_path / "data")).train()
     assert ran(run / "last", tmp_path / "run" / "last", "--out", tmp_path / "mean") == 2
     said = capsys.readouterr().err
-    assert "is not of one model" in said
+    assert "error[ensemble_mismatch]" in said
     assert "feed_forward" in said
     assert not (tmp_path / "mean").exists()
 

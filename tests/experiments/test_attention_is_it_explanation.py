@@ -83,7 +83,7 @@ def test_a_folder_of_ones_own_is_explained(tmp_path):
 def test_only_a_translator_is_explained(tmp_path):
     model = model_of(torch.float32, architecture="decoder")
     folder = save_bundle(tmp_path / "model", model, subwords=subwords().model)
-    with pytest.raises(RequestError, match="holds no translator"):
+    with pytest.raises(RequestError, match="is not a translator"):
         run_experiment(on(folder), "short", 1)
 
 

@@ -122,7 +122,7 @@ def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos
     problems = []
     contents = dict(intact_files(bundle, read_manifest(bundle), problems))
     if problems:
-        raise BundleError(problems, str(bundle))
+        raise BundleError(problems, str(bundle), code="damaged_model_folder")
     variables = dict(variables_of(config, float32_weights(contents[WEIGHTS])))
     tokens = _tokens(config, contents.get(SUBWORDS), bundle)
     return {

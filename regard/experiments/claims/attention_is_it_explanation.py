@@ -143,7 +143,7 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     setup, opened = SETUP[size], where or folder()
     loaded, model = load(opened), load_bundle(model_folder(opened)).model.eval()
     if model.config.architecture != "encoder-decoder":
-        raise RequestError(f"{opened} holds no translator; name the folder of one")
+        raise RequestError(f"{opened} is not a translator; give the folder of one", code="wrong_task")
     traces = [loaded.look(text) for text in TEXTS[: setup.texts]]
     found = [explained(model, traces, setup.rows, seed) for seed in seeds]
     curves = {

@@ -57,7 +57,8 @@ def average_models(places: Sequence[Path], out: Path) -> Path:
     first = load_bundle(_model_folder(places[0]))
     for place in places:
         if problems := weight_problems(first.model, read_weights(place)):
-            raise BundleError([f"is not of one model with {places[0]}", *problems], str(place))
+            heading = f"has other weights than {places[0]}"
+            raise BundleError([heading, *problems], str(place), code="ensemble_mismatch")
     model = load_tensors(first.model, mean_of(places), "cpu")
     return save_bundle(
         out,

@@ -84,12 +84,12 @@ def checkpoints(folder: Path) -> list[Path]:
 def read_weights(place: Path) -> dict[str, Tensor]:
     """The weights of a checkpoint or a model folder."""
     if not place.is_dir():
-        raise BundleError("there is no such folder", str(place))
+        raise BundleError("there is no such folder", str(place), code="missing_folder")
     file = place / MODEL_WEIGHTS if (place / MODEL_WEIGHTS).is_file() else place / WEIGHTS
     try:
         return load(file.read_bytes())
     except Exception as error:
-        raise BundleError(f"the weights cannot be read: {error}", str(place)) from error
+        raise BundleError(f"the weights cannot be read: {error}", str(place), code="damaged_file") from error
 
 
 def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -99,10 +99,13 @@ def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], d
         moments = load((place / MOMENTS).read_bytes())
         state: dict[str, Any] = json.loads((place / STATE).read_text(encoding="utf-8"))
     except Exception as error:
-        raise BundleError(f"the checkpoint cannot be read: {error}", str(place)) from error
+        raise BundleError(
+            f"the checkpoint cannot be read: {error}", str(place), code="damaged_checkpoint"
+        ) from error
     wanted = {name: parameter.shape for name, parameter in model.named_parameters()}
     if wanted != {name: tensor.shape for name, tensor in weights.items()}:
-        raise BundleError("the checkpoint is of another model: its weights differ", str(place))
+        what = "the checkpoint is of another model: its weights differ"
+        raise BundleError(what, str(place), code="wrong_weights")
     for name, parameter in model.named_parameters():
         put(parameter, weights[name])
     return moments, state

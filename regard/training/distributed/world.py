@@ -114,12 +114,12 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
         ConfigError: there is no such device here.
     """
     if name not in ("auto", "cpu", "cuda"):
-        raise ConfigError(f"there is no device {name}; it may be auto, cpu or cuda")
+        raise ConfigError(f"unknown device {name!r}: use auto, cpu or cuda", code="unknown_device")
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name == "auto" and not n_gpus):
         return torch.device("cpu")
     if local_rank >= n_gpus:
         found = f"this machine has {n_gpus} CUDA devices, and process {local_rank} wants one of its own"
         advice = "start fewer processes, or give --device cpu" if n_gpus else "give --device cpu"
-        raise ConfigError(f"{found}; {advice}")
+        raise ConfigError(f"{found}; {advice}", code="missing_device")
     return torch.device("cuda", local_rank)
