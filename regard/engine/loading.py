@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from regard import bundled
 from regard.bundle.bundle import Bundle, Description
 from regard.bundle.manifest import MANIFEST, SUBWORDS
 from regard.config.checking import did_you_mean
-from regard.engine.engines.protocol import Engine, Engines
+from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
 from regard.exchange.ctranslate2.weights_file import Quantisation
@@ -20,6 +19,8 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 EngineName = Literal["auto", "torch", "ctranslate2"]
 ORDER: tuple[EngineName, ...] = ("ctranslate2", "torch")
 """The engines that `auto` tries, the preferred one first."""
+MODULES: dict[str, str] = {name: f"regard.engine.engines.{name}_engine" for name in ORDER}
+"""The module of each engine, with its function `open_engine`; imported when the engine is needed."""
 TORCH_DTYPES = ("float32", "bfloat16")
 BEST = "best"
 """Name of a run's model folder that is used when the run is named."""
@@ -104,13 +105,8 @@ def engines_of(
             f"`quantisation={quantisation!r}` needs CTranslate2, but torch is to run here",
             code="unusable_quantisation",
         )
-    loaders: dict[str, Callable[[], Engine]] = {
-        "ctranslate2": partial(_ctranslate2, described[0], subwords, quantisation, threads),
-        "torch": partial(
-            _torch, [each.folder for each in described], subwords, quantisation, device, threads
-        ),
-    }
-    return Engines([loaders[name] for name in names])
+    opened: dict[str, Any] = {"threads": threads, "quantisation": quantisation, "device": device}
+    return Engines([EngineLoader(MODULES[name], (described, subwords), opened) for name in names])
 
 
 def _runnable(described: Sequence[Description], engine: str, device: str) -> list[str]:
@@ -127,41 +123,3 @@ def _runnable(described: Sequence[Description], engine: str, device: str) -> lis
         problems = [*obstacles, "the engine torch can run it"]
         raise ConfigError(problems, str(described[0].folder), code="unusable_engine")
     return [engine]
-
-
-def _ctranslate2(
-    described: Description, subwords: Vocabulary, quantisation: Quantisation | None, threads: int | None
-) -> Engine:
-    from ctranslate2 import get_supported_compute_types
-
-    from regard.engine.engines.ctranslate2_engine import CTranslate2Engine
-
-    if quantisation is None:
-        quantisation = "int8" if "int8" in get_supported_compute_types("cpu") else "float32"
-    return CTranslate2Engine(
-        described, bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
-    )
-
-
-def _torch(
-    folders: list[Path],
-    subwords: Vocabulary,
-    quantisation: Quantisation | None,
-    device: str,
-    threads: int | None,
-) -> Engine:
-    import torch
-
-    from regard.engine.engines.torch_engine import TorchEngine
-    from regard.model.transformer import Transformer
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    bundles = [load_onto(folder, device) for folder in folders]
-    transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
-    device = str(transformers[0].output_probabilities.weight.device)
-    if quantisation not in TORCH_DTYPES:
-        quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
-    for model in transformers:
-        model.compute_dtype = getattr(torch, quantisation)
-    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)

@@ -39,6 +39,7 @@ from regard.exchange.ctranslate2.cache import converted
 from regard.exchange.ctranslate2.convert import VOCABULARY
 from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.host import default_threads
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 BATCH_TOKENS = 512
 """Input tokens of a batch, padding included: the fastest, both greedy and with 4 beams."""
@@ -376,3 +377,19 @@ def _tokens_as_decoded(
         while tokens.get() is not None:
             pass
         raise
+
+
+def open_engine(
+    described: Sequence[Description],
+    subwords: Vocabulary,
+    *,
+    threads: int | None,
+    quantisation: Quantisation | None,
+    device: str,  # noqa: ARG001 - it runs on CPUs
+) -> CTranslate2Engine:
+    """The engine for a model folder; by default at int8 if the CPU supports it."""
+    if quantisation is None:
+        quantisation = "int8" if "int8" in ctranslate2.get_supported_compute_types("cpu") else "float32"
+    return CTranslate2Engine(
+        described[0], bos=subwords.bos_id, eos=subwords.eos_id, quantisation=quantisation, threads=threads
+    )

@@ -6,10 +6,11 @@ Text is handled above, in `engine/translator.py`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
 
 from regard.decode.hypothesis import Hypothesis, loops
 from regard.errors import RequestError
@@ -108,6 +109,21 @@ class Decoded(NamedTuple):
 
     hypotheses: Hypotheses
     engine: str
+
+
+@dataclass(frozen=True)
+class EngineLoader:
+    """Imports the module of an engine and opens it, when the engine is needed."""
+
+    module: str
+    arguments: tuple[Any, ...]
+    """The descriptions of the models, and their vocabulary."""
+    options: Mapping[str, Any]
+
+    def __call__(self) -> Engine:
+        """Open the engine."""
+        engine: Engine = import_module(self.module).open_engine(*self.arguments, **self.options)
+        return engine
 
 
 class Engines:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from regard.bundle.bundle import Description
 from regard.decode.beam import Observer, beam_search
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
@@ -22,13 +23,16 @@ from regard.decode.step import States, Step, ensemble, log_mean_exp
 from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
 from regard.engine.engines.protocol import NO_REPEAT, NOTHING, Request, Search, with_second_attempt
+from regard.engine.loading import TORCH_DTYPES, load_onto
 from regard.errors import RequestError
+from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.host import free_gpu_memory
 from regard.model.fast.kernels import has_fixed_shapes
 from regard.model.fast.packed_weights import ready_to_run
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 Job = TypeVar("Job")
 Output = TypeVar("Output")
@@ -385,3 +389,24 @@ def _seed(seed: int, request: Request, i: int) -> int:
     """A seed for the i-th output of a request; it does not depend on the rest of the batch."""
     decisive = repr((seed, request.ids, request.prefix, i)).encode()
     return int.from_bytes(hashlib.blake2b(decisive, digest_size=8).digest()) >> 1
+
+
+def open_engine(
+    described: Sequence[Description],
+    subwords: Vocabulary,
+    *,
+    threads: int | None,
+    quantisation: Quantisation | None,
+    device: str,
+) -> TorchEngine:
+    """The engine for a model folder, or for several as an ensemble; by default at bfloat16 on GPUs."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    bundles = [load_onto(each.folder, device) for each in described]
+    transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
+    device = str(transformers[0].output_probabilities.weight.device)
+    if quantisation not in TORCH_DTYPES:
+        quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
+    for model in transformers:
+        model.compute_dtype = getattr(torch, quantisation)
+    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)
