@@ -149,7 +149,7 @@ def _gradient(
 ) -> tuple[Tensor, Tensor]:
     """Log Σ exp(logits) of each row, and softmax minus the smoothed targets, in few passes."""
     probs_NV = torch.softmax(logits_NV, dim=-1, dtype=wide)
-    # From the likeliest token, whose probability cannot underflow.
+    # From the most probable token, whose probability cannot underflow.
     log_sum_N = top_logit_N - probs_NV.amax(dim=-1).log()
     on_target = probs_NV.new_full((1, 1), smoothing - 1.0).expand(len(targets_N), 1)
     probs_NV.scatter_add_(1, targets_N[:, None], on_target)

@@ -61,7 +61,7 @@ class Boundaries:
     @property
     def known_lengths(self) -> tuple[int, ...]:
         """Lengths of the sequences, where the host must know them."""
-        assert self.lengths is not None, "a compiled step asked for lengths that only the host knows"
+        assert self.lengths is not None, "a compiled step needs lengths that only the host knows"
         return self.lengths
 
     @property

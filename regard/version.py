@@ -1,3 +1,3 @@
-"""The version, on the lowest rung: model folders record it, and nothing below them may import `regard`."""
+"""The version, in a module of its own: low-level modules need it and may not import `regard` itself."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Beam search: the likeliest few hypotheses of each source, one token longer at every step (6.1).
+"""Beam search: the most probable hypotheses of each source, one token longer at every step (6.1).
 
     expand    extend all hypotheses of a source by every token, and keep the best candidates
     select    split the candidates into those that continue and those that have ended

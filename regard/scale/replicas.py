@@ -62,8 +62,8 @@ def replicated(
         threads: CPU cores per replica; default 1.
 
     Raises:
-        ConfigError: Ray is not installed or nobody answers, the server would be open to a network, the
-            address is taken, or a model cannot be served.
+        ConfigError: Ray is not installed or the cluster does not answer, the server would be open to a
+            network, the address is taken, or a model cannot be served.
         BundleError: a model folder is missing or damaged.
     """
     check_access(settings)

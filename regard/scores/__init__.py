@@ -1,1 +1,1 @@
-"""How good an output is: BLEU and chrF by sacreBLEU, with their signatures, and exact matches."""
+"""Scores of outputs against references: translations, labels, summaries, answers; perplexity."""

@@ -1,4 +1,4 @@
-"""Scores of labels against the right ones, and whether their probabilities mean what they say."""
+"""Scores of predicted labels, and the calibration of their probabilities."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from regard.config.checking import counted
 from regard.errors import ShapeError
 
 BINS = 10
-"""Groups of like confidence by which calibration is measured."""
+"""Number of confidence bins of the calibration error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassificationScore:
-    """What became of a labelled set; labels that it does not have count for nothing in the mean of F1."""
+    """Scores on a labelled set."""
 
     labels: tuple[str, ...]
     accuracy: float
     macro_f1: float
-    """The mean of F1 over the labels that the set has."""
+    """Mean F1 of the labels that occur in the set."""
     calibration_error: float
-    """Expected calibration error: how far confidence is from accuracy, over groups of like confidence."""
+    """Expected calibration error: mean gap between confidence and accuracy over confidence bins."""
     f1: tuple[float | None, ...]
-    """Of each label; None where the set has none of it."""
+    """F1 of each label; None if it does not occur in the set."""
     confusion: tuple[tuple[int, ...], ...]
-    """How often each right label (row) was given each label (column)."""
+    """Number of texts by correct label (row) and predicted label (column)."""
 
     @property
     def n_texts(self) -> int:
-        """Texts of the set."""
+        """Number of texts."""
         return sum(map(sum, self.confusion))
 
     @property
     def n_each(self) -> tuple[int, ...]:
-        """Texts that have each label."""
+        """Number of texts with each label."""
         return tuple(map(sum, self.confusion))
 
     @property
     def headline(self) -> str:
-        """How good it is, in a few words."""
+        """The main scores in one line."""
         return (
             f"accuracy {self.accuracy:.2%}, macro-F1 {self.macro_f1:.2%} of {counted(self.n_texts, 'text')}"
         )
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Labels that the set has no text of."""
+        """Labels that do not occur in the set."""
         return tuple(label for label, f1 in zip(self.labels, self.f1, strict=True) if f1 is None)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The scores as JSON values."""
         return {
             "accuracy": self.accuracy,
             "macro_f1": self.macro_f1,
@@ -73,7 +73,7 @@ class ClassificationScore:
 def score_labels(
     probs_BC: np.ndarray, right: Sequence[int] | np.ndarray, labels: Sequence[str]
 ) -> ClassificationScore:
-    """Score probabilities of labels, a row a text, against the number of each text's label."""
+    """Score label probabilities, one row per text, against the index of each text's label."""
     right_B = np.asarray(right, np.int64)
     if probs_BC.shape != (len(right_B), len(labels)) or len(right_B) == 0:
         wanted = f"{len(right_B)} rows, at least one, of {len(labels)}"
@@ -93,7 +93,7 @@ def score_labels(
 
 
 def calibration_error(confidence_B: np.ndarray, right_B: np.ndarray) -> float:
-    """The mean distance between confidence and accuracy, over groups of equal width, by their size."""
+    """Mean gap between confidence and accuracy over bins of equal width, weighted by their size."""
     group_B = np.minimum((confidence_B * BINS).astype(np.int64), BINS - 1)
     sizes = np.bincount(group_B, minlength=BINS)
     gaps = np.bincount(group_B, weights=confidence_B - right_B, minlength=BINS)
@@ -108,34 +108,34 @@ def _f1(confusion: np.ndarray) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TagScore:
-    """What became of a set; labels that it does not have count for nothing in the mean of F1."""
+    """Scores on a set whose texts have any number of labels."""
 
     labels: tuple[str, ...]
     exact: float
-    """Share of texts that got all their labels and no other."""
+    """Share of texts whose predicted labels are exactly the correct ones."""
     micro_f1: float
-    """Of all decisions together: common labels count for more."""
+    """F1 over all decisions together: frequent labels count more."""
     macro_f1: float
-    """The mean of F1 over the labels that the set has."""
+    """Mean F1 of the labels that occur in the set."""
     calibration_error: float
-    """Expected calibration error of all decisions: how far confidence is from accuracy."""
+    """Expected calibration error over all decisions."""
     f1: tuple[float | None, ...]
-    """Of each label; None where the set has none of it."""
+    """F1 of each label; None if it does not occur in the set."""
     confusion: tuple[tuple[int, ...], ...]
-    """How many texts that have a label (row) were given each label (column)."""
+    """Number of texts by correct label (row) and predicted label (column)."""
     n_each: tuple[int, ...]
-    """Texts that have each label."""
+    """Number of texts with each label."""
     n_texts: int
 
     @property
     def headline(self) -> str:
-        """How good it is, in a few words."""
+        """The main scores in one line."""
         return (
             f"exact match {self.exact:.2%}, micro-F1 {self.micro_f1:.2%} of {counted(self.n_texts, 'text')}"
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The scores as JSON values."""
         return {
             "exact": self.exact,
             "micro_f1": self.micro_f1,
@@ -153,7 +153,7 @@ class TagScore:
 
 
 def rows_of(numbers: Sequence[Sequence[int]], n_labels: int) -> np.ndarray:
-    """Which labels each text has, (texts, labels), from their numbers."""
+    """The labels of each text as booleans, (texts, labels), from label indices."""
     right_BC = np.zeros((len(numbers), n_labels), bool)
     for row, own in zip(right_BC, numbers, strict=True):
         row[list(own)] = True
@@ -163,7 +163,7 @@ def rows_of(numbers: Sequence[Sequence[int]], n_labels: int) -> np.ndarray:
 def score_tags(
     probs_BC: np.ndarray, right_BC: np.ndarray, labels: Sequence[str], threshold: float = 0.5
 ) -> TagScore:
-    """Score probabilities of labels, a row a text, against the labels that each text has."""
+    """Score label probabilities, one row per text, against the labels of each text."""
     right_BC = np.asarray(right_BC, bool)
     if probs_BC.shape != right_BC.shape or right_BC.shape[1:] != (len(labels),) or not len(right_BC):
         wanted = f"{len(right_BC)} rows, at least one, of {len(labels)}"
@@ -172,7 +172,7 @@ def score_tags(
     hits, given, there = ((each).sum(axis=0) for each in (given_BC & right_BC, given_BC, right_BC))
     f1 = tuple(2 * float(h) / float(g + t) if t else None for h, g, t in zip(hits, given, there, strict=True))
     confidence_BC = np.maximum(probs_BC, 1 - probs_BC)
-    sure_BC = probs_BC >= 0.5  # what the model itself takes for likelier, whatever the threshold
+    sure_BC = probs_BC >= 0.5  # the more probable decision, whatever the threshold
     return TagScore(
         labels=tuple(labels),
         exact=float((given_BC == right_BC).all(axis=1).mean()),

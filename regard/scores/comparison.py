@@ -1,7 +1,7 @@
-"""Systems side by side on one test set: scores with intervals, and whether differences may be chance.
+"""Comparison of systems on one test set: scores with intervals, and significance of the differences.
 
-All of the statistics are sacreBLEU's: every system is scored on the same random resamples of the test set,
-drawn from a fixed seed (12345, or what SACREBLEU_SEED says), which signatures state.
+All statistics are sacreBLEU's: every system is scored on the same random resamples of the test set, drawn
+with a fixed seed (12345, or the environment variable SACREBLEU_SEED), which the signatures state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from regard.scores.translation import MOSES, check_pairs, exact_share, tokenised
 
 RESAMPLES = 1000
 RESAMPLED_LINES = 20_000_000
-"""Of larger sets fewer resamples are drawn: sacreBLEU holds all of them at once, 100 bytes a line."""
+"""Larger sets get fewer resamples: sacreBLEU holds all of them in memory, 100 bytes per line."""
 FEWEST_RESAMPLES = 100
 
 
@@ -28,12 +28,12 @@ class Measure:
     name: str
     score: float
     mean: float
-    """Of the score over the resamples."""
+    """Mean score over the resamples."""
     margin: float
-    """Half the width of what holds 95% of the resamples' scores."""
+    """Half the width of the 95% interval of the resamples' scores."""
     signature: str
     p_value: float | None = None
-    """Of the difference from the first system; None for the first itself."""
+    """p-value of the difference from the first system; None for the first system."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.score:.2f}  μ = {self.mean:.2f} ± {self.margin:.2f}  ({self.signature})"
@@ -41,18 +41,18 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class System:
-    """What one system's outputs are worth."""
+    """Scores of one system."""
 
     name: str
     measures: tuple[Measure, ...]
     """BLEU, chrF and chrF++, as sacreBLEU names them."""
     tokenised_bleu: float | None
-    """BLEU as older papers print it; None for languages without spaces."""
+    """BLEU as older papers report it; None for languages without spaces."""
     exact: float
-    """The share of outputs that are the reference to the letter."""
+    """Share of outputs identical to their reference."""
 
     def lines(self) -> Iterator[str]:
-        """For people, a metric a line."""
+        """The report, one line per metric."""
         first, *others = map(str, self.measures)
         yield first
         if self.tokenised_bleu is not None:
@@ -63,7 +63,7 @@ class System:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """What several systems made of one test set; one alone has nothing to be compared with."""
+    """Scores of one or more systems on one test set."""
 
     language: str | None
     n_lines: int
@@ -92,11 +92,11 @@ class Comparison:
 def compare(
     systems: Mapping[str, Sequence[str]], references: Sequence[str], language: str | None = None
 ) -> Comparison:
-    """Score every system's outputs, and compare all others with the first.
+    """Score every system, and compare all others with the first.
 
     Args:
-        systems: the outputs of each, by the name that the report calls it.
-        references: one for each output.
+        systems: the outputs of each system, by its name in the report.
+        references: one per output.
         language: the code of the outputs' language.
 
     Raises:
@@ -105,7 +105,7 @@ def compare(
     for outputs in systems.values():
         check_pairs(outputs, references)
     resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, RESAMPLED_LINES // len(references)))
-    # `force` silences a warning about tokenised text, which a log of every evaluation would repeat.
+    # `force` suppresses a warning about tokenised text, which every evaluation would log.
     metrics = {
         "bleu": BLEU(tokenize=tokenizer_of(language), force=True),
         "chrf": CHRF(),
@@ -139,13 +139,13 @@ def compare(
 
 
 def _measure(name: str, signature: str, result: Result | str, first: Result | str) -> Measure:
-    assert isinstance(result, Result), "of sacreBLEU's columns only the names of systems are text"
-    assert isinstance(first, Result), "the same"
+    assert isinstance(result, Result), "only sacreBLEU's column of system names is text"
+    assert isinstance(first, Result), "only sacreBLEU's column of system names is text"
     assert result.mean is not None, "resampling gives every system a mean"
-    assert result.ci is not None, "and an interval"
+    assert result.ci is not None, "resampling gives every system an interval"
     p_value = result.p_value
     if p_value is not None and result.score == first.score:
-        p_value = 1.0  # sacreBLEU would say 0.001, since no resample differs by more than nothing
+        p_value = 1.0  # sacreBLEU would report 0.001, as no resample has a difference above 0
     return Measure(
         name=name,
         score=float(result.score),

@@ -1,7 +1,7 @@
-"""ROUGE: how many words, pairs of words, and words in order an output shares with its reference.
+"""Scores of generated texts: ROUGE of summaries, exact match and F1 of answers, perplexity.
 
-As Lin (2004) defines ROUGE-N and ROUGE-L of whole texts: F1, the mean over texts. Words are not stemmed, and
-Han characters count as words.
+ROUGE-N and ROUGE-L compare whole texts, as Lin (2004) defines them: F1, the mean over texts. Words are not
+stemmed, and each Han character is a word.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def words_of(text: str) -> list[str]:
 
 
 def every(references: str | Sequence[str]) -> Sequence[str]:
-    """All texts that would be right: one, or several."""
+    """The references as a sequence, whether one or several are given."""
     return [references] if isinstance(references, str) else references
 
 
@@ -45,7 +45,7 @@ class SummaryScore:
 
 
 def score_summaries(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> SummaryScore:
-    """Score outputs against a reference each, or where there are several, by each measure, the nearest."""
+    """Score outputs against references; of several references, the best one counts, for each measure."""
     check_pairs(outputs, references)
     pairs = [
         (words_of(output), [words_of(each) for each in every(reference)])
@@ -75,7 +75,7 @@ def _f1(shared: int, n_output: int, n_reference: int) -> float:
 
 
 def _in_order(output: Sequence[str], reference: Sequence[str]) -> int:
-    """Words of the longest common subsequence."""
+    """Length of the longest common subsequence, in words."""
     row = [0] * (len(reference) + 1)
     for word in output:
         before = 0
@@ -89,7 +89,7 @@ _ARTICLES = {"a", "an", "the"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerScore:
-    """In percent, the mean over questions."""
+    """Exact match and F1 of answers in percent, the mean over questions."""
 
     exact: float
     f1: float
@@ -100,7 +100,7 @@ class AnswerScore:
 
 
 def score_answers(outputs: Sequence[str], references: Sequence[str | Sequence[str]]) -> AnswerScore:
-    """Score answers against the right ones; where there are several, against the nearest."""
+    """Score answers against references; of several references, the best one counts."""
     check_pairs(outputs, references)
     pairs = [
         (normal_words(output), [normal_words(right) for right in every(reference)])
@@ -114,7 +114,7 @@ def score_answers(outputs: Sequence[str], references: Sequence[str | Sequence[st
 
 
 def normal_words(text: str) -> list[str]:
-    """The words of an answer that count."""
+    """The words of an answer without articles."""
     return [word for word in words_of(text) if word not in _ARTICLES]
 
 
@@ -127,33 +127,33 @@ def _answer_f1(output: list[str], reference: list[str]) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Perplexity:
-    """The likelihood of a held-out text."""
+    """Perplexity of a held-out text."""
 
     nll: float
-    """Negative log-likelihood of the whole text, and of the end of each document, in nats."""
+    """Negative log-likelihood of the text and of the end token of each document, in nats."""
     n_tokens: int
     n_bytes: int
-    """Of the text in UTF-8."""
+    """Size of the text in UTF-8."""
     held_out: str = "test"
-    """Which set it was measured on."""
+    """Name of the set that it was measured on."""
 
     @property
     def per_token(self) -> float:
-        """Between how many tokens the model wavers, about."""
+        """Perplexity per token."""
         return exp(self.nll / self.n_tokens)
 
     @property
     def per_byte(self) -> float:
-        """The same of bytes."""
+        """Perplexity per byte."""
         return exp(self.nll / self.n_bytes)
 
     @property
     def bits_per_byte(self) -> float:
-        """To how many bits a byte could be packed."""
+        """Bits per byte of the text."""
         return self.nll / log(2) / self.n_bytes
 
     def measures(self) -> dict[str, float]:
-        """As they are kept."""
+        """The scores by the names under which they are saved."""
         return {
             "perplexity_per_token": self.per_token,
             "perplexity_per_byte": self.per_byte,

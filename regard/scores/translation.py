@@ -1,4 +1,4 @@
-"""Scores of translations against references, each with the signature that says how it was worked out."""
+"""Scores of translations against references, with the signatures that make them reproducible."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ WITHOUT_SPACES = {
     "lo": "char",
     "my": "char",
 }
-"""How sacreBLEU cuts languages that are written without spaces; everything else takes its default, 13a."""
+"""sacreBLEU's tokenizers for languages written without spaces; all others use its default, 13a."""
 
 MOSES = "lower-cased, tokenised as Moses does, for comparison with older papers"
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationScore:
-    """BLEU, chrF and the share of outputs that are the reference to the letter."""
+    """BLEU, chrF and the share of outputs identical to their reference."""
 
     bleu: float
     bleu_signature: str
@@ -36,7 +36,7 @@ class TranslationScore:
     exact: float
     n_lines: int
     tokenised_bleu: float | None = None
-    """BLEU as older papers print it: of lower-cased text, tokenised as Moses does. None without spaces."""
+    """BLEU as older papers report it: lower-cased, Moses tokens. None for languages without spaces."""
 
     def __str__(self) -> str:
         older = self.tokenised_bleu
@@ -54,7 +54,7 @@ def score_translations(
 ) -> TranslationScore:
     """Score outputs against one reference each; `language` is the code of the outputs' language."""
     check_pairs(outputs, references)
-    # Without `force`, outputs that end in " ." make sacreBLEU advise on its own Python.
+    # Without `force`, sacreBLEU logs a warning if outputs end in " .".
     bleu, chrf = BLEU(tokenize=tokenizer_of(language), force=True), CHRF()
     return TranslationScore(
         bleu=bleu.corpus_score(list(outputs), [list(references)]).score,
@@ -68,7 +68,7 @@ def score_translations(
 
 
 def check_pairs(outputs: Sequence[str], references: Sequence[object]) -> None:
-    """Refuse what cannot be scored: no lines, or not one output for each reference."""
+    """Raise unless there is at least one line, and one output per reference."""
     if len(outputs) != len(references):
         wanted = f"one for each of {len(references)} references"
         raise ShapeError("outputs", wanted, len(outputs), code="line_count_mismatch")
@@ -77,12 +77,12 @@ def check_pairs(outputs: Sequence[str], references: Sequence[object]) -> None:
 
 
 def tokenizer_of(language: str | None) -> str:
-    """How sacreBLEU cuts a language, by the name that stands in signatures."""
+    """Name of sacreBLEU's tokenizer for a language, as in signatures."""
     return WITHOUT_SPACES.get((language or "").split("-")[0], "13a")
 
 
 def exact_share(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """The share of outputs that are the reference to the letter."""
+    """Share of outputs identical to their reference."""
     return sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references)
 
 

@@ -125,7 +125,7 @@ class ResultCache:
         with self._lock:
             self._evict()
             known = self._results.pop(key, None)
-        # Outside the lock, so that nobody waits for another's result; two threads may make the same.
+        # Outside the lock, so that no thread waits for another's result; two may compute the same.
         result: T = make() if known is None else known[1]
         with self._lock:
             self._results[key] = (self._clock() + self._seconds, result)

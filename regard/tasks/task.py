@@ -125,7 +125,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source(ABC):
-    """What data is prepared from: files, and the settings that decide what becomes of them."""
+    """What data is prepared from: files, and the settings of the preparation."""
 
     vocab_size: int | None = None
     """Size of the vocabulary; None: chosen from the data."""

@@ -224,7 +224,7 @@ def languages_of(job: Job, known: tuple[str | None, str | None] = (None, None)) 
     """The two languages: as given, or from the names of columns or files.
 
     Raises:
-        ConfigError: a name does not tell its language.
+        ConfigError: a language cannot be inferred from a name.
     """
     files = job.files
     if len(files.train) == 1:

@@ -1,10 +1,10 @@
-"""Whether attention tells which words a translation comes from: words are taken away, the likeliest first.
+"""Whether attention shows which words a translation depends on: the words ranked first are deleted first.
 
-Attention has been said not to be explanation (Jain and Wallace, 2019), not to be so quickly dismissed
-(Wiegreffe and Pinter, 2019), and to want its norms (Kobayashi et al., 2020) or to be rolled out (Abnar and
-Zuidema, 2020). A deletion curve asks the model: the sooner an output's log-probability falls, the better a
-measure had found what the output hung on. What is taken away is still there, but nothing attends to it any
-more, which is kind to measures that come from attention.
+Jain and Wallace (2019) argue that attention is not explanation; Wiegreffe and Pinter (2019) disagree.
+Kobayashi et al. (2020) weight attention by the norms of the vectors that it sums, Abnar and Zuidema (2020)
+roll it out through the layers. A deletion curve tests such measures on the model: the sooner the
+log-probability of an output falls, the better the measure ranked the words that the output depends on.
+Deleted tokens stay in the input but are no longer attended to, which favours measures derived from attention.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ TEXTS = (
 )
 CHANGE = Both("change of log-probability, nats", "对数概率的变化，奈特")
 POINTS = np.linspace(0.0, 1.0, 11)
-"""Shares of the input that are taken away; curves of texts of any length are read off here."""
+"""Shares of the input that are deleted; the curves of all texts are interpolated at these points."""
 RANDOM, ATTENTION, ROLLOUT, NORMS, GRADIENTS, ZEROING = MEASURES = (
     Both("random", "随机"),
     Both("attention", "注意力"),
@@ -79,7 +79,7 @@ RANDOM, ATTENTION, ROLLOUT, NORMS, GRADIENTS, ZEROING = MEASURES = (
 class _Setup:
     texts: int
     rows: int
-    """Output tokens of each text that are explained, drawn by the seed."""
+    """Output tokens explained per text, drawn at random."""
 
 
 SETUP: dict[Size, _Setup] = {
@@ -116,16 +116,16 @@ def measures(
 def explained(
     model: Model, traces: Sequence[Trace], rows: int, seed: int
 ) -> tuple[dict[Label, np.ndarray], dict[Label, float]]:
-    """For each measure, its mean deletion curve at `POINTS`, in nats below the start; and its agreement.
+    """The mean deletion curve of each measure at `POINTS`, in nats relative to the start; and its agreement.
 
-    That is how far it puts tokens in the same order as taking each one's values away does.
+    Agreement is how similarly a measure and value zeroing rank the input tokens.
     """
     random = np.random.default_rng(seed)
     curves: dict[Label, list[np.ndarray]] = {name: [] for name in MEASURES}
     agreements: dict[Label, list[float]] = {name: [] for name in MEASURES}
     for trace in traces:
         influence = measures(model, trace, random)
-        for row in random.permutation(len(trace.targets) - 1)[:rows].tolist():  # the end hangs on no word
+        for row in random.permutation(len(trace.targets) - 1)[:rows].tolist():  # without the end token
             found = {name: of_row(row) for name, of_row in influence.items()}
             for name, each in found.items():
                 curve = deletion_curve(model, trace, row, each)
@@ -139,7 +139,7 @@ def explained(
 
 
 def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
-    """Explain outputs of a translator, by default of the one that comes with the package."""
+    """Explain outputs of a translator, by default the bundled one."""
     setup, opened = SETUP[size], where or folder()
     loaded, model = load(opened), load_bundle(model_folder(opened)).model.eval()
     if model.config.architecture != "encoder-decoder":
@@ -207,7 +207,7 @@ def _verdict(means: dict[Label, PerSeed]) -> tuple[Judgement, ...]:
 
 
 def on(where: Path) -> Experiment:
-    """The same on another model folder."""
+    """This experiment on another model folder."""
     return Experiment(NAME, CLAIM, partial(run_on, where))
 
 

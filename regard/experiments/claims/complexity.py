@@ -1,4 +1,4 @@
-"""Time and memory of self-attention and of recurrence against length (4, Table 1); what a cache saves."""
+"""Time and memory of self-attention and recurrence by length (4, Table 1), and what a cache saves."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ TOKENS = Both("tokens, n", "词元数 n")
 TEXTS, WIDTH, HEADS = 4, 64, 4
 
 Numbers = dict[Label, list[float]]
-"""A number at each length, by name."""
+"""One number per length, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
     lengths: tuple[int, ...]
     written: tuple[int, ...]
-    """Tokens that are decoded."""
+    """Numbers of tokens to decode."""
 
 
 SETUP: dict[Size, _Setup] = {
@@ -63,15 +63,15 @@ SETUP: dict[Size, _Setup] = {
 
 
 def products(n: int, d: int) -> tuple[int, int]:
-    """Multiplications of a layer over n tokens: of attention, its four projections included, and of a GRU.
+    """Multiplications of one layer over n tokens: attention with its four projections, and a GRU.
 
-    They are equally many where n = d: 4nd² + 2n²d = 6nd².
+    They are equal where n = d: 4nd² + 2n²d = 6nd².
     """
     return 4 * n * d**2 + 2 * n**2 * d, 6 * n * d**2
 
 
 class _WrittenOut(MultiHeadAttention):
-    """The plain road of Figure 2, which is taken when somebody looks."""
+    """Attention computed step by step as in Figure 2, the way it runs while recording."""
 
     def forward(self, x: Tensor, *others: Any) -> Tensor:
         with recording(self, keep=lambda _: False):
@@ -91,7 +91,7 @@ class _Gru(nn.Module):
 
 
 def make_layer(kind: Label) -> nn.Module:
-    """A layer that takes (B, L, d_model) to the same."""
+    """A layer whose input and output are (B, L, d_model)."""
     torch.manual_seed(1)
     if kind == GRU:
         return _Gru()
@@ -115,7 +115,7 @@ def make_model(length: int) -> Transformer:
 
 @torch.no_grad()
 def decoded(model: Transformer, n: int, way: Label) -> Tensor:
-    """The log-probabilities after each of n tokens, (n, V), which come one by one."""
+    """The log-probabilities after each of n tokens, (n, V), decoded one token at a time."""
     ids = torch.arange(n) % model.config.vocab_size
     memory = model.encode(pack([[5, 6, 7]]))
     rows = []
@@ -132,7 +132,7 @@ def decoded(model: Transformer, n: int, way: Label) -> Tensor:
 
 
 def run(size: Size, _seeds: Sequence[int]) -> Findings:
-    """Measure all three layers and both ways of decoding; nothing is drawn or trained."""
+    """Measure the three layers and both ways of decoding; nothing is trained."""
     setup = SETUP[size]
     times: Numbers = {kind: [] for kind in KINDS}
     kept: Numbers = {kind: [] for kind in KINDS}

@@ -1,4 +1,4 @@
-"""Loss against the number of layers, norm after and before the sub-layers, and what warm-up is for (5.3)."""
+"""Loss by number of layers, with the norm after or before the sub-layers, and the effect of warm-up (5.3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Setup:
     steps: int
     layers: tuple[int, ...] = (1, 2, 5)
     untrained: tuple[int, ...] = (1, 2, 4, 8, 16)
-    """Layers of the models whose gradients are looked at before training."""
+    """Layers of the models whose gradients are measured before training."""
     pairs: int = 100
 
     @property
@@ -63,7 +63,7 @@ Losses = dict[tuple[NormPosition, int], PerSeed]
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Gradients of untrained models; then reversing at each depth, at the greatest also without warm-up."""
+    """Gradients of untrained models; then training at each depth, at the greatest also without warm-up."""
     setup = SETUP[size]
     deepest = setup.layers[-1]
     gradients = {
@@ -108,7 +108,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _gradient(norm: NormPosition, layers: int, seed: int) -> float:
-    """The norm of the gradient by the second matrix of the decoder's last feed-forward block."""
+    """Norm of the gradient with respect to the second matrix of the decoder's last feed-forward block."""
     task = reversing((5, 12))
     model = small_model(task, seed, norm_position=norm, encoder_layers=layers, decoder_layers=layers)
     batch = make_batch(task.draw(Random(seed), 32))
@@ -119,7 +119,7 @@ def _gradient(norm: NormPosition, layers: int, seed: int) -> float:
 
 
 def _learned(norm: NormPosition, layers: int, setup: _Setup, warmup: int, seed: int) -> float:
-    """The held-out loss of a model that was taught to reverse."""
+    """Held-out loss of a model trained to reverse."""
     task = reversing((5, 12))
     model = small_model(task, seed, norm_position=norm, encoder_layers=layers, decoder_layers=layers)
     train(model, task, plan(setup.steps, RATE, warmup), seed, batch=32)

@@ -1,4 +1,4 @@
-"""One head against many at equal cost (3.2.2; Table 3, row A); which of them matter, and how few suffice."""
+"""One head against many at equal cost (3.2.2; Table 3, row A); which heads matter, and how few suffice."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ CLAIM = Both(
 HEADS = Both("heads", "头数")
 OF_LOSS = Both("loss", "损失")
 ABLATED = 8
-"""Heads of the model from which some are removed."""
+"""Heads per block of the model from which heads are removed."""
 ENOUGH = 0.99
-"""Heads suffice if they keep this share of the right tokens."""
+"""Heads suffice if they keep this share of the correct tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
     steps: int
-    """Enough to learn the task: after 250 a tenth of the tokens is wrong, and nearly every head is missed."""
+    """Enough to learn the task: after 250, 10% of the tokens are wrong, and nearly every head matters."""
     heads: tuple[int, ...] = (1, 2, 8, 16)
     pairs: int = 100
 
@@ -57,23 +57,23 @@ SETUP: dict[Size, _Setup] = {
 
 @dataclass(frozen=True, slots=True)
 class _Removed:
-    """What became of one model when heads were removed."""
+    """The effect of removing heads from one model."""
 
     alone: list[float]
-    """Loss added by removing one head, the largest first."""
+    """Loss added by removing one head, largest first."""
     kept: list[float]
-    """Share of right tokens with the k heads alone that mattered most, from none to all."""
+    """Share of correct tokens with only the k most important heads, for k from 0 to all."""
     by_block: dict[str, float]
-    """Loss added by removing one head of a block, the mean of its heads."""
+    """Loss added by removing one head, mean over the heads of a block."""
 
     @property
     def enough(self) -> int:
-        """How few heads suffice."""
+        """The smallest number of heads that suffices."""
         return next(k for k, share in enumerate(self.kept) if share >= ENOUGH * self.kept[-1])
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Teach models of 1 to 16 heads to reverse; then remove the heads of those with eight."""
+    """Train models with each number of heads to reverse; then remove heads from those with eight."""
     setup, task = SETUP[size], reversing((4, 9))
     test_set = task.held_out(setup.pairs)
     scores: dict[int, list[LossSums]] = {}
@@ -87,7 +87,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
             weights.add(model.n_parameters)
             if heads == ABLATED:
                 removed.append(_remove(model, test_set))
-    assert len(weights) == 1, "heads share d_model out, so their number costs nothing"
+    assert len(weights) == 1, "heads divide d_model, so their number does not change the model's size"
     losses = {heads: PerSeed.of(each.loss for each in found) for heads, found in scores.items()}
     accuracy = {heads: PerSeed.of(each.accuracy for each in found) for heads, found in scores.items()}
     learned, n_weights = reversing_for(setup.steps), weights.pop()
@@ -104,7 +104,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _remove(model: Transformer, pairs: Sequence[Pair]) -> _Removed:
-    """Each head alone; then all but the k that were missed most."""
+    """Remove each head alone; then all but the k most important."""
     paths = [path for path, _ in model.named_modules() if path.endswith("multi_head_attention")]
     heads = [(path, head) for path in paths for head in range(ABLATED)]
     whole = score(model, pairs).loss
@@ -116,7 +116,7 @@ def _remove(model: Transformer, pairs: Sequence[Pair]) -> _Removed:
 
 
 def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int]]) -> LossSums:
-    """The score of a model some of whose heads say nothing."""
+    """The score of a model with the outputs of some heads set to zero."""
 
     def replace(address: str, value: Tensor) -> Tensor:
         path, _, name = address.rpartition(".")

@@ -1,4 +1,4 @@
-"""LayerNorm (3.1), BatchNorm and no norm at all, on sequences of many lengths, learned and decoded."""
+"""LayerNorm (3.1), BatchNorm and no norm, on sequences of many lengths, in training and in decoding."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Kind = Literal["layer", "batch", "none"]
 KINDS: tuple[Kind, ...] = ("layer", "batch", "none")
 MOMENTUM = 0.1
 ALONE_PAIRS = 30
-"""Outputs that are decoded one at a time, which takes long."""
+"""Pairs that are decoded one at a time, which is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ SETUP: dict[Size, _Setup] = {
 
 
 class BatchNorm(nn.Module):
-    """Mean 0 and variance 1 of each feature over the tokens of a batch; or by their means over training."""
+    """Normalises each feature over the tokens of a batch; after training, with running statistics."""
 
     running_mean_D: Tensor
     running_variance_D: Tensor
@@ -77,7 +77,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_mean_D", torch.zeros(d_model))
         self.register_buffer("running_variance_D", torch.ones(d_model))
         self.by_batch = False
-        """Whether a trained model, too, takes the statistics of what it is given."""
+        """Whether a trained model uses the statistics of its batch instead of the running ones."""
 
     def forward(self, x_ND: Tensor) -> Tensor:
         """Normalise each feature over all tokens."""
@@ -103,12 +103,12 @@ LAYER, MEANS, BY_BATCH, NONE = NAMES = (
     Both("BatchNorm, statistics of the batch", "BatchNorm，批统计"),
     Both("none", "不归一化"),
 )
-"""What is scored: a model with BatchNorm twice."""
+"""The rows of the table: a model with BatchNorm is scored with each kind of statistics."""
 LEARNING: dict[Kind, Label] = {"layer": LAYER, "batch": "BatchNorm", "none": NONE}
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Teach reversing with each norm; score and decode it, together and one by one."""
+    """Train a model with each norm to reverse; score and decode it, in a batch and one by one."""
     setup = SETUP[size]
     found = [_of_seed(setup, seed) for seed in seeds]
     columns = {
@@ -138,7 +138,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _of_seed(setup: _Setup, seed: int) -> tuple[dict[Label, tuple[float, ...]], dict[Kind, list[float]]]:
-    """Outcomes by name, and losses by step."""
+    """Outcomes by name, and training losses by step."""
     task = reversing(setup.lengths)
     test_set = task.held_out(setup.pairs)
     outcomes: dict[Label, tuple[float, ...]] = {}
@@ -156,7 +156,7 @@ def _of_seed(setup: _Setup, seed: int) -> tuple[dict[Label, tuple[float, ...]], 
 
 
 def _model(kind: Kind, task: ToyTask, seed: int) -> Transformer:
-    """The paper's model, with another norm put where its norms are."""
+    """The paper's model with its norms replaced."""
     model = small_model(task, seed)
     if kind != "layer":
         for module in model.modules():

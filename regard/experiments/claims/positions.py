@@ -1,4 +1,4 @@
-"""What positions are for (3.5): without them an encoder sees a bag of tokens, in no order."""
+"""What positions are for (3.5): without them an encoder sees an unordered bag of tokens."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Setup:
     kinds: tuple[PositionsName, ...] = KINDS
     lengths: tuple[int, ...] = (6, 9, 12, 13, 14, 16, 20, 24)
     pairs: int = 100
-    """Tested at each length."""
+    """Pairs tested at each length."""
 
 
 SETUP: dict[Size, _Setup] = {
@@ -60,7 +60,7 @@ Accuracy = dict[tuple[PositionsName, int], PerSeed]
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Shuffle what untrained encoders read; then teach reversing, and test it on short and on long inputs."""
+    """Shuffle the inputs of untrained encoders; then train models to reverse, and test them by length."""
     setup = SETUP[size]
     shuffled = {kind: PerSeed.of(_shuffled(kind, seed) for seed in seeds) for kind in setup.kinds}
     by_length = {kind: [_learned(kind, setup, seed) for seed in seeds] for kind in setup.kinds}
@@ -104,7 +104,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 @torch.no_grad()
 def _shuffled(kind: PositionsName, seed: int) -> float:
-    """The encoder of shuffled tokens against the shuffled encoder of tokens: the largest difference."""
+    """Largest difference between the states of shuffled tokens and the shuffled states of tokens."""
     task = reversing(TRAINED)
     model = small_model(task, seed, positions=kind).eval()
     ((tokens, _),) = reversing((12, 12)).draw(Random(seed), 1)
@@ -115,7 +115,7 @@ def _shuffled(kind: PositionsName, seed: int) -> float:
 
 
 def _learned(kind: PositionsName, setup: _Setup, seed: int) -> list[float]:
-    """The share of right tokens at each length, of a model that was taught to reverse."""
+    """Share of correct tokens at each length, of a model trained to reverse."""
     task = reversing(TRAINED)
     model = small_model(task, seed, positions=kind, max_length=64)
     train(model, task, plan(setup.steps, 3e-3), seed, batch=32)
@@ -162,7 +162,7 @@ def _verdict(
 
 
 def _listed(shares: dict[PositionsName, PerSeed]) -> Both:
-    """Each kind of positions with its share."""
+    """The kinds of positions with their shares."""
     return Both(
         ", ".join(f"{NAMES[kind].en} {share.mean:.0%}" for kind, share in shares.items()),
         "，".join(f"{NAMES[kind].zh} {share.mean:.0%}" for kind, share in shares.items()),

@@ -1,4 +1,4 @@
-"""What attention gave to networks that read token by token, and what leaving recurrence out gave (1, 4)."""
+"""What attention adds to recurrent networks, and what leaving out recurrence gains (1, 4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from regard.packing import Boundaries, Packed
 
 @dataclass(frozen=True, eq=False)
 class RecurrentMemory:
-    """What the encoder made of the inputs: a state after each token, and the last of each sequence."""
+    """The encoder's states: one after each token, and the last one of each sequence."""
 
     states_BSD: Tensor
     last_BD: Tensor
@@ -53,9 +53,9 @@ class RecurrentMemory:
 
 
 class Recurrent(nn.Module):
-    """A GRU reads (Cho et al., 2014), another writes, starting from the first one's last state.
+    """A GRU encoder, and a GRU decoder that starts from its last state (Cho et al., 2014).
 
-    With `attention`, every state that writes also weighs all the states that were read (Luong et al., 2015).
+    With `attention`, every decoder state also attends to all encoder states (Luong et al., 2015).
     """
 
     def __init__(self, vocab_size: int, d_model: int, *, attention: bool) -> None:
@@ -85,7 +85,7 @@ class Recurrent(nn.Module):
         return RecurrentMemory(states_BSD, last_1BD[0], inputs.boundaries)
 
     def decode(self, outputs: Packed, memory: RecurrentMemory) -> Tensor:
-        """Outputs, shifted right, to the states behind the output layer's probabilities, (T, d_model)."""
+        """Outputs, shifted right, to the decoder's states, (T, d_model)."""
         view = outputs.boundaries.padded
         (x_BTD,) = view.pad(self.embedding(outputs.ids_N))
         states_BTD, _ = self.decoder(x_BTD, memory.last_BD[None])
@@ -111,20 +111,20 @@ LENGTH = Both("length", "长度")
 D_MODEL, SYMBOLS, KEYS, VALUES = 64, 32, 16, 4
 
 ByKind = dict[Label, list[PerSeed]]
-"""Of each kind of model, a number at each distance."""
+"""For each kind of model, one number per distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
     copying_steps: int
     recalling_steps: int
-    """A GRU with attention learns to recall late: after 500 it is where one without is."""
+    """A GRU with attention learns to recall late: after 500 steps it is no better than one without."""
     copied: tuple[int, ...] = (3, 6, 12, 24)
     recalled: tuple[int, ...] = (2, 4, 8, 16)
     timed: tuple[int, ...] = (16, 64, 256, 1024)
     tested: int = 250
     step_tokens: int = 4096
-    """Input tokens of a step that is timed."""
+    """Input tokens per timed step."""
 
 
 SETUP: dict[Size, _Setup] = {
@@ -143,7 +143,7 @@ SETUP: dict[Size, _Setup] = {
 
 
 def recalling(pairs: tuple[int, int]) -> ToyTask:
-    """Read keys, each with its value, then one of the keys again; write its value."""
+    """The task of reading keys with their values, then one of the keys again, and writing its value."""
     asked = 2 + KEYS * VALUES
     values = asked + KEYS
 
@@ -162,7 +162,7 @@ def recalling(pairs: tuple[int, int]) -> ToyTask:
 
 
 def make_model(kind: Label, task: ToyTask, seed: int) -> Recurrent | Transformer:
-    """One of the three, all of about the same size."""
+    """One of the three models, all of about the same size."""
     if kind == TRANSFORMER:
         sizes = {"d_model": D_MODEL, "d_ff": D_MODEL, "encoder_layers": 1, "decoder_layers": 1}
         return small_model(task, seed, shared_embeddings="none", **sizes)
@@ -171,7 +171,7 @@ def make_model(kind: Label, task: ToyTask, seed: int) -> Recurrent | Transformer
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Teach all three to copy and to recall, test them by distance, and time their steps."""
+    """Train the three models to copy and to recall, test them by distance, and time their steps."""
     setup = SETUP[size]
 
     def copies(low: int, high: int) -> ToyTask:
@@ -229,7 +229,7 @@ def _findings(setup: _Setup, copied: ByKind, recalled: ByKind, speeds: ByKind) -
 def _by_distance(
     task: Callable[[int, int], ToyTask], places: Sequence[int], steps: int, tested: int, seeds: Sequence[int]
 ) -> ByKind:
-    """Taught all distances together, tested on each."""
+    """The share of correct symbols at each distance, after training on all distances together."""
     taught = task(places[0], places[-1])
     found: ByKind = {}
     for kind in KINDS:
@@ -244,7 +244,7 @@ def _by_distance(
 
 @torch.no_grad()
 def share_right(model: Any, pairs: Sequence[Pair]) -> float:
-    """Of symbols, each predicted from those that should stand before it; the end, which is easy, apart."""
+    """Share of correct symbols, predicted from the correct prefix; the easy end token does not count."""
     batch = make_batch(pairs)
     right_T = model(batch.inputs, batch.outputs).argmax(dim=-1) == batch.targets_T
     ends_B = batch.outputs.boundaries.ends_B
@@ -253,7 +253,7 @@ def share_right(model: Any, pairs: Sequence[Pair]) -> float:
 
 
 def _speed(kind: Label, length: int, setup: _Setup) -> PerSeed:
-    """There and back through a step of copies of this length: thousand tokens a second."""
+    """Speed of a forward and backward pass over copies of this length, in thousand tokens per second."""
     task = copying((length, length), SYMBOLS)
     batch = make_batch(task.draw(Random(1), max(1, setup.step_tokens // length)))
     learner = ToyLearner(make_model(kind, task, seed=1))

@@ -1,4 +1,4 @@
-"""What dividing by the root of d_k does to the softmax, and to learning (3.2.1, footnote 4)."""
+"""The effect of dividing by √d_k on the softmax, and on learning (3.2.1, footnote 4)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SETUP: dict[Size, _Setup] = {
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """The softmax of random queries and keys; then models that learn to reverse, by both similarities."""
+    """The softmax of random queries and keys; then models trained to reverse, with both similarities."""
     setup = SETUP[size]
     softmax = {
         (kind, d_k): [_softmax(kind, d_k, seed) for seed in seeds] for kind in KINDS for d_k in setup.d_k
@@ -84,7 +84,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _softmax(kind: SimilarityName, d_k: int, seed: int) -> tuple[float, float, float, float]:
-    """Of scores of normal queries and keys: spread, entropy, largest weight, size of the Jacobian."""
+    """Spread of the scores of normal queries and keys; the softmax's entropy, maximum and Jacobian norm."""
     generator = torch.Generator().manual_seed(seed)
     q_LK = torch.randn(QUERIES, d_k, generator=generator)
     k_MK = torch.randn(KEYS, d_k, generator=generator)
@@ -103,7 +103,7 @@ def _softmax(kind: SimilarityName, d_k: int, seed: int) -> tuple[float, float, f
 
 
 def _learned(kind: SimilarityName, d_k: int, steps: int, seed: int) -> float:
-    """The held-out loss of a model that was taught to reverse."""
+    """Held-out loss of a model trained to reverse."""
     task = reversing((4, 9))
     model = small_model(task, seed, n_heads=1, d_k=d_k, similarity=kind)
     train(model, task, plan(steps, 3e-3), seed, batch=16)

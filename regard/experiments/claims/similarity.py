@@ -1,4 +1,4 @@
-"""Five ways to compare a query with a key: the paper's, and those that it was preferred to (3.2.1)."""
+"""Five ways to compare a query with a key: the paper's, and four alternatives (3.2.1)."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ SETUP: dict[Size, _Setup] = {
 
 
 def sharpest_cosine(keys: int) -> float:
-    """The most that one of so many keys can weigh where scores lie between -1 and 1."""
+    """The largest weight that one of `keys` keys can have if scores are between -1 and 1."""
     return e / (e + (keys - 1) / e)
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Teach models to reverse, alike but for their similarity; see what they learned and how they look."""
+    """Train models to reverse that differ only in their similarity; measure their loss and attention."""
     setup = SETUP[size]
     losses: Found = {}
     sharpness: Found = {}
@@ -98,7 +98,7 @@ def _findings(setup: _Setup, losses: Found, sharpness: Found, parameters: Counts
 
 
 def make_model(kind: SimilarityName, d_k: int, seed: int) -> Transformer:
-    """A small model that compares in this way."""
+    """A small model with this similarity."""
     sizes = {"d_model": 32, "n_heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
     return small_model(reversing(LENGTHS), seed, similarity=kind, d_k=d_k, **sizes)
 
@@ -111,7 +111,7 @@ def _taught(kind: SimilarityName, d_k: int, steps: int, seed: int) -> Transforme
 
 @torch.no_grad()
 def largest_weights(model: Transformer, pairs: Sequence[Pair]) -> torch.Tensor:
-    """Of each head and each output token, how much the key that it looks at most weighs."""
+    """The largest attention weight of each output token in each head."""
     batch = make_batch(pairs)
     with recording(model, keep=CROSS.__eq__) as seen:
         model(batch.inputs, batch.outputs)

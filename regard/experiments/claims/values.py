@@ -1,4 +1,4 @@
-"""Values narrower and wider than keys: d_v is free of d_k (3.2.2; Table 3, row B)."""
+"""Values narrower and wider than keys: d_v is independent of d_k (3.2.2; Table 3, row B)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLAIM = Both(
 )
 
 USUAL = 8
-"""d_k and d_v where the other one varies."""
+"""Width of the keys, or of the values, while the other one varies."""
 HEADS = 4
 
 
@@ -49,7 +49,7 @@ Losses = dict[tuple[int, int], PerSeed]
 
 
 def run(size: Size, seeds: Sequence[int]) -> Findings:
-    """Teach models to reverse whose values, and then whose keys, have each width."""
+    """Train models to reverse with each width of the values, then of the keys."""
     setup = SETUP[size]
     shapes = [(USUAL, width) for width in setup.widths]
     shapes += [(width, USUAL) for width in setup.widths if width != USUAL]
@@ -72,7 +72,7 @@ def run(size: Size, seeds: Sequence[int]) -> Findings:
 
 
 def _learned(d_k: int, d_v: int, setup: _Setup, seed: int) -> tuple[float, int]:
-    """The held-out loss of a model that was taught to reverse, and how many weights one attention has."""
+    """Held-out loss of a model trained to reverse, and the number of weights of one attention block."""
     task = reversing((5, 12))
     model = small_model(task, seed, n_heads=HEADS, d_k=d_k, d_v=d_v)
     train(model, task, plan(setup.steps, 3e-3), seed, batch=32)

@@ -1,4 +1,4 @@
-"""Five inputs in R⁴, worked through by hand and by the package, beside two mistakes that notes make."""
+"""Attention on five inputs in R⁴, by hand and by the package, compared with two common mistakes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RIGHT, TWICE, EQUAL = (
 WEIGHTS, OUTPUTS, QUERY = Both("weights", "权重"), Both("outputs", "输出"), Both("query", "查询")
 
 OfKinds = dict[Both, Tensor]
-"""As it is, and as the two mistakes have it."""
+"""The correct numbers, and those of the two mistakes."""
 
 # x₁ = (½, ½, ½, ½) and the four unit vectors; W_Q is the identity, W_K is ½ everywhere, W_V is ¼ everywhere.
 X_ND = torch.cat([torch.full((1, 4), 0.5), torch.eye(4)]).double()
@@ -58,7 +58,7 @@ def by_hand() -> tuple[Tensor, Tensor]:
 
 
 def all_weights() -> OfKinds:
-    """The weights; a row for each query."""
+    """The weights, one row per query."""
     return {
         RIGHT: attention_weights(Q_NK, K_NK),
         TWICE: attention_weights(Q_NK, K_NK).softmax(dim=-1),
@@ -67,7 +67,7 @@ def all_weights() -> OfKinds:
 
 
 def run(_size: Size, _seeds: Sequence[int]) -> Findings:
-    """Nothing is drawn or trained: all sizes are the same."""
+    """Compute everything; nothing is random or trained, so all sizes give the same findings."""
     weights = all_weights()
     outputs = {name: each @ V_NU for name, each in weights.items()}
     return Findings(
@@ -81,7 +81,7 @@ def run(_size: Size, _seeds: Sequence[int]) -> Findings:
 
 
 def _steps() -> tuple[ResultTable, ...]:
-    """What comes before the softmax; x₂ to x₅ and their rows are alike."""
+    """The steps before the softmax; x₂ to x₅ have equal sums, so one row stands for all four."""
     scores_NN, scaled_NN = attention_scores(Q_NK, K_NK, 1.0), attention_scores(Q_NK, K_NK)
     projected = [
         (name, X_ND[i].sum().item(), K_NK[i, 0].item(), V_NU[i, 0].item())

@@ -101,7 +101,7 @@ def deadline_passed(seconds: float) -> ApiError:
 
 
 def client_gone() -> ApiError:
-    """The client disconnected; nobody reads this."""
+    """The client disconnected and will not read this response."""
     return ApiError(499, "The client disconnected before the response.", code="client_gone")
 
 

@@ -18,7 +18,7 @@ class RequestJob:
         self.tokens = 0
         """Input tokens submitted so far: later items of a long job have lower priority."""
         self.cancelled: ApiError | None = None
-        """Why nobody waits for it any more."""
+        """Why the request was cancelled; None if it was not."""
         self._pending: set[Future[Any]] = set()
         self._lock = threading.Lock()
 

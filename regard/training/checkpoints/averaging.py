@@ -1,6 +1,6 @@
-"""Averages of weights: along the way, and over the last checkpoints (6.1).
+"""Averages of weights: a moving average during training, and the mean of checkpoints (6.1).
 
-Both smooth out the noise of the last steps, which a learning rate above nothing leaves behind.
+Both reduce the noise that the last steps leave in the weights while the learning rate is above zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from regard.training.distributed.sharding import put
 class MovingAverage:
     """An exponential moving average of a model's weights.
 
-    Early on it forgets faster than `decay` says, or it would remember the random start for long.
+    In the first steps it decays faster than `decay`, to forget the random initial weights soon.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -32,7 +32,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        """Take the weights after a step in."""
+        """Include the weights after a step."""
         decay = min(self.decay, step / (step + 9))
         torch._foreach_lerp_(list(self.weights.values()), [w.detach() for w in model.parameters()], 1 - decay)
 
@@ -49,10 +49,10 @@ def mean_of(places: Sequence[Path]) -> dict[str, Tensor]:
 def average_models(places: Sequence[Path], out: Path) -> Path:
     """Write the mean of several checkpoints or model folders of one model as a model folder.
 
-    What is not weights comes from the first: a checkpoint's run keeps a model folder beside its checkpoints.
+    Everything but the weights comes from the first one; for a checkpoint, from a model folder of its run.
 
     Raises:
-        BundleError: they are not of one model, cannot be read, or `out` is taken. Nothing is written then.
+        BundleError: they are not of one model or cannot be read, or `out` exists. Nothing is written then.
     """
     first = load_bundle(_model_folder(places[0]))
     for place in places:
@@ -77,7 +77,7 @@ def _labels(model: Bundle) -> Sequence[str]:
 
 
 def _model_folder(place: Path) -> Path:
-    """The model folder that a place is, or that lies beside it in its run."""
+    """The folder itself if it is a model folder; for a checkpoint, a model folder of its run."""
     if (place / STATE).is_file():
         run = place.resolve().parent.parent
         return run / "best" if (run / "best").is_dir() else run / "last"
@@ -86,7 +86,7 @@ def _model_folder(place: Path) -> Path:
 
 @contextmanager
 def with_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> Iterator[None]:
-    """The model has other weights, and its own back afterwards."""
+    """Give the model other weights for the duration of the block."""
     own = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     try:
         for name, weight in model.named_parameters():

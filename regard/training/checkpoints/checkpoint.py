@@ -1,12 +1,12 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped.
+"""Checkpoints: everything that a run needs to resume as if it had never stopped.
 
     checkpoints/step-00001000/
         weights.safetensors     the model
         moments.safetensors     the optimizer, the moving average, the states of the random number generators
         state.json              the step, the place in the data, the journal's length, the best score so far
 
-A checkpoint is written beside its place and renamed into it: it is there whole or not at all. It holds whole
-weights, however many processes wrote it, and any number of processes can go on from it.
+A checkpoint is written under another name and renamed, so that it is complete or absent. It holds whole
+weights, however many processes wrote it, and any number of processes can resume from it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ GENERATOR = "generator"
 
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Every weight, put together where processes share it, on the host; all processes must ask."""
+    """Every weight, gathered if it is sharded, in host memory; all processes must call this."""
     return on_host(dict(model.named_parameters()))
 
 
 def on_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Whole tensors, in ordinary memory; all processes must ask."""
+    """Whole tensors in host memory; all processes must call this."""
     return {name: whole(tensor).cpu().contiguous() for name, tensor in tensors.items()}
 
 
 def generators(world: World) -> dict[str, Tensor]:
-    """The states of every process's random number generators; all processes must ask."""
+    """The states of every process's random number generators; all processes must call this."""
     own = {"cpu": torch.get_rng_state()}
     if world.device.type == "cuda":
         own["cuda"] = torch.cuda.get_rng_state(world.device)
@@ -53,7 +53,7 @@ def generators(world: World) -> dict[str, Tensor]:
 
 
 def set_generators(saved: Mapping[str, Tensor], world: World, seed: int) -> None:
-    """Go on drawing where each process was; where there were fewer processes, start afresh from a seed."""
+    """Restore this process's generators; a process without saved states starts from the seed."""
     own = {kind: saved.get(f"{GENERATOR}.{kind}.{world.rank}") for kind in ("cpu", "cuda")}
     torch.manual_seed(seed + world.rank)
     if own["cpu"] is not None:
@@ -77,7 +77,7 @@ def write_checkpoint(
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Every whole checkpoint of a run, the oldest first."""
+    """Every complete checkpoint of a run, oldest first."""
     return sorted(path for path in folder.glob("step-*") if (path / STATE).is_file())
 
 
@@ -93,7 +93,7 @@ def read_weights(place: Path) -> dict[str, Tensor]:
 
 
 def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Give the model its weights back; the moments and the state are for the caller."""
+    """Load the weights of a checkpoint into the model; returns the moments and the state."""
     weights = read_weights(place)
     try:
         moments = load((place / MOMENTS).read_bytes())
@@ -112,12 +112,12 @@ def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], d
 
 
 def step_of(place: Path) -> int:
-    """The step that a checkpoint was written after."""
+    """The step after which a checkpoint was written."""
     return int(place.name.removeprefix("step-"))
 
 
 def prune(folder: Path, keep: int, every: int) -> None:
-    """Delete all but `keep` checkpoints: the newest, and those before it that were due, one `every` steps."""
+    """Delete all but `keep` checkpoints: the newest, and the last ones at multiples of `every` steps."""
     older = checkpoints(folder)[:-1]
     due = [place for place in older if step_of(place) % every == 0]
     for place in {*older} - {*due[1 - keep :]}:

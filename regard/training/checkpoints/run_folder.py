@@ -35,7 +35,7 @@ DATA, CHECKPOINTS, JOURNAL, LOCK = "data", "checkpoints", "journal.jsonl", ".loc
 
 
 def claim(folder: Path, config: RunConfig) -> None:
-    """Make a folder this run's, before anything is written to it.
+    """Reserve a folder for this run by writing its configuration.
 
     Raises:
         ConfigError: see `refuse_other`.
@@ -46,10 +46,10 @@ def claim(folder: Path, config: RunConfig) -> None:
 
 
 def refuse_other(folder: Path, config: RunConfig) -> None:
-    """Raise unless a folder is free for this run, or already its own; nothing is written.
+    """Raise unless a folder is free or belongs to this run; nothing is written.
 
     Raises:
-        ConfigError: it holds something else, or a run with a checkpoint and another configuration.
+        ConfigError: it holds other files, or a run with a checkpoint and another configuration.
     """
     file = folder / "config.toml"
     if folder.exists() and not folder.is_dir():
@@ -80,7 +80,7 @@ def has_begun(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Delete what a killed process left half-written; restore a model that it was about to replace."""
+    """Delete incomplete files of a killed process; restore a model that it was about to replace."""
     for name in ("best", "last"):
         for aside in folder.glob(f".{name}.*.old"):
             if not (folder / name).exists():
@@ -108,7 +108,7 @@ def locked(folder: Path, report: Callable[[str], None] = lambda _: None) -> Iter
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    # "a" keeps what another process wrote, which is read for the message.
+    # "a+" keeps the name of the process that holds the lock, which the error message quotes.
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
         _lock(file, folder, report)
         yield
@@ -155,7 +155,7 @@ class Journal:
         return self.path.stat().st_size
 
     def cut(self, length: int) -> None:
-        """Remove what was written after a length."""
+        """Truncate the file to this length."""
         if self.length() > length:
             os.truncate(self.path, length)
 

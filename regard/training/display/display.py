@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a live panel on a terminal, plain lines in a log."""
+"""Progress of a run: a live panel on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Sample:
 
 
 class Standing:
-    """What is known of a run. It hears every event, and ignores unknown ones."""
+    """The state of a run, updated by its events; unknown events are ignored."""
 
     def __init__(self, title: str, max_steps: int, unit: Unit = "token") -> None:
         """`title` is the run's name, `max_steps` its limit, `unit` what the loss is a mean over."""

@@ -1,7 +1,7 @@
-"""Models that do not fit on one device: every process keeps a part of each weight (FSDP2).
+"""Sharding of models that do not fit on one device: every process keeps a part of each weight (FSDP2).
 
-A layer's weights are put together for the time that it computes, and its gradients are summed and cut up as
-they come. The optimizer and averages work on the parts; files hold whole weights, whoever wrote them.
+A layer's weights are gathered while it computes, and its gradients are summed and scattered. The optimizer
+and the averages work on the parts; files hold whole weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def shard(objective: nn.Module, model: Assembly, world: World) -> None:
-    """Cut the weights up among the processes: layer by layer, and what belongs to no layer together."""
+    """Shard the weights among the processes: layer by layer, and all other weights together."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -30,34 +30,34 @@ def shard(objective: nn.Module, model: Assembly, world: World) -> None:
 
 
 def cut_up_again(objective: nn.Module) -> None:
-    """Put the outer weights back into parts; without a backward pass, torch leaves them whole."""
+    """Shard the weights outside the layers again; without a backward pass, torch leaves them whole."""
     if hasattr(objective, "reshard"):
         objective.reshard()  # type: ignore[operator]
 
 
 def is_sharded(tensor: Tensor) -> bool:
-    """Whether this process has only a part of it."""
+    """Whether this process has only a part of the tensor."""
     return hasattr(tensor, "full_tensor")
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor, on every process; all of them must ask."""
+    """The whole tensor, on every process; all processes must call this."""
     tensor = tensor.detach()
     return tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def like(saved: Tensor, weight: Tensor) -> Tensor:
-    """A copy of something saved, on the device of the weight it belongs to, and cut up as that is."""
+    """A copy of a saved tensor, on the device of its weight and sharded in the same way."""
     if not is_sharded(weight) or is_sharded(saved) or saved.shape != weight.shape:
         return saved.to(weight.device, copy=True)
     from torch.distributed.tensor import distribute_tensor
 
     mesh, placements = weight.device_mesh, weight.placements  # type: ignore[attr-defined]
-    # Every process has all of it: nothing is sent, so it does not matter in which order they ask.
+    # Every process has the whole tensor: nothing is sent, so the order of calls does not matter.
     return distribute_tensor(saved.to(weight.device), mesh, placements, src_data_rank=None)
 
 
 def put(weight: Tensor, saved: Tensor) -> None:
-    """Overwrite a weight with something saved."""
+    """Overwrite a weight with a saved tensor."""
     with torch.no_grad():
         weight.copy_(like(saved, weight))

@@ -1,9 +1,8 @@
-"""The processes that train together: one alone, or those that `torchrun` started.
+"""The processes that train together: a single one, or those that `torchrun` started.
 
 Gradients are summed after the backward pass, in a few large messages. torch's DistributedDataParallel would
-send them during it; but a compiled backward pass hands all its gradients over at its end, so there is nothing
-to gain, and this way a process that runs out of memory can take its share again in smaller parts while the
-others wait for it.
+send them during it, but a compiled backward pass returns all its gradients at its end, so that gains nothing.
+Besides, a process that runs out of memory can repeat its share in smaller parts while the others wait.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from regard.errors import ConfigError
 T = TypeVar("T")
 
 MESSAGE = 1 << 24
-"""Numbers that are sent together, about: large messages use a network best."""
+"""Approximate number of values per message: large messages use a network best."""
 PATIENCE = timedelta(hours=6)
-"""How long processes wait for each other: one of them may be preparing a large corpus."""
+"""Timeout of processes that wait for each other: one of them may be preparing a large corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,11 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes files and talks to people."""
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The sum over all processes."""
+        """Sum a tensor over all processes, in place."""
         if self.size > 1:
             dist.all_reduce(tensor)
         return tensor
@@ -67,7 +66,7 @@ class World:
                 grad.copy_(piece.view_as(grad))
 
     def gather(self, value: T) -> list[T]:
-        """What every process has, in the order of their ranks, for all of them."""
+        """The values of all processes, in the order of their ranks, on every process."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -75,7 +74,7 @@ class World:
         return values
 
     def wait(self) -> None:
-        """Go on when all processes have come here."""
+        """Block until all processes have called this."""
         self.gather(None)
 
 
@@ -92,7 +91,7 @@ def _bundles(tensors: list[Tensor]) -> Iterator[list[Tensor]]:
 
 @contextmanager
 def join_world(device: str = "auto") -> Iterator[World]:
-    """Meet the other processes that `torchrun` started, if it did, and part from them at the end."""
+    """Join the other processes that `torchrun` started, if any, for the duration of the block."""
     rank, size, local = (int(os.environ.get(name, 0)) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     here = choose_device(device, local)
     if size <= 1:
@@ -108,7 +107,7 @@ def join_world(device: str = "auto") -> Iterator[World]:
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """The device of that name; "auto" takes a GPU where there is one.
+    """The device of that name; "auto" is a GPU if there is one.
 
     Raises:
         ConfigError: there is no such device here.
@@ -119,7 +118,7 @@ def choose_device(name: str, local_rank: int = 0) -> torch.device:
     if name == "cpu" or (name == "auto" and not n_gpus):
         return torch.device("cpu")
     if local_rank >= n_gpus:
-        found = f"this machine has {n_gpus} CUDA devices, and process {local_rank} wants one of its own"
+        found = f"this machine has {n_gpus} CUDA devices, and process {local_rank} needs one of its own"
         advice = "start fewer processes, or give --device cpu" if n_gpus else "give --device cpu"
         raise ConfigError(f"{found}; {advice}", code="missing_device")
     return torch.device("cuda", local_rank)

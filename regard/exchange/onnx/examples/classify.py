@@ -11,7 +11,7 @@ from sentencepiece import SentencePieceProcessor
 
 
 def classify(folder: Path, text: str) -> dict[str, float]:
-    """The probability of each label, the likeliest first."""
+    """The probability of each label, most probable first."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     subwords = SentencePieceProcessor(model_file=str(folder / config["subwords"]))
     classifier = InferenceSession(folder / "classifier.onnx")

@@ -11,11 +11,11 @@ from sentencepiece import SentencePieceProcessor
 
 
 def generate(folder: Path, text: str, max_tokens: int = 50) -> str:
-    """The text and what follows it."""
+    """The text and its continuation."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     subwords = SentencePieceProcessor(model_file=str(folder / config["subwords"]))
     decoder = InferenceSession(folder / "decoder.onnx")
-    # Nothing is remembered yet: every key and value is of length 0.
+    # The cache is empty at first: keys and values have length 0.
     shapes = {port.name: port.shape for port in decoder.get_inputs() if port.name.startswith("past.")}
     past = {name: np.zeros((1, shape[1], 0, shape[3]), np.float32) for name, shape in shapes.items()}
 
@@ -25,7 +25,7 @@ def generate(folder: Path, text: str, max_tokens: int = 50) -> str:
         so_far = {"input_ids": np.array([new]), "attention_mask": np.ones((1, len(written)), np.int64)}
         logits, *present = decoder.run(None, {**so_far, **past})
         past = dict(zip(past, present, strict=True))
-        new = [int(logits[0, -1].argmax())]  # the text was read at once, what follows comes one by one
+        new = [int(logits[0, -1].argmax())]  # the prompt is read at once, then one token per step
         if new == [config["eos_id"]]:
             break
         written += new

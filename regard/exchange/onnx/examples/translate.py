@@ -11,7 +11,7 @@ from sentencepiece import SentencePieceProcessor
 
 
 def translate(folder: Path, text: str, language: str | None = None) -> str:
-    """A sentence in the other language; a model of both directions must be told into which."""
+    """Translate a sentence; a model of both directions needs the code of the target language."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     subwords = SentencePieceProcessor(model_file=str(folder / config["subwords"]))
     encoder, decoder = (InferenceSession(folder / f"{name}.onnx") for name in ("encoder", "decoder"))
@@ -21,7 +21,7 @@ def translate(folder: Path, text: str, language: str | None = None) -> str:
     mask = np.ones((1, len(ids) + 1), np.int64)
     states = encoder.run(None, {"input_ids": np.array([[*ids, config["eos_id"]]]), "attention_mask": mask})
     memory = {port.name: state for port, state in zip(encoder.get_outputs()[1:], states[1:], strict=True)}
-    # Nothing is remembered of the output yet: every key and value is of length 0.
+    # The cache of the output is empty at first: keys and values have length 0.
     shapes = {port.name: port.shape for port in decoder.get_inputs() if port.name.startswith("past.")}
     past = {name: np.zeros((1, shape[1], 0, shape[3]), np.float32) for name, shape in shapes.items()}
 
