@@ -3,6 +3,7 @@
 import importlib
 import re
 import shutil
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,15 @@ def test_it_is_whole_and_small():
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 35_000_000
     loaded = regard.load_bundle(folder)  # checks every hash
     assert 30_000_000 <= loaded.model.n_parameters <= 33_000_000
+
+
+def test_the_python_on_its_card_runs(capsys):
+    card = (bundled.folder() / "card.md").read_text(encoding="utf-8")
+    (python,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(python, names)
+    assert "cat" in capsys.readouterr().out
+    assert names["logits"].shape == (2, names["model"].config.vocab_size)
 
 
 def test_its_heads_say_which_words_belong_together(translator):
