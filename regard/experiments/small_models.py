@@ -30,9 +30,9 @@ from regard.model.transformer import Transformer
 from regard.packing import pack
 from regard.tasks.task import LossSums
 from regard.training.distributed.world import World
+from regard.training.learner import evaluate, train_step
 from regard.training.optimizers.optimizer import Optimizer
 from regard.training.schedule import learning_rate
-from regard.training.step import evaluate, train_step
 
 BOS, EOS = 0, 1
 """The tokens that begin and end an output; the ids of symbols follow."""

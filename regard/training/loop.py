@@ -19,7 +19,7 @@ import torch
 from regard.bundle import save_bundle
 from regard.config import RunConfig
 from regard.data.batches import one_pass
-from regard.data.batches.stream import BatchStream
+from regard.data.batches.stream import BatchStream, Division, StepBatches
 from regard.errors import RegardError
 from regard.tasks.task import Event, Lesson, Listener, Validator
 from regard.training.checkpoints.averaging import mean_of, with_weights
@@ -32,11 +32,10 @@ from regard.training.checkpoints.checkpoint import (
 )
 from regard.training.checkpoints.run_folder import CHECKPOINTS, JOURNAL, Journal, claim, sweep
 from regard.training.distributed.world import World
-from regard.training.learner import Learner, refuse_clash
-from regard.training.parts import Division, StepBatches, parts_that_fit
+from regard.training.learner import Learner, StepOutcome, refuse_clash
+from regard.training.memory import parts_that_fit
 from regard.training.schedule import learning_rate
 from regard.training.starting import Start
-from regard.training.step import StepOutcome
 from regard.training.stopping import (
     INTERRUPTED,
     DivergedError,

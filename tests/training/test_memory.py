@@ -16,8 +16,8 @@ from regard.packing import pack
 from regard.tasks.objectives import NextToken
 from regard.training.distributed.world import World
 from regard.training.loop import TrainingLoop
+from regard.training.memory import bytes_per_token, parts_that_fit, parts_within
 from regard.training.optimizers.optimizer import Optimizer
-from regard.training.parts import bytes_per_token, parts_that_fit, parts_within
 from tests.refusals import refused
 from tests.training.copying import config, data
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from regard.data.batches import Budget
 from regard.data.batches.examples import PAIRS_EXTRA, make_pairs_batch
+from regard.data.batches.stream import Division
 from regard.model.transformer import Transformer
 from regard.packing import unpack
 from regard.tasks.objectives import NextToken
 from regard.tasks.pairs import PairsLesson
-from regard.training.parts import Division
 from tests.data.stores import numbered, write
 from tests.training.copying import backwards, config
 

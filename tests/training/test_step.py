@@ -8,8 +8,8 @@ from regard.data.batches.examples import make_pairs_batch
 from regard.model.transformer import Transformer
 from regard.tasks.objectives import NextToken
 from regard.training.distributed.world import World
+from regard.training.learner import evaluate, train_step
 from regard.training.optimizers.optimizer import Optimizer
-from regard.training.step import evaluate, train_step
 from tests.training.copying import BOS, EOS, backwards, config
 
 CPU = torch.device("cpu")

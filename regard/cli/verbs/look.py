@@ -97,7 +97,7 @@ def look(
         check_suffix(out)  # before minutes of work
         needs |= {"search", "label-influence"} if out.suffix.lower() == ".html" else set()
     loaded = load(model, device=device)
-    searches = target is None and loaded.description.config.architecture == "encoder-decoder"
+    searches = target is None and loaded.verb == "translate"
     if beam is None and searches and "search" in needs:
         beam = loaded.decoding.beam_size  # a search is observed if its beam size is given
     trace = loaded.look(source, target, to=to, beam_size=beam)

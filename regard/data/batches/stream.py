@@ -6,7 +6,9 @@ memory is read in large pieces, and no list has an entry per example. A store th
 shuffled as a whole. Batches of free size, for CPUs, have examples of similar length.
 
 Which batches come, and in which order, depends on store, seed and budget alone, never on the number of
-processes: each of several reads the same stream and takes its share of every batch (`training/parts.py`).
+processes: each of several reads the same stream and takes its share of every batch (`Division`). They agree
+on every step without communication, and what a step learns does not depend on how it is divided, apart from
+rounding and the random numbers of dropout.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from __future__ import annotations
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from regard.data.batches import Budget, Plan, group_by_length, plan_batches
+from regard.data.batches import BLOCK, Budget, Plan, deal, group_by_length, plan_batches
+from regard.data.batches.examples import Batch
 from regard.data.store import Store
 from regard.errors import ConfigError, CorpusError
 
@@ -208,6 +211,82 @@ class BatchStream(Generic[T]):
             problems = [f"{name} was {was}, and is {is_}" for name, (was, is_) in changes.items()]
             raise ConfigError(problems, code="setting_changed")
         return Position(**{name: state[name] for name in asdict(Position())})
+
+
+class BatchMaker(Protocol):
+    """What makes batches of examples: a `Lesson`."""
+
+    def batch(self, store: Store, indices: np.ndarray, fill_to: Sequence[int | None] | None = None) -> Batch:
+        """Examples as a batch, filled up to `fill_to` tokens on each side."""
+
+    def n_targets(self, store: Store, indices: np.ndarray) -> int:
+        """The number of targets of these examples."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepBatches:
+    """What one process does in one step."""
+
+    store: Store
+    indices: np.ndarray
+    """The examples of the whole step, of all processes, to divide them again."""
+    batches: Sequence[Batch]
+    """This process's parts."""
+    n_targets: int
+    """Targets of the whole step, of all processes: what the mean is taken over."""
+    wanted_parts: int
+    """The number of parts that was wanted; a small share has fewer."""
+
+
+@dataclass(kw_only=True)
+class Division:
+    """Divides the batch of a step: takes this process's share, in `n_parts` parts."""
+
+    lesson: BatchMaker
+    budget: Budget
+    """Of a whole step, all processes together."""
+    longest: tuple[int, ...]
+    """Tokens of the longest example on each side."""
+    n_parts: int = 1
+    """Parts of a process's share; may grow while the stream runs."""
+    rank: int = 0
+    world_size: int = 1
+
+    def __call__(self, store: Store, indices: np.ndarray) -> StepBatches:
+        """This process's share of a step, in at most `n_parts` parts, and in at least one."""
+        n_parts = self.n_parts
+        shares = deal(store, indices, self.world_size)
+        n_targets = self.lesson.n_targets(store, indices)
+        # Sharded processes run their parts in step, so all have as many as the largest share needs.
+        parts = deal(store, shares[self.rank], min(n_parts, max(map(len, shares))))
+        sizes = self.sizes(n_parts)
+        # A process without examples computes along with one that counts for nothing.
+        batches = [
+            self._batch(store, part, sizes) if len(part) else self._batch(store, indices[:1], sizes).idle()
+            for part in parts
+        ]
+        return StepBatches(store, indices, batches, n_targets, n_parts)
+
+    def sizes(self, n_parts: int) -> tuple[int | None, ...]:
+        """Tokens that each part is filled up to, on each side; None for no filling."""
+        if not self.budget.fixed:
+            return tuple(None for _ in self.budget.tokens)
+        pieces = n_parts * self.world_size
+        # Shares differ by some sentences: room for two of the longest, above an even share, suffices.
+        slack = [0 if pieces == 1 else 2 * (longest + 1) for longest in self.longest]
+        shares = [(most or 0) / pieces + more for most, more in zip(self.budget.tokens, slack, strict=True)]
+        return tuple(-(-int(np.ceil(share)) // BLOCK) * BLOCK for share in shares)
+
+    def _batch(self, store: Store, indices: np.ndarray, sizes: tuple[int | None, ...]) -> Batch:
+        if not self.budget.fixed:
+            return self.lesson.batch(store, indices)
+        extra = self.budget.extra
+        lengths = [
+            int(store.lengths(side, indices).sum()) + extra[side] * len(indices) for side in range(len(sizes))
+        ]
+        # A part that is too large is compiled for its own size: slow once, but right.
+        fill = [max(size or 0, -(-(n + 1) // BLOCK) * BLOCK) for size, n in zip(sizes, lengths, strict=True)]
+        return self.lesson.batch(store, indices, fill)
 
 
 class Prefetch(Generic[T]):

@@ -1,0 +1,145 @@
+"""The arguments of `regard.train`, as a task, a configuration and files; nothing is trained here."""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regard.config import RunConfig, read_config, registries
+from regard.config.checking import did_you_mean, shown
+from regard.errors import ConfigError
+from regard.tasks.task import DataFiles, Job, Task, rows_file, task_named
+from regard.text.files.tables import Column
+from regard.training.starting import Start
+
+Data = Path | str | Sequence[Any]
+"""A file, several files, or rows."""
+
+
+def chosen_task(task: str | type[Task] | Task | None, file: Path | None) -> Task:
+    """The task that is given, or that a file of settings names.
+
+    Raises:
+        ConfigError: it is not registered.
+    """
+    if task is None:
+        section = _table(file).get("task", {})
+        task = (section.get("name") if isinstance(section, dict) else None) or "translate"
+    if isinstance(task, str):
+        if task not in registries.tasks:
+            names = registries.tasks.names
+            near = did_you_mean(task, names)
+            known = f"known are {', '.join(names)}{near}"
+            raise ConfigError(f"the task {task!r} is not registered; {known}", code="unknown_choice")
+        return task_named(task)()
+    kind = task if isinstance(task, type) else type(task)
+    if not any(task_named(name) is kind for name in registries.tasks.names):
+        raise ConfigError(
+            f"{kind.__name__} is not registered; add @registries.tasks.register('a-name')",
+            code="unknown_choice",
+        )
+    return task() if isinstance(task, type) else task
+
+
+def configured(
+    task: Task, preset: str | None, file: Path | None, settings: list[str], builtin: str | None
+) -> dict[str, Any]:
+    """The configuration, and the size of the vocabulary, unless it is left to the data."""
+    usual = None if "preset" in _table(file) else builtin or task.preset
+    own = [] if task.name == "translate" else [f"task.name={task.name}", *task.settings]
+    config = read_config(preset=preset or usual, file=file, settings=[*own, *settings])
+    sized = any(setting.startswith("model.vocab_size") for setting in settings)
+    sized = sized or "vocab_size" in _table(file).get("model", {})
+    return {"config": config, "vocab_size": config.model.vocab_size if builtin or sized else None}
+
+
+def as_words(settings: Mapping[str, Any]) -> list[str]:
+    """Settings of Python as those of the command line: `True` is `true`, and `None` is `none`."""
+    return [
+        f"{name}={str(value).lower() if value is None or isinstance(value, bool) else value}"
+        for name, value in settings.items()
+    ]
+
+
+def shaped_like(job: Job, start: Start, written: Sequence[str]) -> RunConfig:
+    """The configuration with the shape of the model to start from; reports settings that it overrides."""
+    model, own = start.shape(job.config.model), job.config.model
+    names = [name.removeprefix("model.") for name in written if name.startswith("model.")]
+    unused = [name for name in names if getattr(own, name) != getattr(model, name)]
+    ignored = ", ".join(f"model.{name}={shown(getattr(own, name))}" for name in unused)
+    job.report(
+        f"starting from {start.bundle.folder}, with its shape and subwords"
+        + (f"; ignored: {ignored}" if ignored else "")
+    )
+    return replace(job.config, model=model)
+
+
+def written_settings(file: Path | None, settings: Sequence[str]) -> tuple[str, ...]:
+    """The names of the settings in a file and in a list, without duplicates."""
+    sections = {name: section for name, section in _table(file).items() if isinstance(section, dict)}
+    in_file = (f"{section}.{name}" for section, names in sections.items() for name in names)
+    single = (setting.partition("=")[0].strip() for setting in settings)
+    return tuple(dict.fromkeys([*in_file, *single]))
+
+
+def _table(file: Path | None) -> dict[str, Any]:
+    """The contents of a configuration file; empty where it cannot be read, which `read_config` reports."""
+    try:
+        return {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def data_files(
+    task: Task, stack: ExitStack, data: Sequence[Data], valid: Data, test: Data, columns: Sequence[Column]
+) -> dict[str, Any]:
+    """The files of each set; rows are written to temporary files."""
+    if all(isinstance(each, Path | str) for each in data):
+        sets = {"train": as_paths(data), "valid": as_paths(valid), "test": as_paths(test)}
+        return {**sets, "columns": tuple(columns)}
+    if len(data) != 1:
+        raise ConfigError("give files, or one list of rows", code="bad_files")
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="regard-rows-")))
+    rows = {"train": data[0], "valid": valid, "test": test}
+    names = tuple(columns) or task.columns
+    files = {
+        name: (rows_file(folder / f"{name}.jsonl", task, list(given), names),) if len(given) else ()
+        for name, given in rows.items()
+        if not isinstance(given, Path | str)
+    }
+    return {**files, "columns": names if "columns" in task.options else ()}
+
+
+def as_paths(data: Data) -> tuple[Path, ...]:
+    """One file or several."""
+    return (Path(data),) if isinstance(data, Path | str) else tuple(map(Path, data))
+
+
+def refuse_options(task: Task, files: DataFiles, *, both_directions: bool) -> None:
+    """Raise where an option is given that the task does not have."""
+    source, target = files.languages
+    given: dict[str, dict[str, object]] = {
+        "columns": {"columns": files.columns},
+        "languages": {"source": source, "target": target, "both_directions": both_directions},
+        "pretrain": {"pretrain": files.pretrain},
+    }
+    if files.builtin and task.builtins and files.builtin not in task.builtins:
+        known = ", ".join(task.builtins)
+        raise ConfigError(
+            f"there is no built-in corpus {files.builtin!r}; known: {known}", code="bad_builtin"
+        )
+    given["builtin"] = {} if task.builtins else {"builtin": files.builtin}
+    wrong = [
+        f"`{name}`"
+        for option, values in given.items()
+        if option not in task.options
+        for name, value in values.items()
+        if value
+    ]
+    if wrong:
+        raise ConfigError(f"{', '.join(wrong)}: not for the task {task.name}", code="option_not_for_task")
