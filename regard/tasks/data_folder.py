@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.store import Example, Store, find_store
-from regard.data.store.writing import write_store
 from regard.durable import write_atomically
 from regard.errors import CorpusError
 from regard.tasks.task import Reporter, Source
@@ -92,6 +91,8 @@ class DataFolder:
         self, name: str, examples: Iterable[Example], sides: Sequence[str], key: str, subwords: Vocabulary
     ) -> Store:
         """Write a set."""
+        from regard.data.store.writing import write_store  # a loaded translator does not need it
+
         own_key = self._store_key(name, key)
         return write_store(
             self.path / name, examples, sides=sides, key=own_key, vocab_size=subwords.vocab_size

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, islice
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -329,7 +329,8 @@ class GreedyTranslations:
             for references, language in zip(self.references, self.languages, strict=True)
         ]
         each = {f"valid_bleu_{language}": bleu for language, bleu in zip(self.languages, scores, strict=True)}
-        return {"valid_bleu": fmean(scores), **(each if len(each) > 1 else {}), "sample": sample}
+        mean = math.fsum(scores) / len(scores)
+        return {"valid_bleu": mean, **(each if len(each) > 1 else {}), "sample": sample}
 
 
 def _ids(store: Store, side: int, chosen: np.ndarray) -> list[tuple[int, ...]]:

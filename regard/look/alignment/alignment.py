@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from regard.bundle.bundle import add_file
 from regard.bundle.manifest import ALIGNMENT
 from regard.config import ModelConfig
 from regard.errors import BundleError, RequestError
-from regard.look.trace.data import TraceData
 from regard.look.trace.tokens import Tokens, Word
+
+if TYPE_CHECKING:  # a translator starts without the rest of a trace
+    from regard.look.trace.data import TraceData
 
 Link = tuple[int, int]
 """A word of the inputs and a word of the outputs, by their numbers."""

@@ -222,9 +222,11 @@ class Subwords(Vocabulary):
         Raises:
             RequestError: there is no such tag.
         """
-        known = self.languages
+        if self._is_control(token := self._processor.piece_to_id(tag(language))):
+            return int(token)
+        known = self.languages  # goes through the whole vocabulary, so only for the message
         which = f"it has {', '.join(known)}" if known else "it has none"
-        return self._control_id(tag(language), f"has no tag for {language!r}; {which}")
+        raise RequestError(f"the subword model has no tag for {language!r}; {which}", code="missing_token")
 
     def encode(self, texts: list[str], *, threads: int = 1) -> list[np.ndarray]:
         """The ids of each text, without `<s>` and `</s>`."""
