@@ -6,6 +6,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ from regard.cli.verbs.score import score
 from regard.cli.verbs.serve import serve
 from regard.cli.verbs.train import train
 from regard.cli.verbs.translate import translate
-from regard.errors import RegardError
+from regard.errors import ConfigError, RegardError
 from regard.version import __version__
 
 MISTAKE = 2
@@ -78,10 +79,39 @@ def regard(
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="MODULE",
+            help="Import a module of yours first; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Train, run, serve and look inside Transformers, as Attention Is All You Need defines them."""
+    for plugin in plugins or ():
+        _import_plugin(plugin)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _import_plugin(name: str) -> None:
+    """Import a module, also from the working folder.
+
+    Raises:
+        ConfigError: there is no such module.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0] and error.name != name:
+            raise
+        raise ConfigError(
+            f"--plugin {name}: there is no module {error.name!r} in this folder or among the installed ones",
+            code="missing_module",
+        ) from error
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:

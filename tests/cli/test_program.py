@@ -129,3 +129,22 @@ def test_a_reader_that_goes_away_gets_no_traceback(words):
         os.close(writing)
     assert done.returncode == 1
     assert done.stderr == ""
+
+
+def test_a_plugin_registers_a_choice_and_a_missing_one_is_an_error(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import regard\n@regard.registries.schedules.register('flat')\n"
+        "def flat(config, d_model, step, done):\n    return config.learning_rate\n"
+    )
+
+    def run_in_folder(*words):
+        command = [sys.executable, "-m", "regard", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    chosen = ["config", "--set", "training.schedule=flat"]
+    assert 'schedule = "flat"' in run_in_folder("--plugin", "mine", *chosen).stdout
+    without = run_in_folder(*chosen)
+    assert without.returncode == 2
+    assert "training.schedule" in without.stderr
+    missing = run_in_folder("--plugin", "nmie", *chosen)
+    assert (missing.returncode, missing.stderr.split(":")[1]) == (2, " error[missing_module]")
