@@ -114,7 +114,7 @@ def test_a_damaged_model_folder_is_not_converted(tmp_path):
     weights = bytearray((model / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (model / "model.safetensors").write_bytes(weights)
-    with refused("bad_model_folder", "model.safetensors", error=BundleError):
+    with refused("damaged_model_folder", "model.safetensors", error=BundleError):
         export_ctranslate2(model, tmp_path / "theirs", bos=BOS, eos=EOS)
 
 

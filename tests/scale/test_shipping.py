@@ -48,5 +48,5 @@ def test_a_bundled_model_is_known_by_its_name(run, monkeypatch):
 def test_a_damaged_folder_is_not_sent(run):
     weights = run / "best" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
-    with refused("bad_model_folder", "model.safetensors", error=BundleError):
+    with refused("damaged_model_folder", "model.safetensors", error=BundleError):
         packed(run, pytest.importorskip("ray"))
