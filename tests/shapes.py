@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-LEGEND = set("NSTBLMRWCDFHKUV")
+LEGEND = set("NSTBLMRWCDEFHKPUVY")
 """N packed tokens (S inputs, T outputs), B sequences, L queries, M keys, R rows being decoded, W width of
-the beam, C candidates, D d_model, F d_ff, H heads, K d_k, U d_v, V vocabulary."""
+the beam, C candidates, D d_model, E entries, F d_ff, H heads, K d_k, P positions, U d_v, V vocabulary,
+Y labels."""
 SUFFIX = re.compile(r"^[a-z]\w*_([A-Z]+)$")
 
 

@@ -57,7 +57,7 @@ class TextClassifier:
             RequestError: a text is empty, not a string, or too long.
         """
         read = [self._read(text, i, options) for i, text in enumerate(texts, start=1)]
-        probs_BC = self.probabilities([ids for ids, _ in read])
+        probs_BY = self.probabilities([ids for ids, _ in read])
         return [
             _classification(
                 text,
@@ -67,7 +67,7 @@ class TextClassifier:
                 cut=cut,
                 unseen=unseen_characters(self.subwords, text),
             )
-            for text, (_, cut), row in zip(texts, read, probs_BC.tolist(), strict=True)
+            for text, (_, cut), row in zip(texts, read, probs_BY.tolist(), strict=True)
         ]
 
     def raw_scores(self, texts: Sequence[str], options: ClassifyOptions) -> list[dict[str, float]]:
@@ -81,9 +81,9 @@ class TextClassifier:
 
     def probabilities(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
         """The probability of every label for each text in token ids, (texts, labels)."""
-        logits_BC = torch.from_numpy(self._logits(texts))
-        probs_BC = torch.sigmoid(logits_BC) if self.several else torch.softmax(logits_BC, dim=-1)
-        found: np.ndarray = probs_BC.double().numpy()
+        logits_BY = torch.from_numpy(self._logits(texts))
+        probs_BY = torch.sigmoid(logits_BY) if self.several else torch.softmax(logits_BY, dim=-1)
+        found: np.ndarray = probs_BY.double().numpy()
         return found
 
     def n_tokens(self, text: str) -> int:
@@ -95,11 +95,11 @@ class TextClassifier:
         self.model.eval()
         device = self.model.output_probabilities.weight.device
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        logits_BC = np.zeros((len(texts), len(self.labels)), dtype=np.float32)
+        logits_BY = np.zeros((len(texts), len(self.labels)), dtype=np.float32)
         for batch in _batches(order, [len(texts[i]) + 1 for i in order]):
             packed = pack([[self.subwords.cls_id, *texts[i]] for i in batch], device)
-            logits_BC[batch] = self.model(packed).float().cpu().numpy()
-        return logits_BC
+            logits_BY[batch] = self.model(packed).float().cpu().numpy()
+        return logits_BY
 
     def _read(self, text: str, number: int, options: ClassifyOptions) -> tuple[list[int], int]:
         """The tokens of a text that are read, and the number of tokens that are cut off."""

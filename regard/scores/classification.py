@@ -71,14 +71,14 @@ class ClassificationScore:
 
 
 def score_labels(
-    probs_BC: np.ndarray, right: Sequence[int] | np.ndarray, labels: Sequence[str]
+    probs_BY: np.ndarray, right: Sequence[int] | np.ndarray, labels: Sequence[str]
 ) -> ClassificationScore:
     """Score label probabilities, one row per text, against the index of each text's label."""
     right_B = np.asarray(right, np.int64)
-    if probs_BC.shape != (len(right_B), len(labels)) or len(right_B) == 0:
+    if probs_BY.shape != (len(right_B), len(labels)) or len(right_B) == 0:
         wanted = f"{len(right_B)} rows, at least one, of {len(labels)}"
-        raise ShapeError("probs", wanted, probs_BC.shape, code="bad_shape")
-    given_B = probs_BC.argmax(axis=1)
+        raise ShapeError("probs", wanted, probs_BY.shape, code="bad_shape")
+    given_B = probs_BY.argmax(axis=1)
     confusion = np.zeros((len(labels), len(labels)), np.int64)
     np.add.at(confusion, (right_B, given_B), 1)
     f1 = _f1(confusion)
@@ -86,7 +86,7 @@ def score_labels(
         labels=tuple(labels),
         accuracy=float((given_B == right_B).mean()),
         macro_f1=float(np.mean([each for each in f1 if each is not None])),
-        calibration_error=calibration_error(probs_BC.max(axis=1), given_B == right_B),
+        calibration_error=calibration_error(probs_BY.max(axis=1), given_B == right_B),
         f1=f1,
         confusion=tuple(tuple(row) for row in confusion.tolist()),
     )
@@ -154,35 +154,35 @@ class TagScore:
 
 def rows_of(numbers: Sequence[Sequence[int]], n_labels: int) -> np.ndarray:
     """The labels of each text as booleans, (texts, labels), from label indices."""
-    right_BC = np.zeros((len(numbers), n_labels), bool)
-    for row, own in zip(right_BC, numbers, strict=True):
+    right_BY = np.zeros((len(numbers), n_labels), bool)
+    for row, own in zip(right_BY, numbers, strict=True):
         row[list(own)] = True
-    return right_BC
+    return right_BY
 
 
 def score_tags(
-    probs_BC: np.ndarray, right_BC: np.ndarray, labels: Sequence[str], threshold: float = 0.5
+    probs_BY: np.ndarray, right_BY: np.ndarray, labels: Sequence[str], threshold: float = 0.5
 ) -> TagScore:
     """Score label probabilities, one row per text, against the labels of each text."""
-    right_BC = np.asarray(right_BC, bool)
-    if probs_BC.shape != right_BC.shape or right_BC.shape[1:] != (len(labels),) or not len(right_BC):
-        wanted = f"{len(right_BC)} rows, at least one, of {len(labels)}"
-        raise ShapeError("probs", wanted, probs_BC.shape, code="bad_shape")
-    given_BC = probs_BC >= threshold
-    hits, given, there = ((each).sum(axis=0) for each in (given_BC & right_BC, given_BC, right_BC))
+    right_BY = np.asarray(right_BY, bool)
+    if probs_BY.shape != right_BY.shape or right_BY.shape[1:] != (len(labels),) or not len(right_BY):
+        wanted = f"{len(right_BY)} rows, at least one, of {len(labels)}"
+        raise ShapeError("probs", wanted, probs_BY.shape, code="bad_shape")
+    given_BY = probs_BY >= threshold
+    hits, given, there = ((each).sum(axis=0) for each in (given_BY & right_BY, given_BY, right_BY))
     f1 = tuple(2 * float(h) / float(g + t) if t else None for h, g, t in zip(hits, given, there, strict=True))
-    confidence_BC = np.maximum(probs_BC, 1 - probs_BC)
-    sure_BC = probs_BC >= 0.5  # the more probable decision, whatever the threshold
+    confidence_BY = np.maximum(probs_BY, 1 - probs_BY)
+    sure_BY = probs_BY >= 0.5  # the more probable decision, whatever the threshold
     return TagScore(
         labels=tuple(labels),
-        exact=float((given_BC == right_BC).all(axis=1).mean()),
+        exact=float((given_BY == right_BY).all(axis=1).mean()),
         micro_f1=2 * float(hits.sum()) / max(1.0, float(given.sum() + there.sum())),
         macro_f1=float(np.mean([each for each in f1 if each is not None] or [0.0])),
-        calibration_error=calibration_error(confidence_BC.ravel(), (sure_BC == right_BC).ravel()),
+        calibration_error=calibration_error(confidence_BY.ravel(), (sure_BY == right_BY).ravel()),
         f1=f1,
         confusion=tuple(
-            tuple(row) for row in (right_BC.T.astype(np.int64) @ given_BC.astype(np.int64)).tolist()
+            tuple(row) for row in (right_BY.T.astype(np.int64) @ given_BY.astype(np.int64)).tolist()
         ),
         n_each=tuple(there.tolist()),
-        n_texts=len(right_BC),
+        n_texts=len(right_BY),
     )

@@ -264,8 +264,8 @@ class Classify(Task):
             texts.append(text)
         classifier = TextClassifier.load(first) if len(models) == 1 else ClassifierEnsemble.load(models)
         found = classifier.classify(texts, ClassifyOptions(too_long="cut"))
-        probs_BC = np.array([[each.probabilities[label] for label in labels] for each in found])
-        return _scored(probs_BC, right, labels, several=separator is not None)
+        probs_BY = np.array([[each.probabilities[label] for label in labels] for each in found])
+        return _scored(probs_BY, right, labels, several=separator is not None)
 
 
 def _rows(file: Path, columns: Sequence[Column], separator: str | None) -> Iterator[tuple[list[str], str]]:
@@ -281,11 +281,11 @@ def _rows(file: Path, columns: Sequence[Column], separator: str | None) -> Itera
 
 
 def _scored(
-    probs_BC: np.ndarray, right: Sequence[Sequence[int]], labels: Sequence[str], *, several: bool
+    probs_BY: np.ndarray, right: Sequence[Sequence[int]], labels: Sequence[str], *, several: bool
 ) -> Score:
     if several:
-        return score_tags(probs_BC, rows_of(right, len(labels)), labels)
-    return score_labels(probs_BC, [only for (only,) in right], labels)
+        return score_tags(probs_BY, rows_of(right, len(labels)), labels)
+    return score_labels(probs_BY, [only for (only,) in right], labels)
 
 
 class LabelledTexts:
@@ -307,12 +307,12 @@ class LabelledTexts:
     def __call__(self, model: Any) -> dict[str, Any]:
         """Macro-F1 and calibration; and the label of one text."""
         was_training = model.training
-        probs_BC = self._probabilities(model)
+        probs_BY = self._probabilities(model)
         model.train(was_training)
-        score = _scored(probs_BC, self.right, self.labels, several=self.several)
+        score = _scored(probs_BY, self.right, self.labels, several=self.several)
         sample = {
             "source": self.text,
-            "output": ", ".join(self._given(probs_BC[self.shown])),
+            "output": ", ".join(self._given(probs_BY[self.shown])),
             "reference": ", ".join(self.labels[i] for i in self.right[self.shown]),
         }
         return {
@@ -321,11 +321,11 @@ class LabelledTexts:
             "sample": sample,
         }
 
-    def _given(self, probs_C: np.ndarray) -> list[str]:
+    def _given(self, probs_Y: np.ndarray) -> list[str]:
         """The labels that a text is given, with their probabilities."""
-        best = [int(probs_C.argmax())]
-        given = [i for i, probable in enumerate(probs_C >= ClassifyOptions().threshold) if probable] or best
-        return [f"{self.labels[i]} ({probs_C[i]:.0%})" for i in (given if self.several else best)]
+        best = [int(probs_Y.argmax())]
+        given = [i for i, probable in enumerate(probs_Y >= ClassifyOptions().threshold) if probable] or best
+        return [f"{self.labels[i]} ({probs_Y[i]:.0%})" for i in (given if self.several else best)]
 
     def _probabilities(self, model: Any) -> np.ndarray:
         assert isinstance(model, Classifier), "the task needs an encoder alone"

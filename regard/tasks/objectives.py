@@ -93,23 +93,23 @@ def tensors_of(packed: Packed) -> tuple[Tensor, Tensor, Tensor]:
 class _LabelLoss(nn.Module, ABC, Generic[B]):
     """Loss of labels, as the encoder alone gives them, summed over the texts of a batch."""
 
-    weights_C: Tensor
+    weights_Y: Tensor
     """The weight of each label."""
 
-    def __init__(self, model: Model, training: TrainingConfig, weights_C: Tensor) -> None:
+    def __init__(self, model: Model, training: TrainingConfig, weights_Y: Tensor) -> None:
         super().__init__()
         assert isinstance(model, Classifier), "labels are read off the encoder alone"
         self.model, self.smoothing = model, training.label_smoothing
         self.hidden_tokens, self.agreement = training.hidden_tokens, training.agreement
-        self.register_buffer("weights_C", weights_C, persistent=False)
+        self.register_buffer("weights_Y", weights_Y, persistent=False)
 
     def forward(self, batch: B) -> tuple[Tensor, Tensor]:
         """The loss; and the sums to report, of which likelihood and hits are not weighted."""
-        logits_BC = self._logits(batch.inputs)
-        nll_B = self._nll(logits_BC, batch)
-        minimised_B = self._minimised(logits_BC, batch) if self.training else nll_B
-        counted_B = batch.counted_B.to(logits_BC.dtype)
-        parts = minimised_B, nll_B, self._hits(logits_BC, batch).float()
+        logits_BY = self._logits(batch.inputs)
+        nll_B = self._nll(logits_BY, batch)
+        minimised_B = self._minimised(logits_BY, batch) if self.training else nll_B
+        counted_B = batch.counted_B.to(logits_BY.dtype)
+        parts = minimised_B, nll_B, self._hits(logits_BY, batch).float()
         minimised, nll, hits = ((part_B * counted_B).sum() for part_B in parts)
         return minimised, torch.stack([minimised, nll, hits]).detach()
 
@@ -120,76 +120,76 @@ class _LabelLoss(nn.Module, ABC, Generic[B]):
             hidden_N = torch.rand(len(ids_N), device=ids_N.device) < self.hidden_tokens
             hidden_N[starts_B] = False  # the label is read from [CLS]
             inputs = Packed(ids_N.masked_fill(hidden_N, BLANK), inputs.boundaries)
-        logits_BC: Tensor = self.model(inputs).float()
-        return logits_BC
+        logits_BY: Tensor = self.model(inputs).float()
+        return logits_BY
 
-    def _minimised(self, logits_BC: Tensor, batch: B) -> Tensor:
+    def _minimised(self, logits_BY: Tensor, batch: B) -> Tensor:
         """The smoothed loss; with `agreement`, the mean of two passes and the divergence between them."""
-        smoothed_B = self._smoothed(logits_BC, batch)
+        smoothed_B = self._smoothed(logits_BY, batch)
         if not self.agreement:
             return smoothed_B
-        again_BC = self._logits(batch.inputs)  # Departure 15: other dropout, other hidden tokens
-        mean_B = (smoothed_B + self._smoothed(again_BC, batch)) / 2
-        return mean_B + self.agreement * self._divergence(logits_BC, again_BC)
+        again_BY = self._logits(batch.inputs)  # Departure 15: other dropout, other hidden tokens
+        mean_B = (smoothed_B + self._smoothed(again_BY, batch)) / 2
+        return mean_B + self.agreement * self._divergence(logits_BY, again_BY)
 
     @abstractmethod
-    def _nll(self, logits_BC: Tensor, batch: B) -> Tensor: ...
+    def _nll(self, logits_BY: Tensor, batch: B) -> Tensor: ...
 
     @abstractmethod
-    def _smoothed(self, logits_BC: Tensor, batch: B) -> Tensor:
+    def _smoothed(self, logits_BY: Tensor, batch: B) -> Tensor:
         """Negative log-likelihood of smoothed labels, weighted."""
 
     @abstractmethod
-    def _hits(self, logits_BC: Tensor, batch: B) -> Tensor: ...
+    def _hits(self, logits_BY: Tensor, batch: B) -> Tensor: ...
 
     @abstractmethod
-    def _divergence(self, one_BC: Tensor, other_BC: Tensor) -> Tensor:
+    def _divergence(self, one_BY: Tensor, other_BY: Tensor) -> Tensor:
         """The symmetric Kullback-Leibler divergence of two answers."""
 
 
 class OneLabel(_LabelLoss[LabelledBatch]):
     """Loss of texts that have one label each."""
 
-    def _nll(self, logits_BC: Tensor, batch: LabelledBatch) -> Tensor:
-        return F.cross_entropy(logits_BC, batch.labels_B, reduction="none")
+    def _nll(self, logits_BY: Tensor, batch: LabelledBatch) -> Tensor:
+        return F.cross_entropy(logits_BY, batch.labels_B, reduction="none")
 
-    def _smoothed(self, logits_BC: Tensor, batch: LabelledBatch) -> Tensor:
+    def _smoothed(self, logits_BY: Tensor, batch: LabelledBatch) -> Tensor:
         smoothed_B = F.cross_entropy(
-            logits_BC, batch.labels_B, reduction="none", label_smoothing=self.smoothing
+            logits_BY, batch.labels_B, reduction="none", label_smoothing=self.smoothing
         )
-        return smoothed_B * self.weights_C.to(logits_BC.device)[batch.labels_B]
+        return smoothed_B * self.weights_Y.to(logits_BY.device)[batch.labels_B]
 
-    def _hits(self, logits_BC: Tensor, batch: LabelledBatch) -> Tensor:
-        return logits_BC.argmax(dim=-1) == batch.labels_B
+    def _hits(self, logits_BY: Tensor, batch: LabelledBatch) -> Tensor:
+        return logits_BY.argmax(dim=-1) == batch.labels_B
 
-    def _divergence(self, one_BC: Tensor, other_BC: Tensor) -> Tensor:
-        one_BC, other_BC = one_BC.log_softmax(dim=-1), other_BC.log_softmax(dim=-1)
-        return ((one_BC.exp() - other_BC.exp()) * (one_BC - other_BC)).sum(dim=-1) / 2
+    def _divergence(self, one_BY: Tensor, other_BY: Tensor) -> Tensor:
+        one_BY, other_BY = one_BY.log_softmax(dim=-1), other_BY.log_softmax(dim=-1)
+        return ((one_BY.exp() - other_BY.exp()) * (one_BY - other_BY)).sum(dim=-1) / 2
 
 
 class SeveralLabels(_LabelLoss[TaggedBatch]):
     """Loss of texts that have any number of labels: each label is an independent decision."""
 
-    def _nll(self, logits_BC: Tensor, batch: TaggedBatch) -> Tensor:
-        nll_BC = F.binary_cross_entropy_with_logits(logits_BC, batch.labels_BC, reduction="none")
-        return nll_BC.sum(dim=-1)
+    def _nll(self, logits_BY: Tensor, batch: TaggedBatch) -> Tensor:
+        nll_BY = F.binary_cross_entropy_with_logits(logits_BY, batch.labels_BY, reduction="none")
+        return nll_BY.sum(dim=-1)
 
-    def _smoothed(self, logits_BC: Tensor, batch: TaggedBatch) -> Tensor:
-        smoothed_BC = F.binary_cross_entropy_with_logits(
-            logits_BC,
-            batch.labels_BC * (1 - self.smoothing) + self.smoothing / 2,
-            pos_weight=self.weights_C.to(logits_BC.device),
+    def _smoothed(self, logits_BY: Tensor, batch: TaggedBatch) -> Tensor:
+        smoothed_BY = F.binary_cross_entropy_with_logits(
+            logits_BY,
+            batch.labels_BY * (1 - self.smoothing) + self.smoothing / 2,
+            pos_weight=self.weights_Y.to(logits_BY.device),
             reduction="none",
         )
-        return smoothed_BC.sum(dim=-1)
+        return smoothed_BY.sum(dim=-1)
 
-    def _hits(self, logits_BC: Tensor, batch: TaggedBatch) -> Tensor:
-        return ((logits_BC > 0) == (batch.labels_BC > 0)).sum(dim=-1)
+    def _hits(self, logits_BY: Tensor, batch: TaggedBatch) -> Tensor:
+        return ((logits_BY > 0) == (batch.labels_BY > 0)).sum(dim=-1)
 
-    def _divergence(self, one_BC: Tensor, other_BC: Tensor) -> Tensor:
+    def _divergence(self, one_BY: Tensor, other_BY: Tensor) -> Tensor:
         # Summed over both outcomes: the difference of the log-odds is that of the logits.
-        apart_BC = (one_BC.sigmoid() - other_BC.sigmoid()) * (one_BC - other_BC)
-        return apart_BC.sum(dim=-1) / 2
+        apart_BY = (one_BY.sigmoid() - other_BY.sigmoid()) * (one_BY - other_BY)
+        return apart_BY.sum(dim=-1) / 2
 
 
 class HiddenTokens(nn.Module):

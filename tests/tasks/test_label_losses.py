@@ -98,7 +98,7 @@ def test_answers_that_must_agree_are_both_learned_from_and_drawn_together(batch)
 def test_decisions_that_must_agree_are_drawn_together_one_by_one(tagged):
     objective, answers = answering_twice(SeveralLabels, 0.0)
     smoothed, _ = objective(tagged)
-    losses = [F.binary_cross_entropy_with_logits(a, tagged.labels_BC, reduction="sum") for a in answers]
+    losses = [F.binary_cross_entropy_with_logits(a, tagged.labels_BY, reduction="sum") for a in answers]
     one, other = (torch.stack([a.sigmoid(), 1 - a.sigmoid()]).flatten(1).T for a in answers)
     apart = sum(divergence(p, q) + divergence(q, p) for p, q in zip(one, other, strict=True)) / 2
     torch.testing.assert_close(smoothed, sum(losses) / 2 + 0.7 * apart)
@@ -150,11 +150,11 @@ def tagged(tmp_path):
 
 
 def test_several_labels_of_a_text_are_as_many_decisions(tagged):
-    assert tagged.labels_BC.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
+    assert tagged.labels_BY.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     assert tagged.n_targets == 15
     model, weights = classifier(5), torch.tensor([0.5, 1.0, 2.0, 3.0, 1.0])
     smoothed, told = SeveralLabels(model, PLAIN, weights).train()(tagged)
-    probs, right = torch.sigmoid(model(tagged.inputs)), tagged.labels_BC
+    probs, right = torch.sigmoid(model(tagged.inputs)), tagged.labels_BY
     wanted = right * 0.9 + 0.05
     each = -(wanted * weights * probs.log() + (1 - wanted) * (1 - probs).log())
     torch.testing.assert_close(smoothed, each.sum())

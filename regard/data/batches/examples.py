@@ -111,7 +111,7 @@ class TaggedBatch(NamedTuple):
 
     inputs: Packed
     """[CLS] first."""
-    labels_BC: Tensor
+    labels_BY: Tensor
     """1 where a text has a label, otherwise 0."""
     counted_B: Tensor
     n_targets: int
@@ -119,12 +119,12 @@ class TaggedBatch(NamedTuple):
 
     def to(self, device: torch.device) -> TaggedBatch:
         """A copy on another device."""
-        labels_BC, counted_B = self.labels_BC.to(device), self.counted_B.to(device)
-        return TaggedBatch(self.inputs.to(device), labels_BC, counted_B, self.n_targets)
+        labels_BY, counted_B = self.labels_BY.to(device), self.counted_B.to(device)
+        return TaggedBatch(self.inputs.to(device), labels_BY, counted_B, self.n_targets)
 
     def idle(self) -> TaggedBatch:
         """A copy whose targets do not count."""
-        return self._replace(counted_B=_none_of(self.labels_BC), n_targets=0)
+        return self._replace(counted_B=_none_of(self.labels_BY), n_targets=0)
 
 
 class PlainBatch(NamedTuple):
@@ -192,9 +192,9 @@ def make_tagged_batch(store: Store, indices: np.ndarray, *, cls: int, n_labels: 
     ids, lengths = store.gather(0, indices)
     labels, counts = store.gather(1, indices)
     inputs = _packed(_with_one_more(ids, lengths, cls, last=False), lengths + 1, None)
-    labels_BC = torch.zeros(len(indices), n_labels)
-    labels_BC[np.repeat(np.arange(len(indices)), counts), labels.astype(np.int64)] = 1.0
-    return TaggedBatch(inputs, labels_BC, torch.ones(len(indices), dtype=torch.bool), labels_BC.numel())
+    labels_BY = torch.zeros(len(indices), n_labels)
+    labels_BY[np.repeat(np.arange(len(indices)), counts), labels.astype(np.int64)] = 1.0
+    return TaggedBatch(inputs, labels_BY, torch.ones(len(indices), dtype=torch.bool), labels_BY.numel())
 
 
 def make_plain_batch(

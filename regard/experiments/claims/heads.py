@@ -134,10 +134,10 @@ def _removal_table(removed: Sequence[_Removed]) -> ResultTable:
     return ResultTable(
         Both(
             f"{n} heads ({ABLATED} in each block) removed one at a time; then all but those missed most",
-            f"逐个去掉 {n} 个头（每块 {ABLATED} 个）；然后只留下最被需要的",
+            f"逐个去掉 {n} 个头（每块 {ABLATED} 个）；然后只留下最不可或缺的",
         ),
         (
-            Both("loss added, most missed head", "损失增加，最被需要的头"),
+            Both("loss added, most missed head", "损失增加，最不可或缺的头"),
             Both("median head", "中位的头"),
             Both("heads missed by 0.01", "去掉后损失增加 0.01 的头"),
             Both("heads that suffice", "够用的头"),
@@ -172,11 +172,11 @@ def _charts(losses: dict[int, PerSeed], removed: Sequence[_Removed]) -> tuple[Ch
         Chart(LOSS_LABEL, HEADS, (Line(OF_LOSS, list(losses), list(losses.values())),), log_x=True),
         Chart(
             Both("loss added by removing one head", "去掉一个头增加的损失"),
-            Both("heads, the most missed first", "头，最被需要的在前"),
+            Both("heads, the most missed first", "头，最不可或缺的在前"),
             (Line(OF_LOSS, range(1, n + 1), alone),),
         ),
         Chart(
-            Both("right tokens with the heads missed most", "只留最被需要的头时正确的词元"),
+            Both("right tokens with the heads missed most", "只留最不可或缺的头时正确的词元"),
             Both("heads kept", "留下的头"),
             (Line(Both("right", "正确"), range(n + 1), kept),),
         ),

@@ -241,8 +241,8 @@ class TraceData:
         if not -n_rows <= row < n_rows or not -n_layers <= layer < n_layers:
             there = f"there are rows 0 to {n_rows - 1} and layers 0 to {n_layers - 1}"
             raise RequestError(f"no candidates of row {row}, layer {layer}; {there}", code="unknown_place")
-        logits_C, normaliser = logits[layer, row], self.arrays["said.normaliser"][layer, row]
-        probabilities = 1 / (1 + np.exp(-logits_C)) if self.multi_label else np.exp(logits_C - normaliser)
+        logits_Y, normaliser = logits[layer, row], self.arrays["said.normaliser"][layer, row]
+        probabilities = 1 / (1 + np.exp(-logits_Y)) if self.multi_label else np.exp(logits_Y - normaliser)
         pairs = zip(ids[layer, row].tolist(), probabilities.tolist(), strict=True)
         return [Candidate(i, self.pieces[i], probability) for i, probability in pairs]
 
