@@ -90,17 +90,20 @@ def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate)
         RegardError: an option cannot be satisfied.
     """
     done: dict[int, Translated] = {}
+    # By direction only: texts whose detection is more or less certain are decoded together.
     groups: defaultdict[ModelChoice, list[int]] = defaultdict(list)
+    choices: dict[int, ModelChoice] = {}
     for i, text in enumerate(request.texts):
         choice = choose_model(models, request, i)
         if choice.model is None:
             done[i] = Translated(Result(text=text), choice)
         else:
-            groups[choice].append(i)
+            choices[i] = choice
+            groups[choice._replace(detected=None)].append(i)
     for choice, places in groups.items():
         texts = [request.texts[i] for i in places]
         results = _model(choice, job, request).translate(texts, **_options(choice, request))
-        done |= {i: Translated(result, choice) for i, result in zip(places, results, strict=True)}
+        done |= {i: Translated(result, choices[i]) for i, result in zip(places, results, strict=True)}
     return [done[i] for i in range(len(request.texts))]
 
 

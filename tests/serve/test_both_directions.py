@@ -1,5 +1,7 @@
 """A model that goes both ways: which way is told by the languages that are asked for, or by each text."""
 
+import threading
+
 import pytest
 import torch
 
@@ -7,6 +9,8 @@ import regard
 from regard.bundle import save_bundle
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.model.build import build
+from regard.tasks.loaded.translator import LoadedTranslator
+from regard.text import detection
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
 from tests.engine.talking import PAIRS
 from tests.model.small import stirred
@@ -89,3 +93,44 @@ def test_a_text_that_does_not_tell_its_language_is_refused_by_a_code_of_its_own(
     for path, body in (("translate", {"text": "привет"}), ("traces", {"source": "привет"})):
         answer = both.post(f"/api/v1/{path}", **body)
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "unclear_language")
+
+
+def test_texts_of_one_direction_are_translated_together_however_certain_it_is(both, monkeypatch):
+    calls = []
+    translate = LoadedTranslator.translate
+
+    def counted(model, texts, **options):
+        calls.append(len(texts))
+        return translate(model, texts, **options)
+
+    monkeypatch.setattr(LoadedTranslator, "translate", counted)
+    texts = [f"三月{'五' * i}日 {'May ' * (i % 4)}" for i in range(1, 17)]
+    items = both.post("/api/v1/translate", text=[*texts, "the fifth of May"], source="auto").json()["items"]
+    assert calls == [16, 1]
+    certain = [detection.detect(text, ["zh", "en"]).confidence for text in texts]
+    assert len(set(certain)) > 4, "the texts must differ in certainty, or this shows nothing"
+    assert [item["confidence"] for item in items[:16]] == certain
+
+
+def test_languages_are_detected_outside_of_the_event_loop_and_by_the_beginning_of_a_text(both, monkeypatch):
+    seen = []
+    count = detection.words_by_script
+
+    def spied(text):
+        seen.append((threading.current_thread().name, len(text)))
+        return count(text)
+
+    monkeypatch.setattr(detection, "words_by_script", spied)
+    long = "三月五日。" * 2000
+    for path, body in (
+        ("/api/v1/detect", {"text": [long, "May"]}),
+        ("/detect", {"q": long}),
+        ("/api/v1/translate", {"text": "三月", "source": "auto"}),
+        ("/api/v1/translate", {"text": "三月", "stream": True}),
+        ("/translate", {"q": "三月", "source": "auto", "target": "en"}),
+    ):
+        before = len(seen)
+        assert both.post(path, **body).status_code == 200
+        assert len(seen) > before, path
+    assert {name.partition("_")[0] for name, _ in seen} == {"request"}
+    assert max(size for _, size in seen) == detection.MOST_CHARACTERS

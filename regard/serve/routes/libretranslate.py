@@ -103,7 +103,7 @@ async def detect_language(request: Request) -> Response:
     form = await _read(request, DetectForm, state)
     text = form.q if isinstance(form.q, str) else "\n".join(form.q)
     check_texts([text], state.limits, "q")
-    found = detect(text, state.models.languages)
+    found = await state.executor.run(request, lambda _job: detect(text, state.models.languages))
     return JSONResponse([{"confidence": 100 * found.confidence, "language": found.language}] if found else [])
 
 

@@ -96,7 +96,7 @@ async def translate_texts(request: Request, body: TranslateRequest) -> Response:
         texts=texts, model=body.model, source=body.source, target=body.target, options=options
     )
     if body.stream or _accepts_events(request):
-        return _streamed_translation(request, query, body.deadline_ms)
+        return await _streamed_translation(request, query, body.deadline_ms)
 
     def work(job: RequestJob) -> list[Translated]:
         return translate(state.models, job, query)
@@ -201,8 +201,12 @@ async def tokenize(request: Request, body: TokenizeRequest) -> Any:
 @router.post("/detokenize")
 async def detokenize(request: Request, body: DetokenizeRequest) -> Any:
     """The text of token ids."""
-    served = state_of(request).models.any(body.model)
-    return {"model": served.id, "text": served.model.subwords.decode(body.ids)}
+    state = state_of(request)
+    served = state.models.any(body.model)
+    text = await state.executor.run(
+        request, lambda _job: served.model.subwords.decode(body.ids), body.deadline_ms
+    )
+    return {"model": served.id, "text": text}
 
 
 @router.post("/detect")
@@ -212,7 +216,7 @@ async def detect_languages(request: Request, body: DetectRequest) -> Any:
     texts = [body.text] if isinstance(body.text, str) else body.text
     check_texts(texts, state.limits)
     known = state.models.languages
-    found = [detect(text, known) for text in texts]
+    found = await state.executor.run(request, lambda _job: [detect(text, known) for text in texts])
     return {"items": [each and {"language": each.language, "confidence": each.confidence} for each in found]}
 
 
@@ -275,11 +279,14 @@ def _accepts_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
 
-def _streamed_translation(request: Request, query: TextsToTranslate, deadline_ms: int | None) -> Response:
+async def _streamed_translation(
+    request: Request, query: TextsToTranslate, deadline_ms: int | None
+) -> Response:
     state = state_of(request)
     if query.options["n_best"] > 1:
         raise bad_value("A stream has one translation per text: omit n_best or stream.", "n_best")
-    choose_model(state.models, query, 0)
+    # Before the response starts, so that a text of unclear language gets its status code.
+    await state.executor.run(request, lambda _job: choose_model(state.models, query, 0), deadline_ms)
     searches = (query.options["beam_size"] or 1) > 1 and not query.options["sample"]
 
     def work(job: RequestJob) -> Iterator[StreamedText]:
