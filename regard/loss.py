@@ -27,7 +27,7 @@ class Loss(NamedTuple):
     nll: Tensor
     """Negative log-likelihood of the targets without smoothing; exp of its mean is the perplexity."""
     correct: Tensor
-    """Tokens whose target had the highest probability."""
+    """Tokens whose target was more probable than every other token; a tie does not count."""
 
 
 def label_smoothed_cross_entropy(
@@ -67,6 +67,12 @@ def label_smoothed_cross_entropy(
         raise ShapeError("targets_N", f"token ids from 0 to {V - 1}", got, code="id_out_of_range")
     inputs = (states_ND, weight_VD, bias_V, targets_N, counted_N, smoothing, torch.is_grad_enabled())
     return Loss(*_SlicedLoss.apply(*inputs))
+
+
+def is_most_probable(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
+    """Whether each target has a higher logit than every other class; a tie is not a hit."""
+    target_logit_N = logits_NV.gather(1, targets_N[:, None])[:, 0]
+    return target_logit_N > logits_NV.scatter(1, targets_N[:, None], -torch.inf).amax(dim=-1)
 
 
 class _SlicedLoss(torch.autograd.Function):
@@ -128,15 +134,12 @@ def _slice_loss(
     """Sums of smoothed loss, likelihood and correct tokens, and the gradient with respect to the logits."""
     wide = torch.promote_types(logits_NV.dtype, torch.float32)
     target_logit_N = logits_NV.gather(1, targets_N[:, None])[:, 0].to(wide)
-    top_logit_N = logits_NV.amax(dim=-1).to(wide)
-    if torch.compiler.is_compiling():
-        log_sum_N, grad_NV = _fused_gradient(logits_NV, targets_N, smoothing, wide)
-    else:
-        log_sum_N, grad_NV = _gradient(logits_NV, targets_N, top_logit_N, smoothing, wide)
+    gradient = _fused_gradient if torch.compiler.is_compiling() else _gradient
+    log_sum_N, rival_logit_N, grad_NV = gradient(logits_NV, targets_N, target_logit_N, smoothing, wide)
     nll_N = log_sum_N - target_logit_N
     # The mean of all negative log-probabilities is log Σ exp minus the mean logit.
     smoothed_N = (1.0 - smoothing) * nll_N + smoothing * (log_sum_N - mean_logit_N.to(wide))
-    correct_N = (target_logit_N == top_logit_N).to(wide)
+    correct_N = (target_logit_N > rival_logit_N).to(wide)
     if counted_N is not None:
         counted = counted_N.to(wide)
         smoothed_N, nll_N, correct_N = smoothed_N * counted, nll_N * counted, correct_N * counted
@@ -145,23 +148,33 @@ def _slice_loss(
 
 
 def _gradient(
-    logits_NV: Tensor, targets_N: Tensor, top_logit_N: Tensor, smoothing: float, wide: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    """Log Σ exp(logits) of each row, and softmax minus the smoothed targets, in few passes."""
+    logits_NV: Tensor, targets_N: Tensor, target_logit_N: Tensor, smoothing: float, wide: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Log Σ exp(logits), the highest logit but the target's, and softmax minus the smoothed targets.
+
+    In few passes; the logits of the targets are overwritten.
+    """
     probs_NV = torch.softmax(logits_NV, dim=-1, dtype=wide)
+    rival_logit_N = logits_NV.scatter_(1, targets_N[:, None], -torch.inf).amax(dim=-1).to(wide)
+    top_logit_N = torch.maximum(target_logit_N, rival_logit_N)
     # From the most probable token, whose probability cannot underflow.
     log_sum_N = top_logit_N - probs_NV.amax(dim=-1).log()
     on_target = probs_NV.new_full((1, 1), smoothing - 1.0).expand(len(targets_N), 1)
     probs_NV.scatter_add_(1, targets_N[:, None], on_target)
-    return log_sum_N, probs_NV.sub_(smoothing / logits_NV.shape[1])
+    return log_sum_N, rival_logit_N, probs_NV.sub_(smoothing / logits_NV.shape[1])
 
 
 def _fused_gradient(
-    logits_NV: Tensor, targets_N: Tensor, smoothing: float, wide: torch.dtype
-) -> tuple[Tensor, Tensor]:
+    logits_NV: Tensor,
+    targets_N: Tensor,
+    target_logit_N: Tensor,  # noqa: ARG001 - the same arguments as `_gradient`
+    smoothing: float,
+    wide: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor]:
     """The same as one elementwise expression, so that a compiler never stores the probabilities."""
     log_sum_N = torch.logsumexp(logits_NV.to(wide), dim=-1)
     V = logits_NV.shape[1]
     is_target_NV = torch.arange(V, device=logits_NV.device) == targets_N[:, None]
     probs_NV = (logits_NV.to(wide) - log_sum_N[:, None]).exp()
-    return log_sum_N, probs_NV - smoothing / V - (1.0 - smoothing) * is_target_NV.to(wide)
+    rival_logit_N = logits_NV.masked_fill(is_target_NV, -torch.inf).amax(dim=-1).to(wide)
+    return log_sum_N, rival_logit_N, probs_NV - smoothing / V - (1.0 - smoothing) * is_target_NV.to(wide)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard import loss as loss_module
 from regard.errors import ShapeError
-from regard.loss import label_smoothed_cross_entropy
+from regard.loss import is_most_probable, label_smoothed_cross_entropy
 from tests.parity import loops
 from tests.parity.tolerances import assert_close
 
@@ -158,6 +158,29 @@ def test_correct_counts_the_tokens_whose_target_is_the_likeliest():
     counted = torch.tensor([False, True, True, True])
     loss = label_smoothed_cross_entropy(states, weight, torch.tensor([3, 5, 3, 0]), counted_N=counted)
     assert loss.correct == 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.usefixtures("_in_slices")
+def test_a_tie_is_not_a_hit(monkeypatch, compiled, dtype):
+    """Logits that are all alike predict nothing: their accuracy is 0, wherever the target is."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: compiled)
+    weight, targets = torch.eye(V), torch.arange(N)
+    alike = torch.ones(N, V, dtype=dtype)
+    assert label_smoothed_cross_entropy(alike, weight, targets).correct == 0
+    assert label_smoothed_cross_entropy(0 * alike, weight, targets, 0.1).correct == 0
+    two_alike = alike.scatter(1, torch.stack([targets, targets + 1], dim=1), 3.0)
+    assert label_smoothed_cross_entropy(two_alike, weight, targets).correct == 0
+    above = alike.scatter(1, targets[:, None], 1 + torch.finfo(dtype).eps)
+    assert label_smoothed_cross_entropy(above, weight, targets).correct == N
+    assert is_most_probable(above, targets).all()
+    assert not is_most_probable(two_alike, targets).any()
+
+
+def test_with_one_class_the_target_is_always_the_most_probable():
+    states, weight = torch.randn(N, D), torch.randn(1, D)
+    assert label_smoothed_cross_entropy(states, weight, torch.zeros(N, dtype=torch.long)).correct == N
 
 
 def test_likelihood_and_hits_carry_no_gradient():

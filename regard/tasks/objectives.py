@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from regard.config import TrainingConfig
 from regard.data.batches.examples import LabelledBatch, PairsBatch, PlainBatch, TaggedBatch, TextBatch
-from regard.loss import label_smoothed_cross_entropy
+from regard.loss import is_most_probable, label_smoothed_cross_entropy
 from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
 from regard.model.transformer import Transformer
@@ -160,7 +160,7 @@ class OneLabel(_LabelLoss[LabelledBatch]):
         return smoothed_B * self.weights_Y.to(logits_BY.device)[batch.labels_B]
 
     def _hits(self, logits_BY: Tensor, batch: LabelledBatch) -> Tensor:
-        return logits_BY.argmax(dim=-1) == batch.labels_B
+        return is_most_probable(logits_BY, batch.labels_B)
 
     def _divergence(self, one_BY: Tensor, other_BY: Tensor) -> Tensor:
         one_BY, other_BY = one_BY.log_softmax(dim=-1), other_BY.log_softmax(dim=-1)
@@ -184,7 +184,8 @@ class SeveralLabels(_LabelLoss[TaggedBatch]):
         return smoothed_BY.sum(dim=-1)
 
     def _hits(self, logits_BY: Tensor, batch: TaggedBatch) -> Tensor:
-        return ((logits_BY > 0) == (batch.labels_BY > 0)).sum(dim=-1)
+        # A logit of zero decides neither way, and is not a hit.
+        return (((logits_BY > 0) == (batch.labels_BY > 0)) & (logits_BY != 0)).sum(dim=-1)
 
     def _divergence(self, one_BY: Tensor, other_BY: Tensor) -> Tensor:
         # Summed over both outcomes: the difference of the log-odds is that of the logits.

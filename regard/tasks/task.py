@@ -169,7 +169,7 @@ class LossSums:
 
     @property
     def accuracy(self) -> float:
-        """Share of targets that were the most likely."""
+        """Share of targets that were more likely than every alternative."""
         return self.correct / self.n_targets
 
 

@@ -49,6 +49,16 @@ def test_the_loss_of_labels_is_weighted_cross_entropy(batch):
     assert not told.requires_grad
 
 
+def test_labels_that_are_equally_likely_are_not_hits(batch):
+    model = classifier(5)
+    torch.nn.init.zeros_(model.output_probabilities.weight)
+    torch.nn.init.zeros_(model.output_probabilities.bias)
+    assert OneLabel(model, PLAIN, torch.ones(5)).eval()(batch)[1][2] == 0
+    with torch.no_grad():
+        model.output_probabilities.bias[2] = 1e-6
+    assert OneLabel(model, PLAIN, torch.ones(5)).eval()(batch)[1][2] == 2
+
+
 def test_an_idle_batch_counts_for_nothing(batch):
     idle = batch.idle()
     assert idle.n_targets == 0

@@ -35,6 +35,7 @@ from regard.experiments.small_models import (
     small_model,
     train,
 )
+from regard.loss import is_most_probable
 from regard.model.embedding import Embedding
 from regard.model.linear import Linear
 from regard.model.output_probabilities import OutputProbabilities
@@ -246,7 +247,7 @@ def _by_distance(
 def share_right(model: Any, pairs: Sequence[Pair]) -> float:
     """Share of correct symbols, predicted from the correct prefix; the easy end token does not count."""
     batch = make_batch(pairs)
-    right_T = model(batch.inputs, batch.outputs).argmax(dim=-1) == batch.targets_T
+    right_T = is_most_probable(model(batch.inputs, batch.outputs), batch.targets_T)
     ends_B = batch.outputs.boundaries.ends_B
     is_symbol_T = torch.ones_like(right_T).index_fill_(0, ends_B, False)
     return right_T[is_symbol_T].float().mean().item()
