@@ -12,7 +12,7 @@ from regard.config.model import (
     SimilarityName,
 )
 from regard.config.presets import PRESETS, preset, summary
-from regard.config.reading import read_config
+from regard.config.reading import read_config, written_task
 from regard.config.run import SECTIONS, RunConfig
 from regard.config.task import TaskConfig, TaskName
 from regard.config.training import TrainingConfig
@@ -39,4 +39,5 @@ __all__ = [
     "settings",
     "summary",
     "to_toml",
+    "written_task",
 ]

@@ -34,6 +34,19 @@ class Setting:
     origin: str
 
 
+def written_task(file: Path | str | None = None, settings: Sequence[str] = ()) -> str | None:
+    """The task that single settings or a file name; None if they name none, or cannot be read.
+
+    Raises nothing: `read_config` reports what is wrong.
+    """
+    table: dict[str, Any] = {}
+    with suppress(ConfigError):
+        table = {} if file is None else _read_toml(Path(file))
+    written = [*_flatten(table, str(file)), *map(_split, settings)]
+    named = [setting.value for setting in written if setting.name == "task.name" and setting.value]
+    return str(named[-1]) if named else None
+
+
 def read_config(
     *, preset: str | None = None, file: Path | str | None = None, settings: Sequence[str] = ()
 ) -> RunConfig:

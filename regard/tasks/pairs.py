@@ -17,7 +17,7 @@ from regard.config import DecodingConfig, RunConfig, TaskConfig, TrainingConfig
 from regard.config.checking import shown
 from regard.data.batches import Budget
 from regard.data.reading import derived_corpus, refuse_shared_files, table_corpus, text_corpus
-from regard.data.reading.templates import LINE, single_line, write_pairs
+from regard.data.reading.templates import LINE, example_text, write_pairs
 from regard.data.store import Store
 from regard.engine.direction import Direction, Directions
 from regard.engine.engines.protocol import Request, Search
@@ -26,6 +26,7 @@ from regard.errors import ConfigError, CorpusError
 from regard.tasks.data_folder import TEXT
 from regard.tasks.task import SET_NAMES, Job, Lesson, Prepared, Reporter, Task, TestResult, one_file
 from regard.text.files import display_name, path_problem
+from regard.text.files.lines import Tally
 from regard.text.files.tables import Column, table_kind
 from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
@@ -152,11 +153,16 @@ class PairsTask(Task):
         from regard.tasks.pair_preparation import SIDES, PairsSource
 
         corpora: dict[str, Any] = {}
+        texts = job.folder / "data" / TEXT
+        for place in texts.glob("*.jsonl"):  # of a call with other files, before the run began
+            place.unlink()
         for name, files in opened.items():
-            places = [job.folder / "data" / TEXT / f"{name}-{i}.jsonl" for i in range(len(files))]
-            for place, file in zip(places, files, strict=True):
-                write_pairs(place, self.numbered_rows(file, job.config.task))
-            corpora[name] = derived_corpus(dict(zip(places, files, strict=True)), ("input", "output"), LINE)
+            places = [texts / f"{name}-{i}.jsonl" for i in range(len(files))]
+            repaired = [Tally() for _ in files]
+            for place, file, repairs in zip(places, files, repaired, strict=True):
+                write_pairs(place, self.numbered_rows(file, job.config.task), repairs, display_name(file))
+            origins = dict(zip(places, files, strict=True))
+            corpora[name] = derived_corpus(origins, ("input", "output"), LINE, repaired)
         return PairsSource(**corpora, languages=SIDES, compared=(0,), **job.source_settings())
 
     def prepare(self, folder: Path, source: PairsSource, report: Reporter) -> None:
@@ -188,7 +194,7 @@ class PairsTask(Task):
     def test(self, job: Job, prepared: Prepared) -> TestResult:
         """Score the outputs for the test set, against everything that is right."""
         (made,) = best_outputs(job, prepared)
-        right = _right_outputs(job.folder / "data" / TEXT)
+        right = right_outputs(job.folder / "data" / TEXT)
         score = self.score(made.outputs, [right[read] for read in made.sources])
         lines = [str(score), "for example:"]
         for source, output in list(zip(made.sources, made.outputs, strict=True))[:3]:
@@ -214,10 +220,10 @@ class PairsTask(Task):
         loaded, subwords = load_onto(model.folder, "auto").model, read_vocabulary(subword_model(model))
         decoding = model.decoding if beam_size is None else replace(model.decoding, beam_size=beam_size)
         room = model.config.max_length - 1
-        encoded = subwords.encode([single_line(read) for read, _ in rows])
+        encoded = subwords.encode([example_text(read) for read, _ in rows])
         inputs = [tuple(ids[:room].tolist()) for ids in encoded]
         outputs = decoded(loaded, subwords, inputs, decoding)
-        return self.score(outputs, [right for _, right in rows])
+        return self.score(outputs, [[composed(example_text(each)) for each in right] for _, right in rows])
 
 
 def inherited(job: Job, config: RunConfig, written: Sequence[str]) -> RunConfig:
@@ -260,8 +266,8 @@ def best_outputs(job: Job, prepared: Prepared) -> list[DirectionOutputs]:
     return found
 
 
-def _right_outputs(texts: Path) -> dict[str, list[str]]:
-    """Every right output, by its input."""
+def right_outputs(texts: Path) -> dict[str, list[str]]:
+    """Every right output of the derived tables in a folder, by its input, in NFC."""
     right: dict[str, list[str]] = {}
     for place in sorted(texts.glob("*.jsonl")):
         with place.open(encoding="utf-8") as lines:

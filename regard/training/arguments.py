@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.config import RunConfig, read_config, registries
+from regard.config import RunConfig, read_config, registries, written_task
 from regard.config.checking import did_you_mean, shown
 from regard.errors import ConfigError
 from regard.tasks.task import DataFiles, Job, Task, rows_file, task_named
@@ -21,15 +21,26 @@ Data = Path | str | Sequence[Any]
 """A file, several files, or rows."""
 
 
-def chosen_task(task: str | type[Task] | Task | None, file: Path | None) -> Task:
-    """The task that is given, or that a file of settings names.
+def chosen_task(
+    task: str | type[Task] | Task | None, file: Path | None, settings: Sequence[str] = ()
+) -> Task:
+    """The task that is given, or that single settings or a file name.
 
     Raises:
-        ConfigError: it is not registered.
+        ConfigError: it is not registered, or single settings name another one.
     """
     if task is None:
-        section = _table(file).get("task", {})
-        task = (section.get("name") if isinstance(section, dict) else None) or "translate"
+        task = written_task(file, settings) or "translate"
+    chosen, named = _task(task), written_task(settings=settings)
+    if named not in (None, chosen.name):
+        raise ConfigError(
+            f"the task is {chosen.name}, and task.name={named} is another one; give one of them",
+            code="conflicting_tasks",
+        )
+    return chosen
+
+
+def _task(task: str | type[Task] | Task) -> Task:
     if isinstance(task, str):
         if task not in registries.tasks:
             names = registries.tasks.names
@@ -51,7 +62,9 @@ def configured(
 ) -> dict[str, Any]:
     """The configuration, and the size of the vocabulary, unless it is left to the data."""
     usual = None if "preset" in _table(file) else builtin or task.preset
-    own = [] if task.name == "translate" else [f"task.name={task.name}", *task.settings]
+    in_file = written_settings(file, ())
+    own = [each for each in task.settings if each.partition("=")[0] not in in_file]
+    own.append(f"task.name={task.name}")
     config = read_config(preset=preset or usual, file=file, settings=[*own, *settings])
     sized = any(setting.startswith("model.vocab_size") for setting in settings)
     sized = sized or "vocab_size" in _table(file).get("model", {})
@@ -120,6 +133,13 @@ def as_paths(data: Data) -> tuple[Path, ...]:
     return (Path(data),) if isinstance(data, Path | str) else tuple(map(Path, data))
 
 
+def refuse_builtin(task: Task, builtin: str | None) -> None:
+    """Raise where a built-in corpus is named that the task does not have."""
+    if builtin and task.builtins and builtin not in task.builtins:
+        known = ", ".join(task.builtins)
+        raise ConfigError(f"there is no built-in corpus {builtin!r}; known: {known}", code="bad_builtin")
+
+
 def refuse_options(task: Task, files: DataFiles, *, both_directions: bool) -> None:
     """Raise where an option is given that the task does not have."""
     source, target = files.languages
@@ -128,11 +148,6 @@ def refuse_options(task: Task, files: DataFiles, *, both_directions: bool) -> No
         "languages": {"source": source, "target": target, "both_directions": both_directions},
         "pretrain": {"pretrain": files.pretrain},
     }
-    if files.builtin and task.builtins and files.builtin not in task.builtins:
-        known = ", ".join(task.builtins)
-        raise ConfigError(
-            f"there is no built-in corpus {files.builtin!r}; known: {known}", code="bad_builtin"
-        )
     given["builtin"] = {} if task.builtins else {"builtin": files.builtin}
     wrong = [
         f"`{name}`"

@@ -52,6 +52,7 @@ from regard.training.arguments import (
     chosen_task,
     configured,
     data_files,
+    refuse_builtin,
     refuse_options,
     shaped_like,
     written_settings,
@@ -166,8 +167,8 @@ def train(
     """
     check_trackers(trackers)
     file = None if config is None else Path(config)
-    chosen = chosen_task(task, file)
     words = as_words(settings) if isinstance(settings, Mapping) else [word.strip() for word in settings]
+    chosen = chosen_task(task, file, words)
     written = written_settings(file, words)
     messages: list[str] = []
     with ExitStack() as stack:
@@ -183,13 +184,14 @@ def train(
             languages=(source, target),
             builtin=builtin,
         )
-        refuse_options(chosen, files, both_directions="task.both_directions=true" in words)
+        refuse_builtin(chosen, builtin)
         job = Job(
             folder=Path(out or "."),
             files=files,
             report=Reporter(hearing if _is_main() else ()),
             **configured(chosen, preset, file, words, builtin),
         )
+        refuse_options(chosen, files, both_directions=job.config.task.both_directions)
         start = None if start_from is None else Start.of(start_from)
         if start is not None:
             job = replace(job, start=start.bundle, config=shaped_like(job, start, written))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.cli.shared.data_files import parse_columns, repeat_for_pairs
+from regard.cli.shared.data_files import parse_columns, repeat_for_all, repeat_for_pairs, task_in
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,40 @@ from regard.cli.shared.data_files import parse_columns, repeat_for_pairs
 )
 def test_each_file_of_a_set_gets_the_name_of_its_option(words, parsed):
     assert repeat_for_pairs(words.split()) == parsed.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "parsed"),
+    [
+        ("--pretrain a b c --out d", "--pretrain a --pretrain b --pretrain c --out d"),
+        ("--pretrain=a b c --out d", "--pretrain=a --pretrain b --pretrain c --out d"),
+        ("--pretrain - b --task classify", "--pretrain - --pretrain b --task classify"),
+        ("t.tsv --pretrain a --valid b", "t.tsv --pretrain a --valid b"),
+        ("--pretrain a -- b --pretrain c d", "--pretrain a -- b --pretrain c d"),
+    ],
+)
+def test_pretraining_takes_every_file_up_to_the_next_option(words, parsed):
+    assert repeat_for_all(words.split()) == parsed.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "task"),
+    [
+        ("a b", "translate"),
+        ("a --task classify", "classify"),
+        ("a --task=classify --config FILE", "classify"),
+        ("a --config FILE", "summarise"),
+        ("a --config=FILE", "summarise"),
+        ("a --config FILE --set task.name=answer", "answer"),
+        ("a --set=task.name=answer --set training.seed=2", "answer"),
+        ("a --config missing.toml", "translate"),
+        ("a --config missing.toml --set task.name=answer", "answer"),
+        ("a -- --task classify", "translate"),
+    ],
+)
+def test_the_task_is_read_from_every_option_that_names_one(tmp_path, words, task):
+    (tmp_path / "task.toml").write_text('[task]\nname = "summarise"\n')
+    assert task_in(words.replace("FILE", str(tmp_path / "task.toml")).split()) == task
 
 
 @pytest.mark.parametrize(

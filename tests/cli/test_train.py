@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from regard.config import read_config
 from regard.data.numerals import sample
 from regard.look.trace.probes import probes
 from tests.programs import run_regard
@@ -119,3 +120,37 @@ def test_mistakes_are_answered_in_a_line_and_leave_nothing_behind(files, words, 
     assert "Traceback" not in answer.stderr
     assert [path.name for path in (files / "taken").iterdir()] == ["thesis.tex"]
     assert not list(files.glob("runs/*/checkpoints"))
+
+
+def test_a_task_in_the_file_of_settings_gets_its_files_as_with_the_option(tmp_path):
+    rows = [f"{'ab'[i % 2]}\tthe {'cat' if i % 2 else 'dog'} {i} sleeps\n" for i in range(60)]
+    (tmp_path / "t.tsv").write_text("".join(rows))
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("".join(f"a {name} line {i}\n" for i in range(60)))
+    (tmp_path / "task.toml").write_text(
+        'preset = "classifier"\n[task]\nname = "classify"\n[model]\nd_model = 12\nn_heads = 3\nd_ff = 16\n'
+        "encoder_layers = 1\nvocab_size = 320\n[training]\nmax_steps = 2\npretrain_steps = 2\n"
+    )
+    words = ["train", "t.tsv", "--config", "task.toml", "--out", "run", "--pretrain", "one.txt", "two.txt"]
+    done = regard(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert "reading t.tsv\n" in done.stderr
+    assert "pretraining on hidden tokens" in done.stderr
+    assert json.loads((tmp_path / "run/data/labels.json").read_text())["labels"] == ["a", "b"]
+
+
+def test_a_setting_in_a_file_wins_over_what_its_task_usually_has(tmp_path):
+    rows = [{"document": f"the cat {i} sat " * 3, "summary": f"cat {i}"} for i in range(60)]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "task.toml").write_text(
+        'preset = "tiny"\n[task]\nname = "summarise"\n[data]\nmax_ratio = 3.0\n[model]\nd_model = 12\n'
+        "n_heads = 3\nd_ff = 16\nencoder_layers = 1\nvocab_size = 320\n[training]\nmax_steps = 1\n"
+    )
+    done = regard(tmp_path, "train", "s.jsonl", "--config", "task.toml", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    used = read_config(file=tmp_path / "run" / "config.toml")
+    assert (used.data.max_ratio, used.data.cut_inputs, used.task.name) == (3.0, True, "summarise")
+    wrong = regard(tmp_path, "train", "s.jsonl", "--task", "answer", "--set", "task.name=summarise")
+    assert (wrong.returncode, "error[conflicting_tasks]" in wrong.stderr) == (2, True)
+    both = regard(tmp_path, "train", "s.jsonl", "--config", "task.toml", "--set", "task.both_directions=true")
+    assert (both.returncode, "error[option_not_for_task]" in both.stderr) == (2, True)

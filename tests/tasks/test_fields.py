@@ -1,14 +1,21 @@
 """Summaries and answers from rows with named fields; and models that start from one that is there."""
 
 import json
+import re
 
 import pytest
 import torch
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
 import regard
 from regard.config import read_config
+from regard.data.reading.templates import model_input
 from regard.errors import RequestError
 from regard.tasks.fields import Answer
+from regard.tasks.pairs import right_outputs
+from regard.tasks.task import DataFiles, Job
+from regard.text.normalisation import composed
 from regard.training.run import train
 from regard.training.starting import Start
 from tests.refusals import refused
@@ -124,3 +131,64 @@ def test_one_stack_cannot_become_the_other(run, tmp_path):
     wanted = read_config(preset="tiny", settings=["model.architecture=encoder", "model.n_labels=2"]).model
     with refused("wrong_architecture", "decoder", "encoder"):
         Start.of(tmp_path / "decoder").shape(wanted)
+
+
+ODD = [
+    *("\ufeff", "\0", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\n", "\t"),
+    *("\u200e", "\u200f", "\u202b", "\u202e", "\u2066", "\u00a0", "\u3000", "\u200b", "\u00ad", "\x7f"),
+    *("\u0301", "e\u0301", "\u00e9", "\u212b", "\u2000", "\u1100\u1161", "\ud800", "\udfff", "\U0001f600"),
+    *("\ufffd", "a", "b", " ", '"', "\\", "{", "}", "中"),
+]  # fmt: skip
+odd_texts = st.lists(st.sampled_from(ODD) | st.characters(exclude_categories=()), max_size=9).map("".join)
+
+
+@for_all(rows=st.lists(st.tuples(odd_texts, odd_texts, odd_texts), min_size=1, max_size=7), raw=st.booleans())
+def test_a_text_of_any_characters_is_the_same_where_it_is_prepared_and_where_it_is_scored(
+    tmp_path_factory, rows, raw
+):
+    """What a corpus reads from the derived table is what the correct outputs are looked up by."""
+    folder = tmp_path_factory.mktemp("odd")
+    objects = [{"question": one, "context": two, "answers": [right, "b"]} for one, two, right in rows]
+    lines = [json.dumps(each, ensure_ascii=not raw) for each in objects]
+    (folder / "qa.jsonl").write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
+    job = Job(
+        folder=folder,
+        config=read_config(preset="tiny", settings=["task.name=answer"]),
+        files=DataFiles(train=(folder / "qa.jsonl",)),
+    )
+    task = Answer()
+    source = task.source(job, task.open_files(job))
+    right = right_outputs(folder / "data" / "text")
+    read = list(source.train.rows())
+    assert len(read) == len(rows)
+    for text, output in read:
+        assert composed(output) in right[composed(text)]
+    for (text, _), line in zip(read, lines, strict=True):
+        asked = model_input("{question} {context}", json.loads(line))
+        assert text == re.sub("[\ud800-\udfff]", "\ufffd", asked)  # a request with half a pair is refused
+
+
+@pytest.mark.parametrize("task", ["answer", "summarise", "converse"])
+def test_odd_characters_end_in_scores_and_are_counted(tmp_path, task):
+    odd = ["\ufeff", "\0", "\u2028", "\x85", "\u200f", "e\u0301", "\ud800", " \ufeff ", "", "\r\n"]
+    texts = [f"the {odd[i % 10]} cat {i}{odd[i % 10]}" for i in range(90)]
+    shapes = {
+        "answer": lambda text: {"question": text, "context": text, "answers": [text, "cat"]},
+        "summarise": lambda text: {"document": text + text, "summary": text},
+        "converse": lambda text: {"turns": [text, text[4:], text]},
+    }
+    file = tmp_path / "odd.jsonl"
+    file.write_text("".join(json.dumps(shapes[task](text)) + "\n" for text in texts))
+    settings = ["model.vocab_size=300", *SETTINGS, "model.max_length=97", "decoding.extra_length=0"]
+    run = train(file, task=task, out=tmp_path / "run", preset="tiny", settings=settings, device="cpu")
+    assert run.scores is not None
+    reported = "\n".join(run.messages)
+    assert "byte order mark" in reported
+    assert "NUL" in reported
+    assert "odd.jsonl:2" in reported
+    other = tmp_path / "other.jsonl"
+    other.write_text(file.read_text().replace("cat", "dog"))
+    out = tmp_path / "given"
+    given = train(file, test=other, task=task, out=out, preset="tiny", settings=settings, device="cpu")
+    assert given.scores is not None
+    assert regard.evaluate(run.folder, file) is not None

@@ -3,41 +3,56 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
 from typing import Any
 
 from typer.core import TyperCommand
 
+from regard.config import written_task
+from regard.text.files import STDIN
 from regard.text.files.tables import Column, table_kind
 
 SETS, MANY = ("--valid", "--test"), "--pretrain"
 
 
 class SetsCommand(TyperCommand):
-    """A command whose `--valid` and `--test` take two parallel files or one table.
+    """A command whose `--valid` and `--test` take two parallel files or one table; `--pretrain`, any number.
 
     The parser has only options with a fixed number of words, so the option is repeated before every file.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words, with options repeated."""
-        return super().parse_args(ctx, repeat_for_pairs(args) if _takes_pairs(args) else repeat_for_all(args))
+        words = repeat_for_all(args)
+        return super().parse_args(ctx, repeat_for_pairs(words) if task_in(words) == "translate" else words)
 
 
-def _takes_pairs(words: list[str]) -> bool:
-    """Whether the task is translation, whose sets may be two parallel files."""
-    named = [after for word, after in pairwise(words) if word == "--task"]
-    named += [word.removeprefix("--task=") for word in words if word.startswith("--task=")]
-    return named in ([], ["translate"])
+def task_in(words: list[str]) -> str:
+    """The task of a command line: named by `--task`, by `--set task.name=…`, or in the file of `--config`."""
+    words = words[: words.index("--")] if "--" in words else words
+    named, files = values_of("--task", words), values_of("--config", words)
+    written = written_task(files[-1] if files else None, values_of("--set", words))
+    return named[-1] if named else written or "translate"
+
+
+def values_of(option: str, words: list[str]) -> list[str]:
+    """The values of an option, written `--option value` or `--option=value`, in order."""
+    after = {i + 1 for i, word in enumerate(words) if word == option}
+    return [
+        word.removeprefix(f"{option}=")
+        for i, word in enumerate(words)
+        if i in after or word.startswith(f"{option}=")
+    ]
 
 
 def repeat_for_all(words: list[str]) -> list[str]:
     """`--pretrain a b` as `--pretrain a --pretrain b`: it takes every word up to the next option."""
     done: list[str] = []
     takes = False
-    for word in words:
-        if word.startswith("-"):
-            takes = word == MANY
+    for i, word in enumerate(words):
+        if word == "--":
+            return [*done, *words[i:]]
+        if word.startswith("-") and word != STDIN:
+            takes = word.partition("=")[0] == MANY
         elif takes and done[-1] != MANY:
             done.append(MANY)
         done.append(word)

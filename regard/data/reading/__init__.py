@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class CorpusPart:
     kind: TableKind | None = None
     line_column: Column | None = None
     """The column of a derived table that holds the line number in the original file."""
+    repaired: Tally = field(default_factory=Tally)
+    """What was repaired when a table was derived."""
 
     @property
     def n_sides(self) -> int:
@@ -54,6 +56,7 @@ class CorpusPart:
 
     def blocks(self, repairs: Tally, on_invalid: OnInvalid) -> Iterator[Block]:
         """The rows, in blocks."""
+        repairs.add_tally(self.repaired)
         if not self.columns:
             return read_parallel(self.paths, repairs, names=self.names, on_invalid=on_invalid)
         (path,), (name,) = self.paths, self.names
@@ -164,13 +167,24 @@ def table_corpus(
 
 
 def derived_corpus(
-    paths: Mapping[Path, Path | str], columns: Sequence[Column], line_column: Column
+    paths: Mapping[Path, Path | str],
+    columns: Sequence[Column],
+    line_column: Column,
+    repaired: Sequence[Tally] = (),
 ) -> Corpus:
-    """A corpus of JSONL tables, each derived from a file whose name and line numbers messages use."""
+    """A corpus of JSONL tables, each derived from a file whose name and line numbers messages use.
+
+    Args:
+        paths: the tables, and the files that they were derived from.
+        columns: the columns of the texts.
+        line_column: the column of the line numbers.
+        repaired: what was repaired in each file; by default nothing.
+    """
+    tallies = repaired or [Tally() for _ in paths]
     return Corpus(
         tuple(
-            CorpusPart((path,), (display_name(origin),), tuple(columns), "jsonl", line_column)
-            for path, origin in paths.items()
+            CorpusPart((path,), (display_name(origin),), tuple(columns), "jsonl", line_column, tally)
+            for (path, origin), tally in zip(paths.items(), tallies, strict=True)
         )
     )
 

@@ -16,7 +16,7 @@ from regard.config.checking import did_you_mean
 from regard.config.task import FIELD
 from regard.errors import CorpusError, RequestError
 from regard.text.files import display_name
-from regard.text.files.lines import read_lines
+from regard.text.files.lines import Tally, has_breaks, one_line, read_lines
 from regard.text.files.tables import json_object, names_in
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
@@ -118,15 +118,30 @@ def _examples_in(line: str, templates: tuple[str, str], place: str) -> Iterator[
         raise CorpusError(f"{place}: {error}", code=error.code) from None
 
 
-def write_pairs(out: Path, examples: Iterable[tuple[int, tuple[str, Sequence[str]]]]) -> Path:
-    """Write numbered examples as JSONL with `input`, `output`, every `right` output, and the `line`."""
+def write_pairs(
+    out: Path,
+    examples: Iterable[tuple[int, tuple[str, Sequence[str]]]],
+    repairs: Tally | None = None,
+    name: str = "",
+) -> Path:
+    """Write numbered examples as JSONL with `input`, `output`, every `right` output, and the `line`.
+
+    Reading the file as a corpus gives the texts as they are written: nothing is left to repair.
+
+    Args:
+        out: the file to write.
+        examples: line numbers, inputs and correct outputs.
+        repairs: counts what was repaired.
+        name: the name of the file that the examples are from, for the places of repairs.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
+    repairs = Tally() if repairs is None else repairs
     with out.open("w", encoding="utf-8") as file:
         for number, (text, correct) in examples:
-            outputs = [*map(single_line, correct)]
-            row = {"input": single_line(text), "output": outputs[0], "right": outputs}
+            read, *outputs = (example_text(each, repairs, name, number) for each in (text, *correct))
+            row = {"input": read, "output": outputs[0], "right": outputs}
             line = json.dumps({**row, LINE: number}, ensure_ascii=False)
-            file.write(_HALF.sub(LOST, line) + "\n")
+            file.write(line + "\n")
     return out
 
 
@@ -190,6 +205,22 @@ def _text(row: Mapping[str, Any], field: str, number: int = 0) -> str:
     raise MissingFieldError(f"there is no text in {field}{near}", code="missing_field")
 
 
-def single_line(text: str) -> str:
-    """A text as one line."""
-    return " ".join(text.split())
+def example_text(text: str, repairs: Tally | None = None, name: str = "", line: int = 0) -> str:
+    """A text of an example as it is trained on and scored: one line that UTF-8 can encode.
+
+    Args:
+        text: the text of a field, or a filled template.
+        repairs: counts characters that were removed; a line break in a text is a space, and does not count.
+        name: the name of the file, for the places of repairs.
+        line: the number of the line, likewise.
+    """
+    return _HALF.sub(LOST, single_line(text, repairs, name, line))
+
+
+def single_line(text: str, repairs: Tally | None = None, name: str = "", line: int = 0) -> str:
+    """A text as one line, without the characters that reading a file removes (`read_lines`)."""
+    text = " ".join(text.split())
+    if not has_breaks(text):
+        return text
+    # A removed character may have been a word of its own.
+    return " ".join(one_line(text, Tally() if repairs is None else repairs, name, line).split())

@@ -52,6 +52,14 @@ class Tally:
         if len(lines) > missing:
             self.counts[what] += len(lines) - missing
 
+    def add_tally(self, other: Tally) -> None:
+        """Count everything that another tally counted."""
+        for what, count in other.counts.items():
+            self.counts[what] = self.counts.get(what, 0) + count
+            own = self.examples.setdefault(what, [])
+            new = [place for place in other.examples[what] if place not in own]
+            own += new[: MOST_PLACES - len(own)]
+
     @property
     def total(self) -> int:
         """The sum of all counts."""
