@@ -33,6 +33,7 @@ from regard.bundle.weights import (
     int8_weights,
     load_tensors,
     read_tensors,
+    structure_problems,
     to_bytes,
     weight_problems,
 )
@@ -99,7 +100,8 @@ def save_bundle(
 
     Args:
         folder: where to write; parent folders are created, a link is followed.
-        model: the weights and the configuration.
+        model: the weights and the configuration. A model with other modules than the configuration
+            describes is refused; register them as choices. Forward hooks are not saved.
         subwords: the subword model.
         labels: the labels of a classifier, in the order of its outputs.
         metrics: measurements that JSON can hold: no NaN, no infinity.
@@ -114,9 +116,14 @@ def save_bundle(
     """
     folder = Path(folder).resolve()
     weights = dict(model.named_parameters())
-    if problems := weight_problems(empty_model(model.config), weights):
+    described = empty_model(model.config)
+    if problems := weight_problems(described, weights):
         # A wrapped model (compiled, distributed) has other names; one with broken sharing has more.
         problems = [f"cannot be saved: {problem}" for problem in problems]
+    elif problems := structure_problems(model, described):
+        problems = [f"cannot be saved: {problem}" for problem in problems]
+        problems.append("register the choice, name it in the configuration and build the model anew")
+    if problems:
         raise BundleError(problems, str(folder), code="unsavable_model")
     dtype = ", ".join(sorted({str(weight.dtype).removeprefix("torch.") for weight in weights.values()}))
     measured = _metrics_text(metrics or {}, folder)

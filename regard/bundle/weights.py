@@ -134,6 +134,47 @@ def weight_problems(model: nn.Module, tensors: Mapping[str, Tensor]) -> list[str
     return [*missing, *unexpected, *shapes, *dtypes]
 
 
+def structure_problems(model: nn.Module, expected: nn.Module) -> list[str]:
+    """Every module that is not the one expected: another class, another setting, a replaced method or buffer.
+
+    A model folder holds a configuration and weights, so such a model would be loaded as another one. Dropout
+    is excepted, since it has no effect on a model that is used; so are forward hooks, which also observe.
+    """
+    import torch
+    from torch import nn
+
+    def differs(one: object, other: object) -> bool:
+        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+            wide = one.detach().cpu().float(), other.detach().cpu().float()
+            return one.shape != other.shape or not torch.allclose(*wide, rtol=1e-2, atol=1e-2)
+        plain = isinstance(one, bool | int | float | str | tuple | None) or callable(one)
+        return plain and not isinstance(one, nn.Module) and one != other
+
+    problems = []
+    modules, expected_modules = dict(model.named_modules()), dict(expected.named_modules())
+    for path, wanted in expected_modules.items():
+        name, module = path or "the model", modules.get(path)
+        if module is None:
+            problems.append(f"{name} is missing; the configuration describes a {type(wanted).__name__}")
+            continue
+        if type(module) is not type(wanted):
+            kinds = f"a {type(module).__name__}; the configuration describes a {type(wanted).__name__}"
+            problems.append(f"{name} is {kinds}")
+            continue
+        if type(wanted).__name__ == "Dropout":
+            continue
+        public = {key: value for key, value in vars(wanted).items() if key[0] != "_" and key != "training"}
+        public |= dict(wanted.named_buffers(recurse=False))
+        for key, value in public.items():
+            if differs(value, getattr(module, key, None)):
+                shown = "another one" if isinstance(value, torch.Tensor) else repr(getattr(module, key, None))
+                problems.append(f"{name}.{key} is {shown}, which the configuration does not describe")
+        methods = (key for key in vars(module) if key not in public and callable(getattr(wanted, key, None)))
+        problems += [f"{name}.{key} was replaced" for key in methods if key not in wanted._modules]
+    extra = [path for path in modules if path not in expected_modules]
+    return problems + [f"{path} is not in the model that the configuration describes" for path in extra]
+
+
 def empty_model(config: ModelConfig) -> Model:
     """A model with uninitialised weights: initialising them takes longer than reading them.
 

@@ -19,10 +19,10 @@ from regard.look.interventions.interventions import SkipBlock, heads_off
 from regard.look.trace.blocks import (
     BlockName,
     Kind,
+    has_own_scores,
     layers_of,
     side_of,
     stack_of,
-    stores_scores,
     sublayers_of,
 )
 from regard.look.trace.data import TraceData
@@ -124,12 +124,21 @@ def mask_sentence(token: str, kind: Kind, sees_all: bool) -> StepText:
     return sentence(key, token=token)
 
 
-def _similarity(name: str) -> StepText:
+def _similarity(config: ModelConfig, *, recorded: bool) -> StepText:
+    name = config.similarity
+    if recorded and not has_own_scores(config):
+        return sentence("similarity recorded")
     if name in ("scaled-dot", "dot", "bilinear"):
         return sentence("similarity")
     if f"similarity {name}" in _SENTENCES:
         return sentence(f"similarity {name}")
     return sentence("similarity other", (f"{name}(q, k)", rf"\mathrm{{{name}}}(q, k)"), name=name)
+
+
+def _softmax(scores_M: np.ndarray) -> np.ndarray:
+    exponentials_M = np.exp(scores_M - scores_M.max())
+    shares_M: np.ndarray = exponentials_M / exponentials_M.sum()
+    return shares_M
 
 
 def _gaps(trace: TraceData, kind: Kind, layer: int, head: int, query: int) -> Gaps:
@@ -191,12 +200,13 @@ class _Walker:
         memory = "k memory" if self.kind == "cross" else "k"
         yield self.step("k", sentence(memory, k, n=len(keys)), trace.k(*at), keys)
         similar_M = trace.similarities(*at)[self.query]
-        yield self.step("similarity", _similarity(config.similarity), similar_M, keys)
+        stored = trace.recorded("scores", self.kind, self.layer) is not None
+        yield self.step("similarity", _similarity(config, recorded=stored), similar_M, keys)
         usual_M = similar_M
-        if config.similarity == "scaled-dot":
+        if config.similarity == "scaled-dot" and not stored:
             usual_M = similar_M * similar_M.dtype.type(config.key_width**-0.5)
             yield self.step("scaled", sentence("scaled", root=f"{config.key_width**0.5:.4g}"), usual_M, keys)
-        if (bias_LM := trace.score_bias(self.kind, self.head)) is not None and not stores_scores(config):
+        if (bias_LM := trace.score_bias(self.kind, self.head)) is not None and not stored:
             usual_M = usual_M + bias_LM[self.query]
             key = "biased alibi" if config.positions == "alibi" else "biased"
             yield self.step("biased", sentence(key), usual_M, keys)
@@ -206,7 +216,11 @@ class _Walker:
         yield self.step("masked", mask_sentence(token, self.kind, bool(may_attend_M.all())), masked_M, keys)
         weights_M = trace.attention(*at)[self.query]
         text = sentence("weights", most=self.gaps.most, share=self.gaps.share)
-        yield self.step("weights", text, weights_M, keys)
+        if trace.recorded("weights", self.kind, self.layer) is None:
+            yield self.step("weights", text, weights_M, keys)
+        else:
+            yield self.step("weights", text, _softmax(masked_M), keys)
+            yield self.step("intervention", sentence("intervention"), weights_M, keys)
         plain, latex = _linear("v", config, self.kind)
         yield self.step("v", sentence("v", (f"v = {plain}", f"v = {latex}")), trace.v(*at), keys)
         yield self.step("head", sentence("head", token=token), weights_M @ trace.v(*at))
@@ -215,15 +229,11 @@ class _Walker:
     def joined(self) -> Iterator[Step]:
         """The heads side by side, and the output projection."""
         trace, config = self.trace, self.trace.config
-        heads = [
-            trace.attention(self.kind, self.layer, head)[self.query] @ trace.v(self.kind, self.layer, head)
-            for head in range(config.n_heads)
-        ]
+        of_head = [trace.head_output(self.kind, self.layer, i)[self.query] for i in range(config.n_heads)]
         off = heads_off(trace.interventions, self.kind, self.layer)
-        if self.head in off:
-            yield self.step("intervention", sentence("intervention"), np.zeros_like(heads[self.head]))
-        joined = np.concatenate([np.zeros_like(x) if i in off else x for i, x in enumerate(heads)])
-        yield self.step("concat", sentence("concat", n=config.n_heads), joined)
+        if self.head in off or trace.recorded("heads", self.kind, self.layer) is not None:
+            yield self.step("intervention", sentence("intervention"), of_head[self.head])
+        yield self.step("concat", sentence("concat", n=config.n_heads), np.concatenate(of_head))
         yield from self.block(self.kind)
 
     def normed(self, block: BlockName) -> Iterator[Step]:

@@ -59,7 +59,7 @@ class Assembly(nn.Module):
         x_ND = tap(embedding, "embedded", embedding(tokens.ids_N))
         position_ND = positions(tokens.boundaries)
         if position_ND is not None:
-            x_ND = x_ND + position_ND
+            x_ND = x_ND + tap(positions, "added", position_ND)
         if norm is not None:
             x_ND = norm(x_ND)
         return tap(embedding, "with_positions", self.dropout(x_ND.to(self.compute_dtype)))

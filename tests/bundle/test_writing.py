@@ -14,6 +14,7 @@ import torch
 
 from regard.bundle import load_bundle, save_bundle, weights_hash
 from regard.model.build import build
+from regard.model.similarity import DotProduct
 from tests.bundle.folders import SMALL, contents, names_in, places, refusal
 from tests.refusals import refused
 
@@ -216,6 +217,57 @@ def test_a_model_killed_in_the_middle_of_the_swap_is_pointed_out(folder):
     folder.rename(folder.with_name(".model.0a1b2c3d.old"))
     _, hint = refusal(folder, "missing_model")
     assert ".model.0a1b2c3d.old" in hint
+
+
+class Swapped(DotProduct):
+    """A similarity that no configuration names."""
+
+
+def _swap_similarity(model):
+    model.encoder.layers[0].multi_head_attention.similarity = Swapped(2, 4)
+    return "encoder.layers.0.multi_head_attention.similarity"
+
+
+def _swap_method(model):
+    model.decoder.layers[0].feed_forward.forward = torch.nn.Identity()
+    return "decoder.layers.0.feed_forward.forward"
+
+
+def _swap_activation(model):
+    model.decoder.layers[0].feed_forward.activation = torch.tanh
+    return "decoder.layers.0.feed_forward.activation"
+
+
+def _change_epsilon(model):
+    model.encoder.layers[0].add_and_norm[1].norm.epsilon = 0.1
+    return "encoder.layers.0.add_and_norm.1.norm.epsilon"
+
+
+def _change_buffer(model):
+    model.input_positions.table.zero_()
+    return "input_positions.table"
+
+
+def _add_module(model):
+    model.encoder.extra = torch.nn.Identity()
+    return "encoder.extra"
+
+
+@pytest.mark.parametrize(
+    "change", [_swap_similarity, _swap_method, _swap_activation, _change_epsilon, _change_buffer, _add_module]
+)
+def test_a_model_that_its_configuration_does_not_describe_is_not_saved(tmp_path, model, change):
+    place = change(model)
+    with refused("unsavable_model", place):
+        save_bundle(tmp_path / "new", model)
+    assert not (tmp_path / "new").exists()
+
+
+def test_hooks_dropout_and_precision_do_not_keep_a_model_from_being_saved(tmp_path, model):
+    model.encoder.register_forward_hook(lambda *_: None)
+    model.encoder.layers[0].add_and_norm[0].dropout.p = 0.3
+    save_bundle(tmp_path / "new", model.bfloat16())
+    assert load_bundle(tmp_path / "new").config == model.config
 
 
 def test_a_model_that_could_not_be_loaded_again_is_not_saved(tmp_path, model):

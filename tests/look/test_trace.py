@@ -223,7 +223,8 @@ def test_a_trace_of_a_long_text_costs_megabytes_and_grows_with_its_length():
 def test_a_model_in_bfloat16_can_be_looked_at():
     trace = trace_of(model_of(torch.bfloat16))
     assert trace.arrays["encoder.output"].dtype == np.float32
-    close(trace.attention("cross", 1, 1).sum(-1), np.ones(len(trace.outputs)), torch.float32)
+    # As it ran: weights of 8 bits do not sum to exactly 1.
+    np.testing.assert_allclose(trace.attention("cross", 1, 1).sum(-1), 1, atol=2**-7)
 
 
 def test_looking_leaves_the_model_as_it_was():

@@ -7,6 +7,7 @@ import torch
 from regard.look.export.document import describe, steps, walk
 from regard.look.export.html import embedded
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoScale, Pin, SkipBlock, Uniform
+from tests.look.test_recorded import halved, swapped
 from tests.look.traced import ARCHITECTURES, DEPARTURES, model_of, trace_of
 
 CHANGES = [
@@ -71,6 +72,26 @@ def test_walks_tell_of_interventions(node, change):
         assert_same_walk(found, real)
     told = any(step["name"] == "intervention" for steps in expected for step in steps)
     assert told == (not isinstance(change, MaskSource))
+
+
+@pytest.mark.parametrize("settings", DEPARTURES[:2])
+def test_a_swapped_in_similarity_is_shown_as_it_ran(node, settings):
+    trace = trace_of(swapped(dtype=torch.float32, **settings))
+    asked = [("cross", 0, 1, 2), ("encoder", 1, 0, 3), ("encoder", 0, 0, 3)]
+    for found, place in zip(
+        node("answers", held(trace), [["walk", *at] for at in asked]), asked, strict=True
+    ):
+        assert_same_walk(found, walk(trace, *place))
+    (found,) = node("answers", held(trace), [["matrix", "cross", 0, 1, "weights"]])
+    real = trace.attention("cross", 0, 1)
+    np.testing.assert_allclose(np.reshape(found["data"], found["shape"]), real, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["scores", "weights", "heads"])
+def test_walks_show_what_a_module_made_of_its_numbers(node, name):
+    trace = trace_of(halved(name, dtype=torch.float32))
+    (found,) = node("answers", held(trace), [["walk", "cross", 1, 2, 1]])
+    assert_same_walk(found, walk(trace, "cross", 1, 2, 1))
 
 
 @pytest.mark.parametrize(("width", "precision", "close"), [(4, "f32", 1e-6), (2, "f16", 5e-3)])

@@ -134,7 +134,8 @@ def sentences(trace: TraceData) -> dict[str, Any]:
     walks: dict[str, list[list[int]]] = {kind: [] for kind in trace.kinds}
     for kind in trace.kinds:
         for layer in range(layers_of(trace.config, kind)):
-            steps = [_text(step.name, step) for step in walk(intact, kind, layer, 0, 0, TEMPLATE)]
+            walked = walk(intact, kind, layer, 0, 0, TEMPLATE)
+            steps = [_text(step.name, step) for step in walked if step.name != "intervention"]
             texts += [step for step in steps if step not in texts]
             walks[kind].append([texts.index(step) for step in steps])
     masked = {

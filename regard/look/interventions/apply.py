@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from regard.bundle.weights import empty_model
 from regard.config import ModelConfig
 from regard.engine.generator import Generator
 from regard.engine.options import GenerateOptions
@@ -29,6 +29,8 @@ from regard.look.interventions.interventions import (
 )
 from regard.look.trace.blocks import KINDS, place_of
 from regard.model.language_model import LanguageModel
+from regard.model.multi_head_attention import MultiHeadAttention
+from regard.model.positional_encoding import Positions
 from regard.model.taps import Replace, recording
 
 if TYPE_CHECKING:
@@ -42,13 +44,16 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
     """
     if not any(isinstance(each, NoPositions) for each in interventions):
         return model
-    unplaced = empty_model(replace(model.config, positions="none"))
-    modules = dict(model.named_modules())
-    for path, module in unplaced.named_modules():
-        for name in module._parameters:
-            module._parameters[name] = modules[path]._parameters[name]
-    unplaced.compute_dtype = model.compute_dtype
-    return unplaced.eval()
+    # A copy of the modules themselves: they need not be those that the configuration describes.
+    unplaced = deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    unplaced.config = replace(model.config, positions="none")
+    for side in ("input", "output"):
+        if hasattr(unplaced, f"{side}_positions"):
+            setattr(unplaced, f"{side}_positions", Positions(unplaced.config, causal=side == "output"))
+    for module in unplaced.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.turn = None
+    return unplaced
 
 
 def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:

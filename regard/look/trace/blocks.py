@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
@@ -89,37 +89,41 @@ SAID = ("ids", "logits", "normaliser", "log_probs")
 
 
 def recorded_of(config: ModelConfig) -> set[str]:
-    """Addresses of the activations that are stored; scores, weights and heads follow from them."""
+    """Addresses of the activations that are always stored; others follow from them, or are added."""
     return set(_recorded(config))
 
 
-def contents_of(config: ModelConfig) -> set[str]:
-    """Names of all arrays in a trace of such a model."""
+def contents_of(config: ModelConfig, stored: Container[str] = ()) -> set[str]:
+    """Names of the arrays that a trace of such a model needs, beside those that it has `stored`."""
     found = recorded_of(config) | {f"said.{name}" for name in SAID}
-    for stack in _stacks(config):
+    for side in (side_of(stack) for stack in _stacks(config)):
         if config.positions in ("sinusoidal", "learned"):
-            found.add(f"{side_of(stack)}_embedding.positions")
-    if config.positions in ("alibi", "t5-relative"):
-        found |= set(score_biases_of(config))
-    return found | set(similarity_weights_of(config))
+            found.add(f"{side}_embedding.positions")
+        if config.positions in ("alibi", "t5-relative"):
+            found.add(f"{side}_positions.score_bias")
+    for kind in kinds_of(config):
+        for block in (address_of(kind, i) for i in range(layers_of(config, kind))):
+            if has_own_scores(config):
+                found.add(f"{block}.scores")
+            elif f"{block}.scores" not in stored:
+                found |= set(similarity_weights_of(config, block))
+    return found
 
 
-def score_biases_of(config: ModelConfig) -> list[str]:
-    """The biases that positions may add to the scores of self-attention, (heads, queries, keys) per stack."""
-    return [f"{side_of(stack)}_positions.score_bias" for stack in _stacks(config)]
+def optional_of(config: ModelConfig) -> set[str]:
+    """What positions may add: to embeddings, and to the scores of self-attention, (heads, queries, keys)."""
+    sides = [side_of(stack) for stack in _stacks(config)]
+    return {f"{side}_positions.{name}" for side in sides for name in ("added", "score_bias")}
 
 
-def stores_scores(config: ModelConfig) -> bool:
-    """Whether scores are stored: those of a similarity that a user registered cannot be computed here."""
+def has_own_scores(config: ModelConfig) -> bool:
+    """Whether a user registered the similarity: its scores cannot be computed here, and are stored."""
     return config.similarity not in ("scaled-dot", "dot", "cosine", "bilinear", "additive")
 
 
-def similarity_weights_of(config: ModelConfig) -> list[str]:
-    """Weights that the scores of the additive similarity need."""
-    if config.similarity != "additive":
-        return []
-    blocks = [address_of(kind, i) for kind in kinds_of(config) for i in range(layers_of(config, kind))]
-    return [f"{block}.similarity.weight" for block in blocks]
+def similarity_weights_of(config: ModelConfig, block: str) -> list[str]:
+    """Weights that the scores of a block need: those of the additive similarity."""
+    return [f"{block}.similarity.weight"] if config.similarity == "additive" else []
 
 
 def side_of(stack: str) -> str:
@@ -138,8 +142,6 @@ def _recorded(config: ModelConfig) -> Iterator[str]:
         yield f"{stack}.output"
         for i, block in enumerate(sublayers_of(config, stack)):
             within = ("q", "k", "v", "output") if block in KINDS else ("output",)
-            if block in KINDS and stores_scores(config):
-                within = (*within, "scores")
             for layer in range(layers_of(config, block)):
                 yield from (f"{address_of(block, layer)}.{name}" for name in within)
                 yield from (f"{stack}.layers.{layer}.add_and_norm.{i}.{name}" for name in around)

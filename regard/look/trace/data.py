@@ -1,7 +1,9 @@
 """The data of a trace: what one pass of a model over a text computed, as named arrays. Imports no torch.
 
-Queries, keys and values of every block are stored; attention weights are computed from them on demand, so
-that a trace grows with the length of the text, not with its square. `trace.py` adds walk, save and show.
+Queries, keys and values of every block are stored. Scores, attention weights and the outputs of heads are
+computed from them on demand, so that a trace grows with the length of the text, not with its square; `look`
+compares them with those that ran, and stores the recorded ones of every block where they differ. `trace.py`
+adds walk, save and show.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from regard.look.interventions.interventions import (
     Intervention,
     change_scores,
     from_json,
+    heads_off,
     masked_source,
     to_json,
 )
@@ -32,7 +35,6 @@ from regard.look.trace.blocks import (
     kinds_of,
     layers_of,
     side_of,
-    stores_scores,
     sublayers_of,
 )
 from regard.look.trace.file import packed, read_file, unpacked
@@ -153,10 +155,10 @@ class TraceData:
         return self._projected("v", kind, layer, head)
 
     def similarities(self, kind: Kind, layer: int, head: int) -> np.ndarray:
-        """Similarity of each query and key, (queries, keys), before scaling."""
+        """Similarity of each query and key, (queries, keys), before scaling; or the recorded scores."""
         q_LK, k_MK = self.q(kind, layer, head), self.k(kind, layer, head)
-        if stores_scores(self.config):
-            stored_LM: np.ndarray = self.arrays[f"{address_of(kind, layer)}.scores"][0, head]
+        if (stored_BHLM := self.recorded("scores", kind, layer)) is not None:
+            stored_LM: np.ndarray = stored_BHLM[0, head]
             return stored_LM
         if self.config.similarity == "additive":
             hidden_LMK = np.tanh(q_LK[:, None] + k_MK)
@@ -171,7 +173,7 @@ class TraceData:
     def scores(self, kind: Kind, layer: int, head: int) -> np.ndarray:
         """Input of the softmax, (queries, keys), before the mask."""
         scores_LM = self.similarities(kind, layer, head)
-        if stores_scores(self.config):
+        if self.recorded("scores", kind, layer) is not None:
             return scores_LM
         if self.config.similarity == "scaled-dot":
             scores_LM = scores_LM * scores_LM.dtype.type(self.config.key_width**-0.5)
@@ -181,10 +183,30 @@ class TraceData:
         return scores_LM
 
     def attention(self, kind: Kind, layer: int, head: int) -> np.ndarray:
-        """Attention weights of one head, (queries, keys): rows sum to 1, masked cells are exactly 0."""
+        """Attention weights of one head, (queries, keys): rows sum to 1, masked cells are exactly 0.
+
+        They are those that ran; only an intervention or a module of one's own can break the rule of the sum.
+        """
+        self.check_place(kind, layer, head)
+        if (stored_BHLM := self.recorded("weights", kind, layer)) is not None:
+            stored_LM: np.ndarray = stored_BHLM[0, head]
+            return stored_LM
         scores_LM = np.where(self.may_attend(kind), self.scores(kind, layer, head), -np.inf)
         weights_LM = np.exp(scores_LM - scores_LM.max(axis=-1, keepdims=True))
         return weights_LM / weights_LM.sum(axis=-1, keepdims=True)
+
+    def head_output(self, kind: Kind, layer: int, head: int) -> np.ndarray:
+        """The output of one head before W_O, (queries, d_v), after all interventions."""
+        if (stored_NHU := self.recorded("heads", kind, layer)) is not None:
+            self.check_place(kind, layer, head)
+            stored_NU: np.ndarray = stored_NHU[:, head]
+            return stored_NU
+        output_NU = self.attention(kind, layer, head) @ self.v(kind, layer, head)
+        return np.zeros_like(output_NU) if head in heads_off(self.interventions, kind, layer) else output_NU
+
+    def recorded(self, name: str, kind: Kind, layer: int) -> np.ndarray | None:
+        """The scores, weights or heads of a block as recorded; None if they follow from other arrays."""
+        return self.arrays.get(f"{address_of(kind, layer)}.{name}")
 
     def output(self, block: BlockName, layer: int) -> np.ndarray:
         """Output of a block before its residual connection, (tokens, d_model)."""
@@ -304,7 +326,7 @@ class TraceData:
         except (KeyError, TypeError, ConfigError, RequestError) as error:
             what = f"{name} is damaged, or was written by a later version: {error}"
             raise RequestError(what, code="damaged_file") from error
-        if missing := sorted(contents_of(trace.config) - arrays.keys()):
+        if missing := sorted(contents_of(trace.config, arrays) - arrays.keys()):
             what = f"{name} is damaged: {len(missing)} arrays are missing, such as {missing[0]}"
             raise RequestError(what, code="damaged_file")
         return trace

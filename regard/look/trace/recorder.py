@@ -17,8 +17,17 @@ from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
 from regard.look.interventions.apply import intervened, replacing
 from regard.look.interventions.interventions import Intervention, check
+from regard.look.trace.attention_check import AttentionCheck, array_of
 from regard.look.trace.beam import BeamRecorder
-from regard.look.trace.blocks import recorded_of, score_biases_of, similarity_weights_of, sublayers_of
+from regard.look.trace.blocks import (
+    address_of,
+    kinds_of,
+    layers_of,
+    optional_of,
+    recorded_of,
+    similarity_weights_of,
+    sublayers_of,
+)
 from regard.look.trace.tokens import display_piece, read_tokens, token_ids
 from regard.look.trace.trace import Trace
 from regard.model.classifier import Classifier
@@ -210,29 +219,50 @@ def _traced(
     device, config = _device(model), model.config
     inputs = pack([pair.inputs], device) if pair.inputs else None
     outputs = pack([pair.outputs], device) if pair.outputs else None
-    kept = {*recorded_of(config), *score_biases_of(config)}
-    with recording(model, replacing(interventions, config), keep=kept.__contains__) as seen:
-        states_ND = predicting_states(model, inputs, outputs)
-    arrays = {address: _array(value) for address, value in seen.items()}
-    arrays |= _positions(model, inputs, "input") | _positions(model, outputs, "output")
     # Cloned, since the model may be trained further.
-    arrays |= {name: _array(model.get_parameter(name).clone()) for name in similarity_weights_of(config)}
-    predictions = _predictions(model, seen, states_ND, pair.targets, multi_label=multi_label)
-    arrays |= {f"said.{name}": _array(value) for name, value in predictions.items()}
-    is_label = isinstance(model, Classifier)
-    targets = pair.targets or ((int(arrays["said.ids"][-1, 0, 0]),) if is_label else ())
-    mentioned = np.unique([*arrays["said.ids"].flat, *(targets if is_label else ())]).tolist()
-    names = [str(i) for i in mentioned] if is_label else subwords.pieces(mentioned)
-    return Trace(
+    arrays = {name: array_of(weight.clone()) for name, weight in _similarity_weights(model)}
+    trace = Trace(
         config=config,
         inputs=read_tokens(subwords, pair.inputs) if pair.inputs else None,
         outputs=read_tokens(subwords, pair.outputs) if pair.outputs else None,
-        targets=targets,
-        pieces=dict(zip(mentioned, names, strict=True)),
+        targets=pair.targets,
+        pieces={},
         interventions=interventions,
         arrays=arrays,
         multi_label=multi_label,
     )
+    check_run, change = AttentionCheck(trace, arrays), replacing(interventions, config)
+
+    def changed(address: str, value: Tensor) -> Tensor:
+        value = value if change is None else change(address, value)
+        check_run.see(address, value)
+        return value.view_as(value)  # a replacement that returned its argument would count as none
+
+    kept = recorded_of(config) | optional_of(config)
+    with recording(model, changed, keep=kept.__contains__) as seen:
+        states_ND = predicting_states(model, inputs, outputs)
+    if missing := sorted(recorded_of(config) - seen.keys()):
+        what = f"the model does not record {missing[0]}, and a trace needs it: `tap` it, as its module does"
+        raise RequestError(what, code="not_recorded")
+    for address, value in seen.items():
+        name = address.replace("_positions.added", "_embedding.positions")  # as files call it
+        arrays[name] = array_of(value)
+    predictions = _predictions(model, seen, states_ND, pair.targets, multi_label=multi_label)
+    arrays |= {f"said.{name}": array_of(value) for name, value in predictions.items()}
+    is_label = isinstance(model, Classifier)
+    targets = pair.targets or ((int(arrays["said.ids"][-1, 0, 0]),) if is_label else ())
+    mentioned = np.unique([*arrays["said.ids"].flat, *(targets if is_label else ())]).tolist()
+    names = [str(i) for i in mentioned] if is_label else subwords.pieces(mentioned)
+    return replace(trace, targets=targets, pieces=dict(zip(mentioned, names, strict=True)))
+
+
+def _similarity_weights(model: Model) -> Iterator[tuple[str, Tensor]]:
+    """The weights from which a trace computes scores; a similarity that was swapped in may lack them."""
+    parameters = dict(model.named_parameters())
+    for kind in kinds_of(model.config):
+        for layer in range(layers_of(model.config, kind)):
+            names = similarity_weights_of(model.config, address_of(kind, layer))
+            yield from ((name, parameters[name]) for name in names if name in parameters)
 
 
 def _predictions(
@@ -289,23 +319,6 @@ def _target_logits(model: Model, states: Tensor, targets: Sequence[int]) -> Tens
     if output.bias is not None:
         logits = logits + output.bias[ids].to(states.dtype)
     return logits
-
-
-def _positions(model: Model, tokens: Packed | None, side: str) -> dict[str, np.ndarray]:
-    """The vectors added to the embeddings of a side, if any."""
-    if tokens is None:
-        return {}
-    added = getattr(model, f"{side}_positions")(tokens.boundaries)
-    return {} if added is None else {f"{side}_embedding.positions": _array(added)}
-
-
-def _array(value: Tensor) -> np.ndarray:
-    """On the host, contiguous, in a dtype that numpy has."""
-    value = value.detach().cpu()
-    if value.dtype in (torch.bfloat16, torch.float16):
-        value = value.float()
-    array: np.ndarray = value.numpy()
-    return np.ascontiguousarray(array)
 
 
 def _device(model: Model) -> torch.device:

@@ -59,9 +59,10 @@ function rowOf({ data, shape }, head, query) {
   return Array.from(data.subarray(start, start + keys));
 }
 
-/** Whether a file stores scores, for a similarity that a user registered. @param {Record<string, any>} settings */
-function storesScores({ similarity }) {
-  return !["scaled-dot", "dot", "cosine", "bilinear", "additive"].includes(similarity);
+/** What a block recorded, if it does not follow from the other arrays: scores, weights or heads.
+ * @param {Arrays} arrays @param {Place} place @param {string} name */
+export function recorded(arrays, { kind, layer }, name) {
+  return arrays(`${addressOf(kind, layer)}.${name}`);
 }
 
 /** Whether scores are scaled dot products and nothing else. @param {Record<string, any>} settings */
@@ -83,11 +84,13 @@ function scoreBias(arrays, { kind, head, query }) {
  * @param {Place} place
  * @returns {number[]}
  */
-function similarities(arrays, about, { kind, layer, head, query }) {
+function similarities(arrays, about, place) {
+  const { kind, layer, head, query } = place;
   const at = addressOf(kind, layer);
+  const stored = recorded(arrays, place, "scores");
+  if (stored) return rowOf(stored, head, query);
   const q = ofHead(arrays(`${at}.q`), head)[query];
   const keys = ofHead(arrays(`${at}.k`), head);
-  if (storesScores(about.settings)) return rowOf(arrays(`${at}.scores`), head, query);
   if (about.settings.similarity !== "additive") return keys.map((k) => dot(q, k));
   const { data } = arrays(`${at}.similarity.weight`);
   const weight = data.subarray(head * q.length, (head + 1) * q.length);
@@ -102,7 +105,7 @@ function similarities(arrays, about, { kind, layer, head, query }) {
  */
 export function scores(arrays, about, place) {
   const similar = similarities(arrays, about, place);
-  if (storesScores(about.settings)) return { similar, scaled: similar, usual: similar, changed: similar };
+  if (recorded(arrays, place, "scores")) return { similar, scaled: similar, usual: similar, changed: similar };
   const root = Math.sqrt(about.sizes.d_k);
   const scaled = about.settings.similarity === "scaled-dot" ? similar.map((value) => value / root) : similar;
   const bias = scoreBias(arrays, place);
@@ -128,6 +131,8 @@ export function masked(about, { kind, query }, values) {
 
 /** One row of attention weights. @param {Arrays} arrays @param {About} about @param {Place} place */
 export function weights(arrays, about, place) {
+  const stored = recorded(arrays, place, "weights");
+  if (stored) return rowOf(stored, place.head, place.query);
   return softmax(masked(about, place, scores(arrays, about, place).changed));
 }
 

@@ -1,6 +1,6 @@
 // Computes a walk from the arrays of a saved file, step by step like `regard/look/walk.py`.
 
-import { addressOf, headOutput, masked, ofHead, scores, stackOf, sublayers } from "./attention.js";
+import { addressOf, headOutput, masked, ofHead, recorded, scores, stackOf, sublayers, weights } from "./attention.js";
 import { argmax, softmax } from "./tensor.js";
 
 /**
@@ -39,7 +39,7 @@ class Numbers {
     this.blocks = sublayers(about, this.stack);
     this.scores = scores(arrays, about, place);
     this.masked = masked(about, place, this.scores.changed);
-    this.weights = softmax(this.masked);
+    this.weights = weights(arrays, about, place);
   }
 
   /** The row of the current token in an array. @param {string} name */
@@ -73,11 +73,17 @@ class Numbers {
   }
 
   concat() {
-    const { kind, layer } = this.place;
     return Array.from({ length: this.about.sizes.n_heads }, (_, head) => {
-      const found = headOutput(this.arrays, this.about, { ...this.place, head });
-      return this.isOff(kind, layer, head) ? found.map(() => 0) : found;
+      return this.headAfter({ ...this.place, head });
     }).flat();
+  }
+
+  /** The output of a head after all interventions. @param {Place} place */
+  headAfter(place) {
+    const stored = recorded(this.arrays, place, "heads");
+    if (stored) return Array.from(ofHead(stored, place.head)[place.query]);
+    const found = headOutput(this.arrays, this.about, place);
+    return this.isOff(place.kind, place.layer, place.head) ? found.map(() => 0) : found;
   }
 
   /** @param {string} kind @param {number} layer @param {number} head */
@@ -126,7 +132,7 @@ class Numbers {
       case "masked":
         return this.masked.map((value) => (value === -Infinity ? null : value));
       case "weights":
-        return this.weights;
+        return recorded(this.arrays, this.place, "weights") ? softmax(this.masked) : this.weights;
       case "head":
         return headOutput(this.arrays, this.about, this.place);
       case "concat":
@@ -180,7 +186,7 @@ export function buildWalk(arrays, about, sentences, predictions, place) {
     // After the last step of a block, the next block of the layer begins.
     if (steps.at(-1)?.name === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
     for (const { words: shown, values } of withInterventions(numbers, sentences, step, block)) {
-      const rows = step.name === "masked" ? keys : rowsOf(shown.name, keys, predictions[query]);
+      const rows = ["masked", "weights"].includes(step.name) ? keys : rowsOf(shown.name, keys, predictions[query]);
       steps.push({
         ...shown,
         english: filled(shown.english, gaps),
@@ -223,9 +229,11 @@ function withInterventions(numbers, sentences, words, block) {
       return changed.some((value, key) => value !== usual[key]) ? [by(changed), masked] : [masked];
     }
     case "concat":
-      return numbers.isOff(kind, layer, head)
-        ? [by(new Array(numbers.about.sizes.d_v).fill(0)), step]
+      return numbers.isOff(kind, layer, head) || recorded(numbers.arrays, numbers.place, "heads")
+        ? [by(numbers.headAfter(numbers.place)), step]
         : [step];
+    case "weights":
+      return recorded(numbers.arrays, numbers.place, "weights") ? [step, by(numbers.weights)] : [step];
     case "output":
     case "cross":
     case "feed-forward":
