@@ -2,7 +2,9 @@
 
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -119,10 +121,17 @@ def _warning(message: Warning | str, *_: object, **__: object) -> str:
     return f"regard: {message}\n"
 
 
+def _terminate(number: int, _: object) -> None:
+    """Exit on SIGTERM like on an error, so that temporary files are removed."""
+    sys.exit(128 + number)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: status 0, or 2 and a message on stderr if a user can correct the error."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     warnings.formatwarning = _warning
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _terminate) if in_main_thread else None
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character gets its code instead of an error.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -130,6 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(words, prog_name="regard")
         finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
             # Buffered output would otherwise fail at exit, where the error cannot be caught.
             sys.stdout.flush()
     except RegardError as error:

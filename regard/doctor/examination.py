@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
@@ -13,9 +13,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from regard import bundled
+from regard.bundle.manifest import intact_files, read_manifest
 from regard.doctor.facts import ConversionCache, Cuda, EngineState, Extra, Facts, Library, Processor, Threads
 from regard.engine.loading import ORDER
-from regard.exchange.ctranslate2.cache import cache_folder
+from regard.exchange.ctranslate2.cache import cache_folder, damaged_conversions
 from regard.host import (
     core_quota,
     default_threads,
@@ -32,8 +33,8 @@ FAST_BF16 = ("amx_bf16", "avx512_bf16")
 """Without one of these, torch computes bf16 products in float32, which is slower."""
 
 
-def examine() -> Facts:
-    """The facts about this machine."""
+def examine(*, deep: bool = False) -> Facts:
+    """The facts about this machine; `deep` reads bundled models and cached conversions as a whole."""
     wanted, names = declared()
     # An engine has the name of its library, which has compiled parts and may be installed but broken.
     problems = {str(name): import_problem(name) for name in ORDER}
@@ -52,7 +53,8 @@ def examine() -> Facts:
             EngineState(name, () if name in broken else _computes_in(name, cuda)) for name in ORDER
         ),
         models=tuple(bundled.names()),
-        cache=_cache(cache_folder()),
+        cache=_cache(cache_folder(), deep=deep),
+        damaged_models=tuple(_damaged_models()) if deep else (),
     )
 
 
@@ -102,11 +104,20 @@ def _computes_in(engine: str, cuda: Cuda) -> tuple[str, ...]:
     return tuple(sorted(get_supported_compute_types("cpu")))
 
 
-def _cache(folder: Path) -> ConversionCache:
+def _cache(folder: Path, *, deep: bool) -> ConversionCache:
     """The cache, and whether its folder can be written or created."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    return ConversionCache(str(folder), writable)
+    return ConversionCache(str(folder), writable, tuple(damaged_conversions()) if deep else ())
+
+
+def _damaged_models() -> Iterator[str]:
+    for name in bundled.names():
+        problems: list[str] = []
+        folder = bundled.folder(name)
+        for _ in intact_files(folder, read_manifest(folder), problems):
+            pass
+        yield from (f"{name}: {problem}" for problem in problems)
 
 
 Installed = Callable[[str], str | None]

@@ -82,6 +82,8 @@ class ConversionCache:
 
     folder: str
     writable: bool
+    damaged: tuple[str, ...] = ()
+    """Conversions whose content has changed; found by a deep examination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Facts:
     models: tuple[str, ...]
     """Names of the bundled models."""
     cache: ConversionCache
+    damaged_models: tuple[str, ...] = ()
+    """Problems of bundled models; found by a deep examination."""
 
     @property
     def engine(self) -> str | None:

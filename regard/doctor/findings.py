@@ -29,6 +29,7 @@ def findings(facts: Facts) -> list[Finding]:
         *_threads(facts.threads, facts.processor),
         *_cuda(facts.cuda),
         *_cache(facts),
+        *_files(facts),
     ]
     return sorted(problems, key=lambda finding: finding.kind)
 
@@ -77,6 +78,14 @@ def _cuda(cuda: Cuda) -> Iterator[Finding]:
     else:
         remedy = f"check CUDA_VISIBLE_DEVICES, and whether the driver supports CUDA {cuda.built_for}"
         yield Finding("slow", what, remedy)
+
+
+def _files(facts: Facts) -> Iterator[Finding]:
+    for problem in facts.damaged_models:
+        yield Finding("broken", f"bundled model {problem}", "install regard again")
+    for name in facts.cache.damaged:
+        what = f"the cached conversion {name} has changed since it was written"
+        yield Finding("broken", what, f"remove {facts.cache.folder}; conversions are made again when needed")
 
 
 def _cache(facts: Facts) -> Iterator[Finding]:

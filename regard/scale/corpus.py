@@ -72,7 +72,7 @@ def translate(
     n_lines = n_unreadable = 0
     with open_atomically(out) as file:
         for block in run.written(lines_of(paths), shard_lines):
-            file.writelines(f"{line.text}\n" for line in block)
+            file.writelines(f"{line.text}\n".encode() for line in block)
             n_lines, n_unreadable = n_lines + len(block), n_unreadable + sum(line.failed for line in block)
     return CorpusResult(n_lines, n_unreadable, out)
 

@@ -1,5 +1,8 @@
+import errno
 import gzip
 import io
+import os
+import resource
 import sys
 
 import pytest
@@ -61,14 +64,19 @@ def test_nothing_at_all_is_refused(place, pipe, monkeypatch, stdin):
     assert not place.exists()
 
 
-def test_a_full_disk_is_told_and_what_was_kept_stays(place, pipe):
+def test_a_full_disk_is_reported_and_what_was_kept_stays(place, pipe):
     pipe(b"x\n")
     keep_stdin(place, fixed=False)
-    (place.parent / ".stdin.gz.partial").symlink_to("/dev/full")
-    pipe(b"y\n")
-    with refused("unwritable_folder", "standard input: ", "No space left on device"):
-        keep_stdin(place, fixed=False)
+    pipe(os.urandom(1 << 16).hex().encode() + b"\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))
+    try:
+        with refused("unwritable_folder", "standard input: ", os.strerror(errno.EFBIG)):
+            keep_stdin(place, fixed=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert gzip.decompress(place.read_bytes()) == b"x\n"
+    assert [path.name for path in place.parent.iterdir()] == [place.name]
 
 
 def test_damaged_input_is_told_and_not_kept(place, pipe):

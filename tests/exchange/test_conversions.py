@@ -1,5 +1,6 @@
 """A conversion is made once, whole, and again when anything that decides it changes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,13 +11,18 @@ from pathlib import Path
 import ctranslate2
 import pytest
 
+from regard.bundle import digests
+from regard.bundle.digests import remembered_sha256
+from regard.bundle.manifest import MANIFEST
+from regard.durable import ABANDONED
 from regard.exchange.ctranslate2 import cache as conversions
-from regard.exchange.ctranslate2.cache import ABANDONED, cache_folder, converted
+from regard.exchange.ctranslate2.cache import cache_folder, converted, damaged_conversions
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import BOS, EOS, small_folder
+from tests.refusals import refused
 
 MARKS = {"bos": BOS, "eos": EOS}
-NAMES = ["config.json", "model.bin", "shared_vocabulary.json"]
+NAMES = ["config.json", "digest.json", "model.bin", "shared_vocabulary.json"]
 
 
 @pytest.fixture(autouse=True)
@@ -101,13 +107,89 @@ def test_what_killed_processes_left_is_swept_when_it_is_old(tmp_path, cache):
     assert sorted(cache.iterdir()) == sorted([young, folder])
 
 
-def test_a_spoilt_conversion_is_made_again(tmp_path):
+def flip_a_byte(path, at, *, keep_times=False):
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    if keep_times:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("damage", ["missing", "truncated", "one byte", "first byte, old times", "link"])
+def test_a_damaged_conversion_is_made_again(tmp_path, name, damage):
     model = small_folder(tmp_path)
     folder = converted(model, **MARKS)
-    whole = (folder / "model.bin").read_bytes()
-    (folder / "model.bin").unlink()
-    assert converted(model, **MARKS) == folder
-    assert (folder / "model.bin").read_bytes() == whole
+    whole = {each.name: each.read_bytes() for each in folder.iterdir()}
+    match damage:
+        case "missing":
+            (folder / name).unlink()
+        case "truncated":
+            (folder / name).write_bytes(whole[name][:-1])
+        case "one byte":
+            flip_a_byte(folder / name, len(whole[name]) // 3)
+        case "first byte, old times":
+            flip_a_byte(folder / name, 0, keep_times=True)
+        case "link":
+            folder.rename(tmp_path / "elsewhere")
+            folder.symlink_to(tmp_path / "elsewhere")
+            (tmp_path / "elsewhere" / name).write_bytes(b"something else")
+    with pytest.warns(UserWarning, match=str(folder)):
+        assert converted(model, **MARKS) == folder
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == whole
+
+
+def test_a_deep_check_reads_every_byte_of_a_conversion(tmp_path):
+    folder = converted(small_folder(tmp_path, d_ff=40_009), **MARKS)
+    assert list(damaged_conversions()) == []
+    flip_a_byte(folder / "model.bin", 5000, keep_times=True)  # between two blocks of a sample
+    assert list(damaged_conversions()) == [folder.name]
+
+
+def test_a_folder_that_claims_the_hashes_of_another_model_neither_uses_nor_replaces_its_conversion(tmp_path):
+    honest = small_folder(tmp_path / "honest")
+    forged = small_folder(tmp_path / "forged", seed=2)
+    claims = json.loads((honest / MANIFEST).read_bytes())
+    manifest = json.loads((forged / MANIFEST).read_bytes())
+    # The weights' own hash is honest, the one that named conversions is not.
+    manifest["weights_hash"] = claims["weights_hash"]
+    (forged / MANIFEST).write_text(json.dumps(manifest))
+    folder = converted(forged, **MARKS)
+    assert converted(honest, **MARKS) != folder
+    # Now all hashes are those of the honest model.
+    manifest["files"]["model.safetensors"] = claims["files"]["model.safetensors"]
+    (forged / MANIFEST).write_text(json.dumps(manifest))
+    with refused("damaged_model_folder", "model.safetensors"):
+        converted(forged, **MARKS)
+
+
+@pytest.mark.parametrize("age", [0, 3600], ids=["new", "an hour old"])
+def test_a_changed_byte_of_the_weights_is_noticed_although_there_is_a_conversion(tmp_path, age):
+    model = small_folder(tmp_path, d_ff=40_009)
+    weights = model / "model.safetensors"
+    os.utime(weights, (time.time() - age, time.time() - age))
+    converted(model, **MARKS)
+    flip_a_byte(weights, weights.stat().st_size // 2 + 5000, keep_times=True)
+    with refused("damaged_model_folder", "model.safetensors"):
+        converted(model, **MARKS)
+
+
+def test_the_hash_of_an_unchanged_file_is_computed_once(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"content")
+    monkeypatch.setattr(digests, "SETTLED_NS", -1)
+    digest = remembered_sha256(file, tmp_path / "memory")
+    monkeypatch.setattr(digests, "sha256_of", lambda _: "computed again")
+    assert remembered_sha256(file, tmp_path / "memory") == digest
+    file.write_bytes(b"CONTENT")
+    assert remembered_sha256(file, tmp_path / "memory") == "computed again"
+
+
+def test_a_file_that_was_just_changed_is_hashed_every_time(tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    remembered_sha256(tmp_path / "file", tmp_path / "memory")
+    assert not (tmp_path / "memory").exists()
 
 
 def test_a_cache_that_cannot_be_written_gives_a_warning_and_a_folder_all_the_same(tmp_path, monkeypatch):

@@ -18,6 +18,9 @@ BROKEN = 1
 
 def doctor(
     *,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read bundled models and cached conversions as a whole.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
     """Check this machine and this installation.
@@ -27,7 +30,7 @@ def doctor(
     from regard.doctor.examination import examine
     from regard.doctor.findings import findings
 
-    facts = examine()
+    facts = examine(deep=deep)
     problems = findings(facts)
     if as_json:
         document = asdict(facts) | {"engine": facts.engine, "findings": [asdict(one) for one in problems]}

@@ -23,7 +23,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import cast
 
+from regard.durable import temporary_file
 from regard.errors import CorpusError
 from regard.text.files import STDIN, display_name, open_unpacked, path_problem
 from regard.text.files.lines import Block, OnInvalid, Tally
@@ -273,22 +275,20 @@ def keep_stdin(place: Path, *, fixed: bool) -> Path:
         CorpusError: there is no input, now or earlier; the input is not that of the run; it cannot be read,
             or there is no room for it.
     """
-    partial = place.with_name(f".{place.name}.partial")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        came = _spool(partial)
-        kept = place.is_file()
-        if not came and not kept:
-            raise CorpusError("standard input: is empty; pipe a table into it", code="empty_file")
-        if came and not (kept and _digest(partial) == _digest(place)):
-            if kept and fixed:
-                problem = f"standard input: is not what the run began with, which is in {place}"
-                raise CorpusError(f"{problem}; choose another folder with --out", code="data_changed")
-            partial.replace(place)
+        with temporary_file(place) as partial:
+            came = _spool(partial)
+            kept = place.is_file()
+            if not came and not kept:
+                raise CorpusError("standard input: is empty; pipe a table into it", code="empty_file")
+            if came and not (kept and _digest(partial) == _digest(place)):
+                if kept and fixed:
+                    problem = f"standard input: is not what the run began with, which is in {place}"
+                    raise CorpusError(f"{problem}; choose another folder with --out", code="data_changed")
+                partial.replace(place)
     except OSError as error:
         raise _refusal(STDIN, place.parent, error) from error
-    finally:
-        partial.unlink(missing_ok=True)
     return place
 
 
@@ -309,7 +309,8 @@ def _copy(path: Path | str, file: io.RawIOBase | io.BufferedIOBase, place: Path)
     """Copy a pipe, decompressed; returns the number of bytes."""
     count = 0
     with open_unpacked(path) as stream:
-        while data := stream.read(_CHUNK):
+        # read1, because read would wait for a whole chunk, deaf to signals, where a pipe has no more yet.
+        while data := cast(io.BufferedReader, stream).read1(_CHUNK):
             try:
                 file.write(data)
             except OSError as error:  # caught here, since the reader would blame the input

@@ -1,7 +1,11 @@
 """A cache of CTranslate2 conversions: one folder each, named after everything that it depends on.
 
 The cache is in `~/.cache/regard/ctranslate2`, or where `XDG_CACHE_HOME` or `REGARD_CACHE` says. It can be
-removed at any time; a missing conversion is made again.
+removed at any time; a missing or damaged conversion is made again.
+
+A model folder may come from anywhere, so nothing that it states about itself is believed: the hash of the
+weights in a conversion's name is computed. A conversion has a digest of its files; sizes, times and samples
+are checked on every use, the whole content by `regard doctor --deep`.
 """
 
 from __future__ import annotations
@@ -11,25 +15,28 @@ import json
 import os
 import shutil
 import tempfile
-import time
 import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 from regard.bundle.bundle import Description, describe_bundle
-from regard.bundle.manifest import SUBWORDS, read_manifest
+from regard.bundle.digests import remembered_sha256, sample_of, sha256_of
+from regard.bundle.manifest import DAMAGED, MANIFEST, SUBWORDS, WEIGHTS, read_manifest
 from regard.bundle.writing import write_folder
+from regard.durable import remove_abandoned
 from regard.errors import BundleError
 from regard.exchange.ctranslate2.convert import MODEL, SETTINGS, VOCABULARY, ctranslate2_files
 from regard.exchange.ctranslate2.weights_file import Quantisation
 
-CONVERTER = 1
+CONVERTER = 2
 """Version of the conversion; increased when its result changes."""
 
-ABANDONED = 24 * 3600
-"""Seconds after which an unfinished folder is removed; writing one takes less than a minute."""
+DIGEST = "digest.json"
+"""The file of a conversion with a hash and a sample of every other file; it is written last."""
 
 
 def cache_folder() -> Path:
@@ -54,14 +61,19 @@ def converted(
     """
     described = bundle if isinstance(bundle, Description) else describe_bundle(bundle)
     folder = cache_folder() / _name(described, quantisation, bos, eos)
-    if _is_complete(folder):
+    if not (problem := conversion_problem(folder)):
         return folder
     files = ctranslate2_files(described.folder, quantisation, bos=bos, eos=eos)
-    _sweep(folder)
+    files[DIGEST] = _digest_of(files)
+    if folder.exists() and conversion_problem(folder):  # another process may have replaced it meanwhile
+        warnings.warn(f"the cached conversion {folder} {problem}; it is made again", stacklevel=2)
+        _remove(folder)
+    remove_abandoned(folder.parent, ".", ".new")
     try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_folder(folder, files, overwrite=False)
-    except BundleError as error:
-        if _is_complete(folder):  # another process has written it meanwhile
+    except (BundleError, OSError) as error:
+        if conversion_problem(folder) is None:  # another process has written it
             return folder
         warnings.warn(f"the conversion is not cached: {error}", stacklevel=2)
         return _temporary(files)
@@ -70,24 +82,63 @@ def converted(
 
 def _name(described: Description, quantisation: Quantisation, bos: int, eos: int) -> str:
     """A hash of everything that the conversion depends on."""
-    manifest, config = read_manifest(described.folder), described.config
-    subwords = manifest.files.get(SUBWORDS)
-    inputs = [CONVERTER, manifest.weights_hash, asdict(config), subwords and subwords.sha256, bos, eos]
+    manifest = read_manifest(described.folder)
+    hashes: dict[str, str] = {}
+    for name in (WEIGHTS, SUBWORDS):
+        if name not in manifest.files:
+            continue
+        hashes[name] = remembered_sha256(described.folder / name, cache_folder() / "hashes")
+        if hashes[name] != manifest.files[name].sha256:
+            problem = f"{name} has changed since it was saved: its sha256 is not the one in {MANIFEST}"
+            raise BundleError(problem, str(described.folder), code=DAMAGED)
+    inputs = [CONVERTER, hashes, asdict(described.config), bos, eos]
     return f"{sha256(json.dumps(inputs).encode()).hexdigest()[:32]}-{quantisation}"
 
 
-def _is_complete(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in (MODEL, VOCABULARY, SETTINGS))
+def _digest_of(files: Mapping[str, bytes]) -> bytes:
+    digests = {
+        name: {"sha256": sha256(data).hexdigest(), "sample": sample_of(BytesIO(data))}
+        for name, data in files.items()
+    }
+    return json.dumps(digests).encode()
 
 
-def _sweep(folder: Path) -> None:
-    """Remove an incomplete folder, and what killed processes left behind."""
+def conversion_problem(folder: Path, *, deep: bool = False) -> str | None:
+    """Why a conversion cannot be used; None if it can.
+
+    A file that changed after the digest was written is read as a whole, and with `deep` every file.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return "is missing"
+    try:
+        digests = json.loads((folder / DIGEST).read_bytes())
+        written = (folder / DIGEST).stat().st_mtime_ns
+        for name in (MODEL, VOCABULARY, SETTINGS):
+            path, saved = folder / name, digests[name]
+            with path.open("rb") as file:
+                intact = sample_of(file) == saved["sample"]
+            if intact and (deep or path.stat().st_mtime_ns > written):
+                intact = sha256_of(path) == saved["sha256"]
+            if not intact:
+                return f"is damaged: {name} has changed"
+    except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
+        return f"is incomplete: {type(error).__name__}"
+    return None
+
+
+def damaged_conversions() -> Iterator[str]:
+    """The names of cached conversions that a whole reading finds damaged."""
+    for folder in sorted(cache_folder().glob("*-*")):
+        if conversion_problem(folder, deep=True):
+            yield folder.name
+
+
+def _remove(folder: Path) -> None:
     with suppress(OSError):
-        if folder.exists() and not _is_complete(folder):  # another process may have completed it
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink()
+        else:
             shutil.rmtree(folder)
-        for path in folder.parent.glob(".*.new"):
-            if path.stat().st_mtime < time.time() - ABANDONED:
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def _temporary(files: dict[str, bytes]) -> Path:

@@ -11,6 +11,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import load, save
 
+from regard.durable import write_atomically
 from regard.errors import RequestError
 
 FORMAT = 1
@@ -54,17 +55,14 @@ def unpacked(
 
 
 def write_file(path: Path, block: bytes) -> None:
-    """Write a file under a temporary name, then rename it.
+    """Write a file atomically.
 
     Raises:
         RequestError: the file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_bytes(block)
-        partial.replace(path)
+        write_atomically(path, block)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         what = f"{path} cannot be written: {error.strerror or error}"
         raise RequestError(what, code="unwritable_file") from error
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from regard.durable import write_atomically
+from regard.durable import locked, write_atomically
 from regard.errors import ConfigError
 from regard.serve.http.errors import ApiError
 
@@ -37,19 +37,19 @@ def new_key(file: Path, name: str) -> str:
     Raises:
         ConfigError: the name is empty or exists, or the file is not a key file.
     """
-    keys = read_keys(file) if file.exists() else []
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"a key needs a printable name, not {name!r}", str(file), code="bad_key_name")
-    if name in {key.name for key in keys}:
-        raise ConfigError(
-            f"the key {name!r} exists already; choose another name", str(file), code="bad_key_name"
-        )
     secret = PREFIX + secrets.token_urlsafe(32)
-    lines = [
-        {k: v for k, v in asdict(key).items() if v is not None} for key in (*keys, Key(name, _hash(secret)))
-    ]
-    write_atomically(file, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    file.chmod(0o600)
+    with locked(file):  # another process may add a key at the same time
+        keys = read_keys(file) if file.exists() else []
+        if name in {key.name for key in keys}:
+            raise ConfigError(
+                f"the key {name!r} exists already; choose another name", str(file), code="bad_key_name"
+            )
+        keys.append(Key(name, _hash(secret)))
+        lines = [{k: v for k, v in asdict(key).items() if v is not None} for key in keys]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        write_atomically(file, text, mode=0o600)
     return secret
 
 

@@ -46,6 +46,8 @@ def path_problem(path: Path | str) -> str | None:
     try:
         if path.is_dir():
             return f"{path}: is a directory; name a file in it"
+        if path.is_char_device() or path.is_block_device():
+            return f"{path}: is a device, which may have no end; pipe into - instead"
         if path.exists():
             return None
         folder = path.parent

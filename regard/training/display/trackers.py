@@ -18,6 +18,7 @@ from typing import Any
 
 from regard.config import RunConfig, to_toml
 from regard.config.checking import did_you_mean
+from regard.durable import write_atomically
 from regard.errors import ConfigError
 from regard.look.figures.curves import is_number
 
@@ -179,10 +180,8 @@ class _StatefulTracker(Tracker):
             self._remember()
 
     def _remember(self) -> None:
-        # Renamed into place, but not synced: it must survive a killed process, and is written at every step.
-        partial = self.memory.with_name(f".{self.memory.name}.partial")
-        partial.write_text(json.dumps({"id": self.id, "told": self.told}), encoding="utf-8")
-        partial.replace(self.memory)
+        # Not synced: it must survive a killed process, and is written at every step.
+        write_atomically(self.memory, json.dumps({"id": self.id, "told": self.told}), sync=False)
 
     @abstractmethod
     def open(self, run_id: str | None) -> str:
