@@ -84,13 +84,11 @@ def walk(step: Step[S], state: S, constraints: Constraints, choose: Choose, alph
 
 
 def stream(step: Step[S], state: S, constraints: Constraints, choose: Choose) -> Iterator[int]:
-    """The tokens of a single source's output, as they are decoded, without the end."""
+    """The tokens of a single source's output, as decoded; the last is the end, unless it is cut off."""
     assert constraints.n_sources == 1, "only one output can be streamed"
     taken = Walk(step, state, constraints, choose)
     for t in taken:
-        token = int(taken.ids_BT[0, t])
-        if token != constraints.eos:
-            yield token
+        yield int(taken.ids_BT[0, t])
 
 
 def likeliest(log_probs_RV: Tensor, _sources_R: Tensor, _t: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -13,6 +13,7 @@ from regard.decode.sampling import Sampling, sampler
 from regard.decode.walk import Choose, likeliest
 from regard.engine.options import GenerateOptions
 from regard.engine.results import Continuation, Finish
+from regard.engine.streams import TextStream, UntilStop
 from regard.errors import ConfigError, RequestError
 from regard.model.fast.cache import Cache
 from regard.model.language_model import LanguageModel
@@ -44,29 +45,35 @@ class Generator:
         Raises:
             RequestError: it would grow past the trained length, or options are invalid.
         """
-        ids, written, stopping = self._encoded(prompt), _NewTokens(), UntilStop(options.stop)
-        pieces = self._pieces(ids, options, written, stopping)
-        text = "".join(takewhile(lambda _: wanted(), pieces))
-        finish: Finish = "stop" if stopping.stopped else "end" if written.ended else "length"
-        return Continuation(
-            prompt=prompt,
-            text=text,
-            finish=finish,
-            n_prompt_tokens=len(ids),
-            tokens=tuple(self.subwords.pieces(written.ids)),
-            token_scores=tuple(written.log_probs),
-            unseen=unseen_characters(self.subwords, prompt),
-        )
+        stream = self.stream(prompt, options, wanted)
+        for _ in stream:
+            pass
+        return stream.result
 
-    def stream(self, prompt: str, options: GenerateOptions) -> Iterator[str]:
+    def stream(
+        self, prompt: str, options: GenerateOptions, wanted: Callable[[], bool] = lambda: True
+    ) -> TextStream[Continuation]:
         """The continuation of a text in pieces of whole characters, as they are generated.
 
         Raises:
             RequestError: see `generate`; before the first piece.
         """
-        ids = self._encoded(prompt)
+        ids, written, stopping = self._encoded(prompt), _NewTokens(), UntilStop(options.stop)
         options.room(len(ids), self.model.config.max_length)
-        return self._pieces(ids, options, _NewTokens(), UntilStop(options.stop))
+
+        def result(text: str) -> Continuation:
+            finish: Finish = "stop" if stopping.stopped else "end" if written.ended else "length"
+            return Continuation(
+                prompt=prompt,
+                text=text,
+                finish=finish,
+                n_prompt_tokens=len(ids),
+                tokens=tuple(self.subwords.pieces(written.ids)),
+                token_scores=tuple(written.log_probs),
+                unseen=unseen_characters(self.subwords, prompt),
+            )
+
+        return TextStream(self._pieces(ids, options, written, stopping, wanted), result)
 
     def ids(self, prompt: list[int], options: GenerateOptions) -> list[int]:
         """The token ids that continue those of a prompt.
@@ -90,23 +97,22 @@ class Generator:
         return ids
 
     def _pieces(
-        self, ids: list[int], options: GenerateOptions, written: _NewTokens, stopping: UntilStop
+        self,
+        ids: list[int],
+        options: GenerateOptions,
+        written: _NewTokens,
+        stopping: UntilStop,
+        wanted: Callable[[], bool],
     ) -> Iterator[str]:
-        """The text of the new tokens; decoded with the prompt, because spaces depend on it."""
-        before = len(self.subwords.decode(ids))
-
-        def tokens() -> Iterator[int]:
-            yield from ids
-            yield from self._tokens(ids, options, written)
-
-        def added() -> Iterator[str]:
-            so_far = 0
-            for piece in whole_characters(self.subwords, tokens()):
-                so_far += len(piece)
-                if so_far > before:
-                    yield piece[-(so_far - before) :] if so_far - before < len(piece) else piece
-
-        return stopping(added())
+        """The text of the new tokens, up to a stop string, while it is wanted."""
+        tokens = takewhile(lambda _: wanted(), self._tokens(ids, options, written))
+        for piece in whole_characters(self.subwords, tokens, before=ids):
+            if some := stopping.add(piece):
+                yield some
+            if stopping.stopped:
+                return
+        if rest := stopping.end():
+            yield rest
 
     @torch.inference_mode()
     def _tokens(self, prompt: list[int], options: GenerateOptions, written: _NewTokens) -> Iterator[int]:
@@ -155,33 +161,3 @@ def _choice(options: GenerateOptions, n_steps: int, device: torch.device) -> Cho
     except ConfigError as error:
         raise RequestError("; ".join(error.problems), code="bad_option") from None
     return sampler(sampling, [options.seed], n_steps, device)
-
-
-class UntilStop:
-    """Passes a text through up to a stop string, and holds back what might become one."""
-
-    def __init__(self, stop: Sequence[str]) -> None:
-        self._stop = tuple(stop)
-        self.stopped = False
-
-    def __call__(self, pieces: Iterable[str]) -> Iterator[str]:
-        """The pieces of the text that are certainly before a stop string."""
-        held = ""
-        for piece in pieces:
-            held += piece
-            places = [place for stop in self._stop if (place := held.find(stop)) >= 0]
-            if places:
-                self.stopped = True
-                held = held[: min(places)]
-                break
-            safe = len(held) - self._n_undecided(held)
-            if safe:
-                yield held[:safe]
-                held = held[safe:]
-        if held:
-            yield held
-
-    def _n_undecided(self, text: str) -> int:
-        """Number of characters at the end of a text that might begin a stop string."""
-        beginnings = (stop[:n] for stop in self._stop for n in range(1, len(stop)))
-        return max((len(start) for start in beginnings if text.endswith(start)), default=0)

@@ -7,7 +7,7 @@ output that lacks a URL or code is decoded again with placeholders for them (`do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -18,12 +18,13 @@ from regard.decode.hypothesis import Hypothesis
 from regard.engine.direction import Direction
 from regard.engine.document.layout import without_breaks
 from regard.engine.document.verbatim import WithPlaceholders, verbatim, with_placeholders
-from regard.engine.engines.protocol import Decoded, Engines, Request, Search
+from regard.engine.engines.protocol import Decoded, Engines, Request, Search, has_new_loop
 from regard.engine.options import TranslateOptions
 from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
 from regard.engine.phrases.placement import Draft, drafted
 from regard.engine.results import Aligner, Result
-from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.engine.streams import TextStream
+from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
 
 
 class Requirements:
@@ -95,6 +96,33 @@ class SentenceDecoder:
             best, *others = outputs[i]
             outputs[i] = results or [replace(best, missing=(*best.missing, *lost[i])), *others]
         return outputs
+
+    def stream(self, sentence: Piece) -> TextStream[Result]:
+        """The greedy or sampled output of a sentence as it is decoded, without scores or a second attempt."""
+        assert sentence.ids is not None, "text that stays as it is is not decoded"
+        search = replace(self._search, beam_size=1, n_best=1)
+        request = Request(ids=sentence.ids, prefix=sentence.prefix)
+        engine = self._engines.choose(request, search)
+        ids: list[int] = []
+
+        def tokens() -> Iterator[int]:
+            for token in engine.stream(request, search):
+                ids.append(token)
+                yield token
+
+        def result(text: str) -> Result:
+            finished = ids[-1:] == [self._subwords.eos_id] or not request.ids
+            written = tuple(ids[:-1] if finished else ids)
+            return Result(
+                text=text,
+                tokens=tuple(self._subwords.pieces(written)),
+                engine=engine.name,
+                unfinished=not finished,
+                repetitive=has_new_loop(request, written),
+            )
+
+        pieces = whole_characters(self._subwords, tokens())
+        return TextStream((without_breaks(piece) for piece in pieces), result)
 
     def requires_anything_of(self, text: str) -> bool:
         """Whether the output of a sentence must contain something."""

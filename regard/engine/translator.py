@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 
 from regard.config import DecodingConfig
 from regard.engine.direction import Direction, Directions
-from regard.engine.document.layout import Part, parts, trimmed, without_breaks
+from regard.engine.document.layout import Part, parts, trimmed
 from regard.engine.document.sentences import cut
-from regard.engine.engines.protocol import Engines, Request
+from regard.engine.engines.protocol import Engines
 from regard.engine.options import TranslateOptions
 from regard.engine.results import Aligner, Result, joined
 from regard.engine.sentence_decoder import Piece, Requirements, SentenceDecoder, encoded
+from regard.engine.streams import TextStream
 from regard.errors import RequestError
 from regard.text.files.lines import InputLine
 from regard.text.normalisation import composed
-from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +90,29 @@ class Translator:
         outputs = iter(self._decode([piece for passage in passages for piece in passage.sentences]))
         return [self._result(each, [next(outputs) for _ in each.sentences]) for each in passages]
 
-    def stream(self, text: str) -> Iterator[str]:
-        """The translation of one text in pieces of whole characters; greedy or sampled."""
-        search = replace(self._search, beam_size=1, n_best=1)
+    def stream(self, text: str) -> TextStream[Result]:
+        """The translation of one text in pieces of whole characters; greedy or sampled.
+
+        Raises:
+            RequestError: an option cannot be satisfied, or the text cannot be read.
+        """
         (passage,) = self._passages([text])
+        outputs: list[list[Result]] = []
+        return TextStream(self._pieces(passage, outputs), lambda _: self._result(passage, outputs))
+
+    def _pieces(self, passage: _Passage, outputs: list[list[Result]]) -> Iterator[str]:
+        """Pieces of a translation; the result of every sentence is added to `outputs`."""
         for piece in passage.pieces:
             if piece.ids is None:
                 yield piece.text
-                continue
-            if self._decode.requires_anything_of(piece.text):
+            elif self._decode.requires_anything_of(piece.text):
                 # Required phrases need beam search, so the sentence comes as a whole.
-                yield self._decode([piece])[0][0].text
-                continue
-            request = Request(ids=piece.ids, prefix=piece.prefix)
-            tokens = self._engines.choose(request, search).stream(request, search)
-            for some in whole_characters(self._subwords, tokens):
-                yield without_breaks(some)
+                outputs += self._decode([piece])
+                yield outputs[-1][0].text
+            else:
+                sentence = self._decode.stream(piece)
+                yield from sentence
+                outputs.append([sentence.result])
 
     def check(self, text: str) -> None:
         """Check that a text can be translated.

@@ -146,12 +146,12 @@ class ServedGenerator(ServedModel[LoadedGenerator]):
 
     def stream(
         self, job: RequestJob, prompts: Sequence[str], options: GenerateOptions
-    ) -> Iterator[tuple[int, str]]:
-        """Pieces of each continuation with the index of its text, one text after another."""
+    ) -> Iterator[tuple[int, str | Continuation]]:
+        """Pieces of each continuation with the index of its text, and then the whole; one after another."""
         generator = self.model.generator
         for i, prompt in enumerate(prompts):
             length = len(self.model.subwords.encode_one(prompt)) + 1
-            start = partial(_started, generator, prompt, options)
+            start = partial(_started, generator, prompt, options, job)
             for piece in streamed(self.scheduler, job, start, length):
                 yield i, piece
 
@@ -180,8 +180,12 @@ class ServedClassifier(ServedModel[LoadedClassifier]):
         return self.scheduler.run(job, [item(classifier, text, options) for text in texts])
 
 
-def _started(generator: Generator, prompt: str, options: GenerateOptions, _lane: None) -> Iterator[str]:
-    return generator.stream(prompt, options)
+def _started(
+    generator: Generator, prompt: str, options: GenerateOptions, job: RequestJob, _lane: None
+) -> Iterator[str | Continuation]:
+    stream = generator.stream(prompt, options, lambda: job.cancelled is None)
+    yield from stream
+    yield stream.result
 
 
 KINDS: dict[str, Any] = {kind.verb: kind for kind in (ServedTranslator, ServedGenerator, ServedClassifier)}

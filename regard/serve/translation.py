@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from regard.engine.document.layout import parts
-from regard.engine.results import Result
+from regard.engine.results import Continuation, Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.models import ModelRegistry, ServedTranslator, same_language
@@ -49,13 +49,15 @@ class Translated(NamedTuple):
 
 
 class StreamedText(NamedTuple):
-    """A piece of a translation."""
+    """A piece of an output, or its end."""
 
     i: int
     """Index of the text."""
     text: str
     replaces: bool = False
     """Whether this is the whole translation, in place of the pieces before."""
+    result: Translated | Continuation | None = None
+    """The whole output, after its last piece."""
 
 
 def check_texts(texts: Sequence[str], limits: Limits, param: str = "text") -> None:
@@ -118,9 +120,12 @@ def stream(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) ->
         choice = choose_model(models, request, i)
         if choice.model is None:
             yield StreamedText(i, text)
+            yield StreamedText(i, "", result=Translated(Result(text=text), choice))
             continue
-        for piece in _model(choice, job, request).stream(text, **_options(choice, request)):
+        pieces = _model(choice, job, request).stream(text, **_options(choice, request))
+        for piece in pieces:
             yield StreamedText(i, piece)
+        yield StreamedText(i, "", result=Translated(pieces.result, choice))
 
 
 def stream_and_search(
@@ -137,11 +142,13 @@ def stream_and_search(
     for i, text in enumerate(request.texts):
         one, so_far = replace(request, texts=[text]), ""
         for piece in stream(models, job, one):
-            so_far += piece.text
-            yield StreamedText(i, piece.text)
+            if piece.result is None:
+                so_far += piece.text
+                yield piece._replace(i=i)
         (best,) = translate(models, job, one)
         if best.result.text != so_far:
             yield StreamedText(i, best.result.text, replaces=True)
+        yield StreamedText(i, "", result=best)
 
 
 def choose_model(models: ModelRegistry, request: TextsToTranslate, i: int) -> ModelChoice:

@@ -78,7 +78,8 @@ def test_an_output_begins_as_asked_for_and_goes_on_as_it_would_from_there(seed, 
 def test_streamed_tokens_are_those_of_the_output(seed, limit, prefix):
     rig, here = random_rig(seed, n_tokens=5), {"prefixes": (tuple(prefix[:limit]),)}
     (found,) = greedily(rig, limit, **here)
-    assert tuple(stream(stepping(rig), start(1), constraints(limit, **here), likeliest)) == found.ids
+    ids = (*found.ids, *([EOS] if found.finished else []))
+    assert tuple(stream(stepping(rig), start(1), constraints(limit, **here), likeliest)) == ids
 
 
 def test_a_stream_asks_for_no_more_than_it_has_told():

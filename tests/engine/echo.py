@@ -9,6 +9,9 @@ from regard.engine.engines.protocol import Engines
 from regard.errors import RequestError
 from regard.tasks.loaded.translator import LoadedTranslator
 
+END = 2
+"""The end token of our vocabularies."""
+
 
 class Echo:
     name, lanes = "echo", 1
@@ -33,7 +36,7 @@ class Echo:
         return [(0.0,) * (len(ids) + 1) for ids in targets]
 
     def stream(self, request, _search):
-        yield from request.ids
+        yield from (*request.ids, END)
 
     def _output(self, request, i):
         ids = (*request.prefix, *request.ids)

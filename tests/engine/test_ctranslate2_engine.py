@@ -359,7 +359,7 @@ def test_a_stream_is_greedy_search_token_by_token(engine):
     searches = [GREEDY, Search(beam_size=1, min_length=6, extra_length=7)]
     for request, search in product(asked, searches):
         ((best,),) = engine.decode([request], search)
-        assert tuple(engine.stream(request, search)) == best.ids
+        assert tuple(engine.stream(request, search)) == (*best.ids, *([EOS] if best.finished else []))
 
 
 def test_a_stream_may_be_left(engine):

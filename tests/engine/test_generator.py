@@ -5,8 +5,9 @@ import torch
 
 from regard.config import ModelConfig
 from regard.engine import generator as module
-from regard.engine.generator import Generator, UntilStop
+from regard.engine.generator import Generator
 from regard.engine.options import GenerateOptions
+from regard.engine.streams import UntilStop
 from regard.model.language_model import LanguageModel
 from regard.packing import pack
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
@@ -52,8 +53,13 @@ def test_the_cache_changes_nothing(generator):
 
 def test_a_stream_is_the_same_text_and_a_seed_repeats_it(generator):
     options = GenerateOptions(max_tokens=10, seed=5)
-    text = generator.generate("a dog", options).text
-    assert "".join(generator.stream("a dog", options)) == text
+    whole = generator.generate("a dog", options)
+    text = whole.text
+    stream = generator.stream("a dog", options)
+    with refused("not_ended"):
+        _ = stream.result
+    assert "".join(stream) == text
+    assert stream.result == whole
     assert generator.generate("a dog", GenerateOptions(max_tokens=10, seed=6)).text != text
 
 
@@ -114,13 +120,14 @@ def test_characters_never_seen_are_read_as_bytes_and_named(generator):
 )
 def test_a_text_ends_before_a_stop_string_wherever_it_is_cut(pieces, stop, text, stopped):
     stopping = UntilStop(stop)
-    assert "".join(stopping(pieces)) == text
+    assert "".join([*map(stopping.add, pieces), stopping.end()]) == text
     assert stopping.stopped == stopped
 
 
 def test_what_cannot_become_a_stop_string_does_not_wait():
     stopping = UntilStop(["\n\n"])
-    assert list(stopping(["one\n", "two", "\n", "\nthree"])) == ["one", "\ntwo"]
+    assert [stopping.add(piece) for piece in ("one\n", "two", "\n", "\nthree")] == ["one", "\ntwo", "", ""]
+    assert (stopping.stopped, stopping.end()) == (True, "")
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_outputs_drawn_for_one_request_are_each_drawn_anew(engine, requests):
 def test_streamed_tokens_are_those_of_the_output(engine, requests, search):
     at_once = Search(beam_size=1, sample=search.sample, seed=search.seed, extra_length=7)
     for request, (found,) in zip(requests, engine.decode(requests, at_once), strict=True):
-        assert tuple(engine.stream(request, search)) == found.ids
+        assert tuple(engine.stream(request, search)) == (*found.ids, *([EOS] if found.finished else []))
 
 
 def test_phrases_are_in_the_output_and_others_are_left_as_they_were(engine, requests):

@@ -132,7 +132,7 @@ def test_lines_that_the_model_breaks_are_mended(subwords):
             return super().decode([Request(ids=self.broken) for _ in requests], search)
 
         def stream(self, _request, _search):
-            yield from self.broken
+            yield from (*self.broken, subwords.eos_id)
 
         broken = tuple(subwords.encode_one("7\n8\u2028").tolist())
 
@@ -220,10 +220,16 @@ def test_drawing_repeats_under_a_seed_and_takes_torch(talkers, sources):
 
 @each_engine
 def test_a_stream_is_the_greedy_translation(talkers, sources, engine):
-    model = loaded(talkers, engine)
+    model, ends = loaded(talkers, engine), set()
     for text in [text for text in sources if len(text) < 10][:20]:  # too short for a loop, and a second try
-        greedy = model.translate(text, beam_size=1, extra_length=3).text
-        assert "".join(model.stream(text, extra_length=3)) == greedy
+        for extra_length in (0, 3):
+            greedy = model.translate(text, beam_size=1, extra_length=extra_length)
+            stream = model.stream(text, extra_length=extra_length)
+            assert "".join(stream) == greedy.text == stream.result.text
+            assert stream.result.unfinished == greedy.unfinished
+            assert (stream.result.tokens, stream.result.engine) == (greedy.tokens, engine)
+            ends.add(greedy.unfinished)
+    assert ends == {True, False}
     whole = list(model.stream("三月。\n四月。", glossary={"三": "three"} if engine == "torch" else None))
     assert "\n" in whole
     assert engine != "torch" or "three" in "".join(whole[: whole.index("\n")])

@@ -117,7 +117,8 @@ def test_a_stream_is_the_greedy_translation_piece_by_piece(server, offline, sour
         wanted = list(offline.stream(text))
         pieces = [data["text"] for name, data in found if name == "token" and data["i"] == i]
         assert pieces == wanted
-        assert ("item", {"i": i, "text": "".join(wanted)}) in found
+        (item,) = [data for name, data in found if name == "item" and data["i"] == i]
+        assert (item["text"], item["unfinished"]) == ("".join(wanted), False)
 
 
 def test_a_stream_with_a_beam_is_revised_where_the_search_finds_another(server, offline, sources):

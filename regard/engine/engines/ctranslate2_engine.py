@@ -155,12 +155,12 @@ class CTranslate2Engine:
         return [found[i] for i in range(len(sources))]
 
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are decoded, without the end token; greedy."""
+        """Tokens of one greedy output as decoded; the last is the end token, unless it was cut off."""
         self._check(search, [request])
         if not request.ids:
             return
         limit = self._limit(request, search)
-        tokens = _tokens_as_decoded(
+        yield from _tokens_as_decoded(
             self._translator,
             self._spell(request.ids),
             self._spell(request.prefix),
@@ -168,7 +168,6 @@ class CTranslate2Engine:
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
         )
-        yield from (token for token in tokens if token != self._eos)
 
     # --- checks --------------------------------------------------------------------------------------------
 

@@ -101,7 +101,10 @@ class Engine(Protocol):
         """Log-probability of each token of each target, given its source, and of the end token."""
 
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are decoded, without the end token; greedy or sampled."""
+        """Tokens of one output as they are decoded; greedy or sampled.
+
+        The last is the end token, unless the output was cut off at the length limit.
+        """
 
 
 class Decoded(NamedTuple):
@@ -199,7 +202,7 @@ def with_second_attempt(
         again: decodes requests without repeating `NO_REPEAT` tokens.
     """
     kept = list(outputs)
-    looping = [i for i, best in enumerate(kept) if best and _new_loop(requests[i], best[0])]
+    looping = [i for i, best in enumerate(kept) if best and has_new_loop(requests[i], best[0].ids)]
     if not looping:
         return kept
     for i, best in zip(looping, again([requests[i] for i in looping]), strict=True):
@@ -208,9 +211,9 @@ def with_second_attempt(
     return kept
 
 
-def _new_loop(request: Request, best: Hypothesis) -> bool:
+def has_new_loop(request: Request, output: tuple[int, ...]) -> bool:
     """Whether an output ends in a loop that its input does not have."""
-    return loops(best.ids) and not loops(request.ids)
+    return loops(output) and not loops(request.ids)
 
 
 def _flagged(best: Hypotheses) -> Hypotheses:

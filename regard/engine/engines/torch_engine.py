@@ -155,7 +155,7 @@ class TorchEngine:
 
     @torch.inference_mode()
     def stream(self, request: Request, search: Search) -> Iterator[int]:
-        """Tokens of one output as they are decoded, without the end token; greedy or sampled."""
+        """Tokens of one output as they are decoded; the last is the end token, unless it was cut off."""
         if problem := self.unsupported(search, [request]):
             raise RequestError(problem, code="unsupported_request")
         if request.phrases:

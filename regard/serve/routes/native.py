@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.engine.options import ClassifyOptions, GenerateOptions
+from regard.engine.results import Continuation
 from regard.errors import RegardError
 from regard.serve.http.dependencies import AppState, require_key, state_of
 from regard.serve.http.errors import bad_value, stream_error
@@ -96,19 +98,17 @@ async def translate_texts(request: Request, body: TranslateRequest) -> Response:
         texts=texts, model=body.model, source=body.source, target=body.target, options=options
     )
     if body.stream or _accepts_events(request):
-        return await _streamed_translation(request, query, body.deadline_ms)
+        return await _streamed_translation(request, query, body)
 
     def work(job: RequestJob) -> list[Translated]:
         return translate(state.models, job, query)
 
     results = await state.executor.run(request, work, body.deadline_ms)
     items = [_item(each, tokens=body.tokens, scores=body.scores) for each in results]
-    used = {
-        "characters": sum(map(len, texts)),
-        "output_tokens": sum(len(each.result.tokens) for each in results),
-    }
     name = next((each.choice.model.id for each in results if each.choice.model), body.model)
-    return JSONResponse({"id": request_id(request), "model": name, "items": items, "usage": used})
+    return JSONResponse(
+        {"id": request_id(request), "model": name, "items": items, "usage": _used(query, results)}
+    )
 
 
 @router.post("/score")
@@ -143,11 +143,7 @@ async def generate(request: Request, body: GenerateRequest) -> Response:
     results = await state.executor.run(
         request, lambda job: served.generate(job, prompts, options), body.deadline_ms
     )
-    used = {
-        "input_tokens": sum(each.n_prompt_tokens for each in results),
-        "output_tokens": sum(len(each.tokens) for each in results),
-    }
-    items = [asdict(each) for each in results]
+    items, used = [asdict(each) for each in results], _used_to_generate(results)
     return JSONResponse({"id": request_id(request), "model": served.id, "items": items, "usage": used})
 
 
@@ -279,20 +275,45 @@ def _accepts_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
 
+def _used(query: TextsToTranslate, results: Sequence[Translated]) -> dict[str, int]:
+    return {
+        "characters": sum(map(len, query.texts)),
+        "output_tokens": sum(len(each.result.tokens) for each in results),
+    }
+
+
+def _used_to_generate(results: Sequence[Continuation]) -> dict[str, int]:
+    return {
+        "input_tokens": sum(each.n_prompt_tokens for each in results),
+        "output_tokens": sum(len(each.tokens) for each in results),
+    }
+
+
+# --- streams ----------------------------------------------------------------------------------------------
+
+
 async def _streamed_translation(
-    request: Request, query: TextsToTranslate, deadline_ms: int | None
+    request: Request, query: TextsToTranslate, body: TranslateRequest
 ) -> Response:
     state = state_of(request)
     if query.options["n_best"] > 1:
         raise bad_value("A stream has one translation per text: omit n_best or stream.", "n_best")
-    # Before the response starts, so that a text of unclear language gets its status code.
-    await state.executor.run(request, lambda _job: choose_model(state.models, query, 0), deadline_ms)
     searches = (query.options["beam_size"] or 1) > 1 and not query.options["sample"]
+    for name in () if searches else ("scores", "alignment"):
+        if getattr(body, name):
+            raise bad_value(f"A stream without a beam has no {name}: omit it, or set beam.", name)
+    # Before the response starts, so that a text of unclear language gets its status code.
+    await state.executor.run(request, lambda _job: choose_model(state.models, query, 0), body.deadline_ms)
 
     def work(job: RequestJob) -> Iterator[StreamedText]:
         return (stream_and_search if searches else stream)(state.models, job, query)
 
-    return _events(request, query.texts, work, deadline_ms)
+    def item(translated: Translated) -> dict[str, Any]:
+        described = _item(translated, tokens=body.tokens, scores=body.scores)
+        unscored = () if searches else ("score", "hypotheses")
+        return {name: value for name, value in described.items() if name not in unscored}
+
+    return _events(request, len(query.texts), work, item, partial(_used, query), body.deadline_ms)
 
 
 def _streamed_continuation(
@@ -303,32 +324,40 @@ def _streamed_continuation(
     deadline_ms: int | None,
 ) -> Response:
     def work(job: RequestJob) -> Iterator[StreamedText]:
-        return (StreamedText(i, piece) for i, piece in served.stream(job, prompts, options))
+        for i, piece in served.stream(job, prompts, options):
+            yield StreamedText(i, piece) if isinstance(piece, str) else StreamedText(i, "", result=piece)
 
-    return _events(request, prompts, work, deadline_ms)
+    return _events(request, len(prompts), work, asdict, _used_to_generate, deadline_ms)
 
 
 def _events(
     request: Request,
-    texts: Sequence[str],
+    n_items: int,
     work: Callable[[RequestJob], Iterator[StreamedText]],
+    item: Callable[[Any], dict[str, Any]],
+    used: Callable[[Sequence[Any]], dict[str, int]],
     deadline_ms: int | None,
 ) -> Response:
-    """Events `start`, `token`, `revise`, `item`, `done`; or `error`."""
+    """Events `start`, `token`, `revise`, `item`, `done`; or `error`.
+
+    An `item` is what the response without a stream has, and so is the usage.
+    """
     state = state_of(request)
     state.executor.check()
     pieces = state.executor.stream(work, deadline_ms)
 
     async def events() -> AsyncIterator[str]:
-        outputs = [""] * len(texts)
-        yield event({"id": request_id(request), "items": len(outputs)}, "start")
+        results: dict[int, Any] = {}
+        yield event({"id": request_id(request), "items": n_items}, "start")
         try:
-            async for i, text, replaces in pieces:
-                outputs[i] = text if replaces else outputs[i] + text
-                yield event({"i": i, "text": text}, "revise" if replaces else "token")
-            for i, text in enumerate(outputs):
-                yield event({"i": i, "text": text}, "item")
-            yield event({"usage": {"characters": sum(map(len, texts))}}, "done")
+            async for i, text, replaces, result in pieces:
+                if result is not None:
+                    results[i] = result
+                else:
+                    yield event({"i": i, "text": text}, "revise" if replaces else "token")
+            for i in range(n_items):
+                yield event({"i": i, **item(results[i])}, "item")
+            yield event({"usage": used([*results.values()])}, "done")
         except RegardError as error:
             yield event(stream_error(error, request.url.path), "error")
 

@@ -6,7 +6,7 @@ A model for conversations reads all messages.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -15,16 +15,37 @@ from starlette.responses import JSONResponse, Response
 
 from regard.data.reading.templates import TURNS, model_input
 from regard.engine.options import GenerateOptions
-from regard.engine.results import Continuation
+from regard.engine.results import Continuation, Result
+from regard.engine.streams import UntilStop
 from regard.errors import RegardError
 from regard.serve.http.dependencies import require_key, state_of
 from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
 from regard.serve.http.responses import event, event_stream
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator, wrong_task
-from regard.serve.translation import TextsToTranslate, check_options, check_texts, stream, translate
+from regard.serve.translation import (
+    TextsToTranslate,
+    Translated,
+    check_options,
+    check_texts,
+    stream,
+    translate,
+)
 from regard.serve.work.jobs import RequestJob
+from regard.text.vocabularies.vocabulary import Vocabulary
 
+WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
+    "best_of": (1,),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "logit_bias": ({},),
+    "suffix": ("",),
+    "top_logprobs": (0,),
+    "tools": ([],),
+    "functions": ([],),
+    "response_format": ({"type": "text"},),
+}
+"""Fields that are not supported, and the values that need no support."""
 Chunk = Callable[[int, str, str | None], dict[str, Any]]
 """Makes a chunk of a route: a piece of the text of one choice, or its finish reason."""
 
@@ -40,10 +61,10 @@ class StreamOptions(BaseModel):
 class CompletionOptions(BaseModel):
     """Fields that both kinds of completion share; unknown fields are ignored.
 
-    Fields whose result a client would miss in the response are rejected.
+    Fields whose effect a client would miss in the response are rejected.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="allow")
 
     model: str = Field(min_length=1, max_length=200)
     max_tokens: int | None = Field(None, ge=1)
@@ -66,6 +87,9 @@ class CompletionOptions(BaseModel):
             raise bad_value(message, "logprobs")
         if self.echo:
             raise bad_value("echo is not supported: omit it, and prepend the prompt.", "echo")
+        for name, value in (self.model_extra or {}).items():
+            if name in WITHOUT_EFFECT and value is not None and value not in WITHOUT_EFFECT[name]:
+                raise bad_value(f"{name} is not supported: omit it.", name)
 
     def options(self) -> dict[str, Any]:
         """The options of a translator."""
@@ -89,29 +113,10 @@ class CompletionOptions(BaseModel):
         """The seed of one of several choices; clients may send negative numbers."""
         return ((1 if self.seed is None else self.seed) + choice) % 2**63
 
-    def stopped(self, text: str) -> str | None:
-        """A text up to the first stop string; None if it has none."""
-        places = [place for stop in self.stops if (place := text.find(stop)) >= 0]
-        return text[: min(places)] if places else None
-
-    def ended(self, text: str, served: ServedModel[Any]) -> tuple[str, str]:
-        """A text up to its end, and the finish reason."""
-        text = text if (stopped := self.stopped(text)) is None else stopped
-        if self.max_tokens is not None:
-            ids = served.model.subwords.encode_one(text)
-            if len(ids) > self.max_tokens:
-                return served.model.subwords.decode(ids[: self.max_tokens]), "length"
-        return text, "stop"
-
     @property
     def stops(self) -> list[str]:
         """The stop strings."""
         return [stop for stop in ([self.stop] if isinstance(self.stop, str) else self.stop or []) if stop]
-
-    @property
-    def held(self) -> int:
-        """Number of characters at the end of a stream that may begin a stop string."""
-        return max((len(stop) - 1 for stop in self.stops), default=0)
 
 
 class CompletionRequest(CompletionOptions):
@@ -183,8 +188,8 @@ async def completions(request: Request, body: CompletionRequest) -> Response:
         return _streamed(request, body, query, head, chunk)
     translations = await _translations(request, query)
     choices = []
-    for i, text in enumerate(text for ranked in translations for text in ranked):
-        text, reason = body.ended(text, served)
+    for i, translation in enumerate(each for ranked in translations for each in ranked):
+        text, reason = _ended(body, served, translation)
         choices.append({"index": i, "text": text, "logprobs": None, "finish_reason": reason})
     return JSONResponse({**head, "choices": choices, "usage": _usage(served, prompts, choices)})
 
@@ -207,8 +212,8 @@ async def chat(request: Request, body: ChatRequest) -> Response:
         return _streamed(request, body, query, head, chunk)
     head = _head(request, served, "chatcmpl", "chat.completion")
     choices, texts = [], []
-    for i, text in enumerate((await _translations(request, query))[0]):
-        text, reason = body.ended(text, served)
+    for i, translation in enumerate((await _translations(request, query))[0]):
+        text, reason = _ended(body, served, translation)
         message = {"role": "assistant", "content": text, "refusal": None}
         choices.append({"index": i, "message": message, "logprobs": None, "finish_reason": reason})
         texts.append({"text": text})
@@ -249,20 +254,17 @@ async def _generated(
     by_prompt = [each for texts in zip(*by_choice, strict=True) for each in texts]
     choices: list[dict[str, Any]] = []
     for i, text in enumerate(by_prompt):
-        reason = "length" if text.finish == "length" else "stop"
+        reason = _reason(unfinished=text.finish == "length")
         choices.append({"index": i, "text": text.text, "logprobs": None, "finish_reason": reason})
-    read = sum(each.n_prompt_tokens for each in by_choice[0])
-    written = sum(len(each.tokens) for each in by_prompt)
-    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-    return JSONResponse({**head, "choices": choices, "usage": usage})
+    return JSONResponse({**head, "choices": choices, "usage": _used(by_choice[0], by_prompt)})
 
 
-async def _translations(request: Request, query: TextsToTranslate) -> list[list[str]]:
+async def _translations(request: Request, query: TextsToTranslate) -> list[list[Result]]:
     state = state_of(request)
 
-    def work(job: RequestJob) -> list[list[str]]:
+    def work(job: RequestJob) -> list[list[Result]]:
         translated = translate(state.models, job, query)
-        return [[each.result.text, *(one.text for one in each.result.alternatives)] for each in translated]
+        return [[each.result, *each.result.alternatives] for each in translated]
 
     return await state.executor.run(request, work)
 
@@ -278,28 +280,39 @@ def _streamed(
     state.executor.check()
     served = state.models.named(body.model)
 
-    def work(job: RequestJob) -> Iterator[tuple[int, str]]:
+    def work(job: RequestJob) -> Iterator[tuple[int, str | Result | Continuation]]:
         if isinstance(served, ServedGenerator):
             return served.stream(job, query.texts, body.generation(0))
-        return ((piece.i, piece.text) for piece in stream(state.models, job, query))
+        translated = stream(state.models, job, query)
+        return (
+            (i, result.result if isinstance(result, Translated) else text)
+            for i, text, _, result in translated
+        )
 
     pieces = state.executor.stream(work)
 
     async def events() -> AsyncIterator[str]:
-        streams = [StreamedChoice(body) for _ in query.texts]
+        # A generator keeps to the limits of the request by itself.
+        limits = None if isinstance(served, ServedGenerator) else body
+        choices = [StreamedChoice(served.model.subwords, limits) for _ in query.texts]
+        continuations: list[Continuation] = []
         try:
             async for i, piece in pieces:
-                if text := streams[i].add(piece):
+                was_open = choices[i].reason is None
+                if text := choices[i].add(piece) if isinstance(piece, str) else choices[i].end(piece):
                     yield event(chunk(i, text, None))
-                if all(each.reason for each in streams):
+                if was_open and choices[i].reason is not None:
+                    yield event(chunk(i, "", choices[i].reason))
+                if isinstance(piece, Continuation):
+                    continuations.append(piece)
+                if all(each.reason for each in choices):
                     break
-            for i, each in enumerate(streams):
-                if rest := each.end():
-                    yield event(chunk(i, rest, None))
-                yield event(chunk(i, "", each.reason))
             if body.stream_options and body.stream_options.include_usage:
-                written = [{"text": each.sent} for each in streams]
-                usage = _usage(served, list(query.texts), written)
+                usage = (
+                    _used(continuations, continuations)
+                    if continuations
+                    else _usage(served, list(query.texts), [{"text": each.sent} for each in choices])
+                )
                 yield event({**head, "choices": [], "usage": usage})
             yield "data: [DONE]\n\n"
         except RegardError as error:
@@ -311,36 +324,63 @@ def _streamed(
 
 
 class StreamedChoice:
-    """A text that is streamed up to a stop string or a limit."""
+    """A text that arrives in pieces, up to a stop string or a limit of tokens."""
 
-    def __init__(self, body: CompletionOptions) -> None:
-        self._body, self._text, self._n_pieces = body, "", 0
+    def __init__(self, subwords: Vocabulary, limits: CompletionOptions | None) -> None:
+        self._subwords = subwords
+        self._stop = UntilStop(limits.stops if limits else ())
+        self._most = limits.max_tokens if limits else None
+        self._bytes_left = 0  # bytes that fit whatever they are
         self.sent = ""
         self.reason: str | None = None
         """The finish reason; None while it continues."""
 
     def add(self, piece: str) -> str:
-        """What can be sent now. A piece is a token, or a few that form a character."""
+        """What can be sent, with one more piece."""
         if self.reason is not None:
             return ""
-        self._text += piece
-        self._n_pieces += 1
-        stopped = self._body.stopped(self._text)
-        if stopped is not None:
-            self._text, self.reason = stopped, "stop"
-        elif self._n_pieces == self._body.max_tokens:
-            self.reason = "length"
-        return self._send(0 if self.reason else self._body.held)
+        new = self._fitting(self._stop.add(piece))
+        if self._stop.stopped:
+            self.reason = self.reason or _reason()
+        return new
 
-    def end(self) -> str:
-        """What was held back."""
-        self.reason = self.reason or "stop"
-        return self._send(0)
+    def end(self, result: Result | Continuation) -> str:
+        """What was held back, at the end of the text."""
+        if self.reason is not None:
+            return ""
+        new = self._fitting(self._stop.end())
+        cut_off = result.unfinished if isinstance(result, Result) else result.finish == "length"
+        self.reason = self.reason or _reason(unfinished=cut_off)
+        return new
 
-    def _send(self, held: int) -> str:
-        new = self._text[len(self.sent) : max(len(self.sent), len(self._text) - held)]
+    def _fitting(self, new: str) -> str:
+        """As much of a text as fits into the limit of tokens."""
+        if self._most is not None and (size := len(new.encode("utf-8", "replace"))) > self._bytes_left:
+            ids = self._subwords.encode_one(self.sent + new)
+            if len(ids) > self._most:
+                self.reason = _reason(unfinished=True)
+                cut = self._subwords.decode(ids[: self._most]).rstrip("\ufffd")
+                new = cut[len(self.sent) :] if cut.startswith(self.sent) else ""
+            # A byte is at most a token; half of them, as later text may change how earlier text is split.
+            self._bytes_left = max(0, self._most - len(ids)) // 2
+        elif self._most is not None:
+            self._bytes_left -= size
         self.sent += new
         return new
+
+
+def _ended(body: CompletionOptions, served: ServedModel[Any], translation: Result) -> tuple[str, str]:
+    """A translation up to a stop string or a limit, and the finish reason."""
+    choice = StreamedChoice(served.model.subwords, body)
+    choice.add(translation.text)
+    choice.end(translation)
+    assert choice.reason is not None, "a text that has ended has a reason"
+    return choice.sent, choice.reason
+
+
+def _reason(*, unfinished: bool = False) -> str:
+    """OpenAI's word for the reason why a text ends."""
+    return "length" if unfinished else "stop"
 
 
 def _model(served: ServedModel[Any]) -> dict[str, Any]:
@@ -357,3 +397,9 @@ def _usage(served: ServedModel[Any], prompts: list[str], choices: list[dict[str,
     read = sum(map(len, subwords.encode(prompts)))
     written = sum(map(len, subwords.encode([choice["text"] for choice in choices])))
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _used(prompts: Sequence[Continuation], written: Sequence[Continuation]) -> dict[str, int]:
+    read = sum(each.n_prompt_tokens for each in prompts)
+    tokens = sum(len(each.tokens) for each in written)
+    return {"prompt_tokens": read, "completion_tokens": tokens, "total_tokens": read + tokens}

@@ -100,26 +100,34 @@ class ScheduledEngines(Engines):
         capacity = self._engines.first.batch_capacity(search)
         return self._scheduler.run(self._job, [DecodeItem(each, search, capacity) for each in requests])
 
-    def choose(self, request: Request, search: Search) -> Engine:  # noqa: ARG002
-        """An engine that waits for its turn; the lane chooses the real one."""
-        return self.first
+    def choose(self, request: Request, search: Search) -> Engine:
+        """An engine that waits for its turn, with the name of the one that will run."""
+        return self._scheduled(self._engines.choose(request, search).name)
 
     @property
     def first(self) -> Engine:
         """An engine that waits for its turn."""
-        return _ScheduledEngine(self._scheduler, self._job, self._engines, self)
+        return self._scheduled(self._engines.first.name)
+
+    def _scheduled(self, name: str) -> Engine:
+        return _ScheduledEngine(self._scheduler, self._job, self._engines, self, name)
 
 
 class _ScheduledEngine:
     """An engine for one job: every call waits for its turn at the scheduler."""
 
-    name, lanes = "scheduled", 1
+    lanes = 1
 
     def __init__(
-        self, scheduler: Scheduler, job: RequestJob, engines: Engines, scheduled: ScheduledEngines
+        self,
+        scheduler: Scheduler,
+        job: RequestJob,
+        engines: Engines,
+        scheduled: ScheduledEngines,
+        name: str,
     ) -> None:
         self._scheduler, self._job, self._engines = scheduler, job, engines
-        self._scheduled = scheduled
+        self._scheduled, self.name = scheduled, name
 
     def batch_capacity(self, search: Search) -> int:
         """That of the preferred engine."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from regard.engine.options import GenerateOptions, options_of
 from regard.engine.results import Continuation
+from regard.engine.streams import TextStream
 from regard.tasks.loaded import LoadedModel
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ class LoadedGenerator(LoadedModel):
             return generator.generate(prompts, chosen)
         return [generator.generate(prompt, chosen) for prompt in prompts]
 
-    def continue_text(self, prompt: str, **options: Any) -> Iterator[str]:
+    def continue_text(self, prompt: str, **options: Any) -> TextStream[Continuation]:
         """The continuation of a text in pieces of whole characters, as they are generated.
+
+        After the last piece, `result` of the stream is the `Continuation`, with the reason why it ended.
 
         Raises:
             RequestError: see `generate`; before the first piece.

@@ -16,6 +16,7 @@ from regard.engine.engines.protocol import Engines, Request
 from regard.engine.loading import EngineName, engines_of, subword_model
 from regard.engine.options import TranslateOptions, options_of
 from regard.engine.results import Aligner, Result, Score
+from regard.engine.streams import TextStream
 from regard.engine.translator import Translator
 from regard.errors import BundleError, RequestError, TooLongError
 from regard.exchange.ctranslate2.weights_file import Quantisation
@@ -112,11 +113,12 @@ class LoadedTranslator(LoadedModel):
         results = (result for window in _windows(texts) for result in translator(window))
         return list(results) if isinstance(texts, Sequence) else results
 
-    def stream(self, text: str, **options: Any) -> Iterator[str]:
+    def stream(self, text: str, **options: Any) -> TextStream[Result]:
         """The translation of a text in pieces of whole characters, as they are decoded.
 
         Decoding is greedy or sampled: there is no beam, and no second attempt. A sentence with required
-        phrases comes as a whole.
+        phrases comes as a whole. After the last piece, `result` of the stream is the `Result`, but without
+        scores.
         """
         return self.translator(**options).stream(text)
 

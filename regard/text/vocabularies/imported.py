@@ -103,6 +103,10 @@ class MarianVocabulary(Vocabulary):
         """The pieces as `vocab.json` writes them: `▁` is a space."""
         return [self._pieces[i] for i in self._checked(ids)]
 
+    def is_special(self, token: int) -> bool:
+        """Whether a token begins or ends an output."""
+        return token in self._silent
+
 
 def _split_language(text: str) -> tuple[list[str], str]:
     """The target language at the beginning of a text, `>>fra<<`, and the rest."""
@@ -204,6 +208,10 @@ class TokenizerVocabulary(Vocabulary):
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """The pieces of ids: `▁` is a space, `<0xE7>` a byte."""
         return [self._piece(i) for i in self._checked(ids)]
+
+    def is_special(self, token: int) -> bool:
+        """Whether a token is special, or has no piece."""
+        return token in self._special or self._tokenizer.id_to_token(token) is None
 
     def _piece(self, i: int) -> str:
         token = self._tokenizer.id_to_token(i)

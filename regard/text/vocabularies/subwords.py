@@ -259,6 +259,10 @@ class Subwords(Vocabulary):
         """
         return [self._processor.id_to_piece(i) for i in self._checked(ids)]
 
+    def is_special(self, token: int) -> bool:
+        """Whether a token is `<s>`, `</s>`, `[CLS]` or a tag."""
+        return self._is_control(token)
+
     def _is_control(self, i: int) -> bool:
         return bool(self._processor.is_control(i))
 

@@ -89,6 +89,10 @@ class Vocabulary(ABC):
             ShapeError: an id is not in the vocabulary.
         """
 
+    def is_special(self, token: int) -> bool:  # noqa: ARG002 - a vocabulary without special tokens
+        """Whether a token never has a text, such as the end token."""
+        return False
+
     def begun(self, ids: Sequence[int]) -> list[int]:
         """A prompt for a decoder alone: preceded by `bos_id` if needed, and never empty."""
         return [self.bos_id, *ids] if self.begins_texts or not ids else [*ids]
@@ -104,20 +108,61 @@ class Vocabulary(ABC):
         return numbers
 
 
-def whole_characters(vocabulary: Vocabulary, tokens: Iterable[int]) -> Iterator[str]:
-    """The text of a stream of tokens, in pieces of whole characters: one may be spelt by several tokens."""
-    ids: list[int] = []
-    n_given = 0
+UNDECIDED = "\ufffd"
+"""Replaces bytes that are not a character, or not yet."""
+_WINDOW = 32
+"""Most tokens that are decoded again because the last of them ends inside a character."""
+
+
+def whole_characters(
+    vocabulary: Vocabulary, tokens: Iterable[int], before: Sequence[int] = ()
+) -> Iterator[str]:
+    """The text of a stream of tokens, in pieces of whole characters: one may be spelt by several tokens.
+
+    The text of a token depends only on whether there is text before it, and on the other bytes of its
+    characters. So new tokens are decoded after the last one that has a text, and the work per token does not
+    grow with the stream.
+
+    Args:
+        vocabulary: decodes.
+        tokens: the stream.
+        before: the ids that the stream continues, such as a prompt's; they end with a whole character.
+    """
+    context = _last_with_text(vocabulary, before)
+    shown = vocabulary.decode(context)
+    new: list[int] = []  # tokens since the last one that ended with a whole character
+    n_given = 0  # characters of their text that have been given
+    text = ""
     for token in tokens:
-        ids.append(token)
-        settled = vocabulary.decode(ids).rstrip(
-            "\ufffd"
-        )  # U+FFFD replaces bytes that are not a character (yet)
+        if vocabulary.is_special(token) and (not new or vocabulary.is_special(new[-1])):
+            continue
+        new.append(token)
+        text = vocabulary.decode([*context, *new])[len(shown) :]
+        settled = text.rstrip(UNDECIDED)
+        if len(new) >= _WINDOW:  # a character has at most four bytes, so three may be undecided
+            settled = max(settled, text[:-3], key=len)
         if len(settled) > n_given:
             yield settled[n_given:]
             n_given = len(settled)
-    if rest := vocabulary.decode(ids)[n_given:]:
+        if text and text == settled:
+            context = _last_with_text(vocabulary, [*context, *new])
+            shown, new, n_given, text = vocabulary.decode(context), [], 0, ""
+        elif len(new) >= _WINDOW:
+            # Without the first tokens, which may end inside a character, the text ends in the same way.
+            shorter, rest = new[len(new) // 2 :], text[n_given:]
+            end = vocabulary.decode([*context, *shorter])[len(shown) :]
+            if text and end.endswith(rest):
+                new, n_given, text = shorter, len(end) - len(rest), end
+    if rest := text[n_given:]:
         yield rest
+
+
+def _last_with_text(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
+    """The last ids that have a text together; all ids if they have none."""
+    n = 1
+    while n < len(ids) and not vocabulary.decode(ids[-n:]):
+        n *= 2
+    return list(ids[-n:])
 
 
 def unseen_characters(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
