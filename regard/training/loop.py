@@ -2,6 +2,8 @@
 
 A run can be killed at any moment and started again: it continues from its newest checkpoint and ends with the
 same weights, to the bit, as if it had never stopped. (On a GPU, whose kernels add in any order, to rounding.)
+That needs the same number of threads, which a checkpoint stores, the same processor and the same version of
+torch; a resumed run reports what has changed (`arithmetic.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from regard.data.batches import one_pass
 from regard.data.batches.stream import BatchStream, Division, StepBatches
 from regard.errors import RegardError
 from regard.tasks.task import Event, Lesson, Listener, Validator
+from regard.training.arithmetic import Arithmetic, using_threads, usual_threads
 from regard.training.checkpoints.averaging import mean_of, with_weights
 from regard.training.checkpoints.checkpoint import (
     checkpoints,
@@ -80,6 +83,7 @@ class TrainingLoop:
         validator: Validator = lambda _: {},
         probe: Probe = lambda *_: None,
         start: Start | None = None,
+        threads: int | None = None,
     ) -> None:
         """Build the model, or restore it from a checkpoint.
 
@@ -93,6 +97,7 @@ class TrainingLoop:
             validator: is given the model at each validation, and returns more to report.
             probe: is given the model at each validation and before the first step.
             start: the model whose weights are taken; by default they are drawn.
+            threads: CPU threads; by default those of the checkpoint, or as many as torch has cores for.
         """
         self.folder, self.config, self.lesson = folder, config, lesson
         self.world = World(torch.device("cpu")) if world is None else world
@@ -110,6 +115,10 @@ class TrainingLoop:
         self.journal = Journal(folder / JOURNAL) if self.world.is_main else None
         if self.journal is not None:
             self.journal.cut(state.get("journal", 0))
+        # What the last checkpoint was computed with; None in a new run.
+        self._before: dict[str, Any] | None = state.get("arithmetic", {}) if state else None
+        stored = (self._before or {}).get("threads") if self.world.device.type == "cpu" else None
+        self.threads: int = threads or stored or usual_threads()
         self._clock, self._interrupted, self._issued = self.progress.seconds, False, deque[IssuedStep]()
         self._open_stream(state)
 
@@ -120,6 +129,16 @@ class TrainingLoop:
 
     def train(self) -> str:
         """Train until a limit is reached or a signal asks to stop; returns which."""
+        usual = usual_threads()
+        with using_threads(self.threads) as count:
+            self.arithmetic = Arithmetic.here(self.world, count)
+            if self._before is not None and self.reason_to_stop() is None and self.world.is_main:
+                for note in self.arithmetic.notes(self._before, usual_threads=usual):
+                    for listener in self.listeners:
+                        listener({"message": note})
+            return self._train()
+
+    def _train(self) -> str:
         training = self.config.training
         if self.progress.step == 0 and self._is_whole:
             self.probe(self.model, 0)
@@ -334,6 +353,7 @@ class TrainingLoop:
                 "precision": self.learner.precision,
                 "fixed": self.budget.fixed,
                 "world_size": self.world.size,
+                "arithmetic": asdict(self.arithmetic),
             }
             folder = self.folder / CHECKPOINTS
             write_checkpoint(folder, weights, moments, self.progress.step, state)

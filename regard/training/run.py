@@ -132,6 +132,7 @@ def train(
     config: Path | str | None = None,
     settings: Mapping[str, Any] | Sequence[str] = (),
     device: str = "auto",
+    threads: int | None = None,
     shard: bool = False,
     trackers: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
@@ -155,6 +156,7 @@ def train(
         config: a TOML file of settings.
         settings: single settings, like `{"training.max_steps": 200}`; they override the file.
         device: cpu, cuda or auto.
+        threads: CPU threads of each process; by default one per core, and in a resumed run as before.
         shard: divide the weights among the processes of torchrun.
         trackers: tensorboard, wandb or mlflow.
         listeners: functions that hear every event.
@@ -200,7 +202,7 @@ def train(
         opened = chosen.open_files(job)
         with _joined(job, device) as world:
             job = replace(job, device=world.device, began=has_begun(job.folder))
-            whole = WholeRun(job, chosen, world, start, shard=shard, trackers=trackers)
+            whole = WholeRun(job, chosen, world, start, shard=shard, threads=threads, trackers=trackers)
             return replace(whole.carry_out(opened), messages=messages)
 
 
@@ -266,10 +268,11 @@ class WholeRun:
         start: Start | None = None,
         *,
         shard: bool = False,
+        threads: int | None = None,
         trackers: Sequence[str] = (),
     ) -> None:
         self.job, self.task, self.world, self.start = job, task, world, start
-        self.shard, self.trackers = shard, trackers
+        self.shard, self.threads, self.trackers = shard, threads, trackers
 
     def carry_out(self, opened: Any) -> Run:
         """Prepare, train and test; an interrupted run is not tested."""
@@ -306,8 +309,10 @@ class WholeRun:
         if prepared.pretraining is not None:
             if not job.began:
                 report(f"pretraining on hidden tokens, in {job.folder / PRETRAINING}")
-                if (reason := self._train_loop(self._pretraining_loop(prepared))) == INTERRUPTED:
+                loop = self._pretraining_loop(prepared)
+                if (reason := self._train_loop(loop)) == INTERRUPTED:
                     return reason
+                self.threads = loop.threads
                 report("training on labels")
             self.start = Start.of(job.folder / PRETRAINING)
         before = () if self.start is None else self.start.named_labels
@@ -335,6 +340,7 @@ class WholeRun:
             validator=self.task.validator(job, prepared) if self.world.is_main else lambda _: {},
             probe=probing,
             start=self.start,
+            threads=self.threads,
         )
         if self.world.is_main:
             probing.resume_at(loop.progress.step)
@@ -352,6 +358,7 @@ class WholeRun:
             world=self.world,
             sharded=self.shard,
             start=self.start,
+            threads=self.threads,
         )
 
     def _train_loop(self, loop: TrainingLoop) -> str:

@@ -1,6 +1,6 @@
 """A small run for the tests of training: sequences of ids to write backwards, in a token store.
 
-    python -m tests.training.copying RUN [sharded] [stop=STEP] [SETTING=VALUE …] [, RUN …]
+    python -m tests.training.copying [--own-threads] RUN [sharded] [stop=STEP] [SETTING=VALUE …] [, RUN …]
 
 trains in the folder RUN and prints why it ended and the hash of the weights it ended with; then in the next
 one. Several processes do it together where `torchrun` starts them; each leaves its id in RUN.RANK.pid.
@@ -96,7 +96,10 @@ def train(folder: Path, words: list[str], world: World) -> None:
 
 
 def main() -> None:
-    torch.set_num_threads(1)
+    if "--own-threads" in sys.argv:  # those of OMP_NUM_THREADS
+        sys.argv.remove("--own-threads")
+    else:
+        torch.set_num_threads(1)
     with join_world("cpu") as world:
         for is_comma, words in groupby(sys.argv[1:], lambda word: word == ","):
             if not is_comma:

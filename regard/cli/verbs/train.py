@@ -79,6 +79,12 @@ def train(
     max_epochs: Annotated[int | None, typer.Option(help="Stop after this many passes over the data.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop after this many minutes.")] = None,
     device: DeviceOption = "auto",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="CPU threads of each process. Default: one per core; in a resumed run, as before."
+        ),
+    ] = None,
     shard: Annotated[
         bool, typer.Option("--shard", help="Divide the weights among the processes of torchrun.")
     ] = False,
@@ -118,6 +124,7 @@ def train(
             config=file,
             settings=[*(settings or ()), *directions, *limited],
             device=device,
+            threads=threads,
             shard=shard,
             trackers=log_to or (),
             display=True,

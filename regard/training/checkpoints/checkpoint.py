@@ -3,7 +3,8 @@
     checkpoints/step-00001000/
         weights.safetensors     the model
         moments.safetensors     the optimizer, the moving average, the states of the random number generators
-        state.json              the step, the place in the data, the journal's length, the best score so far
+        state.json              the step, the place in the data, the journal's length, the best score so far,
+                                and what the last bits depend on: threads, torch, processor
 
 A checkpoint is written under another name and renamed, so that it is complete or absent. It holds whole
 weights, however many processes wrote it, and any number of processes can resume from it.
