@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.model.language_model import LanguageModel
     from regard.model.multi_head_attention import MultiHeadAttention
     from regard.model.scaled_dot_product_attention import attention_weights, scaled_dot_product_attention
-    from regard.model.taps import recording
+    from regard.model.taps import addresses, recording
     from regard.model.transformer import Transformer
     from regard.packing import Packed, pack, unpack
     from regard.tasks.loaded import LoadedModel
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 # The same list as above: that one is for type checkers, this one runs. A test holds them equal.
 _HOMES = {
     "AddAndNorm": "regard.model.add_and_norm",
+    "addresses": "regard.model.taps",
     "attention_weights": "regard.model.scaled_dot_product_attention",
     "Bundle": "regard.bundle",
     "BundleError": "regard.errors",
@@ -107,6 +108,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks names up
     "__version__",
     "AddAndNorm",
+    "addresses",
     "attention_weights",
     "Bundle",
     "BundleError",

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from regard.config import ModelConfig, registries
-from regard.model.taps import tap
+from regard.model.taps import tap, wants
 from regard.packing import is_transforming
 
 
@@ -30,13 +30,20 @@ class AddAndNorm(nn.Module):
         if self.norm_first:
             added = self.dropout(sublayer(tap(self, "normed", self.norm(x))), added_to=x)
         else:
-            added = self.norm(self.dropout(sublayer(x), added_to=x))
+            added = self.norm(tap(self, "sum", self.dropout(sublayer(x), added_to=x)))
         return tap(self, "output", added)
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """What the sub-layer reads, or what the norm reads; and the result."""
+        return ("normed", "output") if self.norm_first else ("sum", "output")
 
 
 @registries.norms.register("layer")
 class LayerNorm(nn.Module):
     """Layer normalisation: mean 0 and variance 1 over d_model, then a gain and a bias."""
+
+    taps = ("scale",)
 
     def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
         super().__init__()
@@ -47,12 +54,17 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
         weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
-        return F.layer_norm(x, weight.shape, weight, bias, self.epsilon)
+        normed = F.layer_norm(x, weight.shape, weight, bias, self.epsilon)
+        if wants(self, "scale"):
+            normed = _with_scale(self, normed, x - x.mean(dim=-1, keepdim=True))
+        return normed
 
 
 @registries.norms.register("rms")
 class RMSNorm(nn.Module):
     """Departure 2: divide by the root mean square, without a mean or a bias."""
+
+    taps = ("scale",)
 
     def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
         super().__init__()
@@ -61,7 +73,20 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise each token by itself."""
-        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.epsilon)
+        weight = self.weight.to(x.dtype)
+        normed = F.rms_norm(x, weight.shape, weight, self.epsilon)
+        return _with_scale(self, normed, x) if wants(self, "scale") else normed
+
+
+def _with_scale(norm: LayerNorm | RMSNorm, normed: Tensor, x: Tensor) -> Tensor:
+    """The result of a norm, with a tap on the factor of each token, (…, 1): 1 / √(mean of x² + ε).
+
+    Only the effect of another factor is added, so that the result does not change by being recorded.
+    """
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    scale = (wide.square().mean(dim=-1, keepdim=True) + norm.epsilon).rsqrt()
+    change = tap(norm, "scale", scale.clone()) - scale
+    return normed + (wide * change * norm.weight).to(normed.dtype)
 
 
 def new_norm(config: ModelConfig) -> nn.Module:

@@ -14,6 +14,7 @@ from regard.model.linear import Linear
 from regard.model.masks import SameSequence
 from regard.model.output_probabilities import OutputProbabilities
 from regard.model.positional_encoding import new_positions
+from regard.model.taps import tap
 from regard.packing import Packed
 
 
@@ -60,7 +61,15 @@ class LabelHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) to (…, d_model)."""
-        if self.kind == "none":
-            return x
-        mapped = self.map(x)
-        return torch.tanh(mapped) if self.kind == "tanh" else self.norm(F.gelu(mapped))
+        if self.kind != "none":
+            mapped = tap(self, "mapped", self.map(x))
+            activation = torch.tanh if self.kind == "tanh" else F.gelu
+            x = tap(self, "hidden", activation(mapped))
+        if self.kind == "gelu-norm":
+            x = self.norm(x)
+        return tap(self, "output", x)
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The units before and after the activation, and what the output layer reads."""
+        return ("output",) if self.kind == "none" else ("mapped", "hidden", "output")

@@ -48,6 +48,8 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """The stack of layers; after pre-norm layers, one last norm."""
 
+    taps = ("output",)
+
     def __init__(self, config: ModelConfig, *, memory: bool = True) -> None:
         super().__init__()
         layers = [DecoderLayer(config, memory=memory) for _ in range(config.decoder_layers)]

@@ -12,6 +12,8 @@ from regard.errors import ShapeError
 class Embedding(nn.Module):
     """A learned vector for each subword, times √d_model (3.4)."""
 
+    taps = ("embedded", "with_positions")
+
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool = True) -> None:
         super().__init__()
         # Unit variance after the scale, and a suitable start for an output layer that shares the weight.

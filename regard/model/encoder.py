@@ -30,6 +30,8 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """The stack of layers; after pre-norm layers, one last norm."""
 
+    taps = ("output",)
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList([EncoderLayer(config) for _ in range(config.encoder_layers)])

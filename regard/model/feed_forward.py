@@ -32,9 +32,19 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) to (…, d_model)."""
-        widened = [self.widen(x)] if self.gate is None else side_by_side([self.gate, self.widen], x)
-        hidden = tap(self, "hidden", self.activation(*widened))
+        if self.gate is None:
+            hidden = self.activation(tap(self, "widened", self.widen(x)))
+        else:
+            gate, widened = side_by_side([self.gate, self.widen], x)
+            hidden = self.activation(tap(self, "gate", gate), tap(self, "widened", widened))
+        hidden = tap(self, "hidden", hidden)
         return tap(self, "output", self.narrow(hidden))
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The units before and after the activation, the gates of a gated one, and the result."""
+        gate = () if self.gate is None else ("gate",)
+        return (*gate, "widened", "hidden", "output")
 
 
 def _is_gated(activation: Callable[..., Tensor]) -> bool:

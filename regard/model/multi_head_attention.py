@@ -20,7 +20,7 @@ from regard.model.masks import SameSequence
 from regard.model.positional_encoding import Turn
 from regard.model.scaled_dot_product_attention import check_may_attend, masked_softmax
 from regard.model.similarity import DotProduct
-from regard.model.taps import is_recording, tap
+from regard.model.taps import is_recording, tap, wants
 
 Mask = Tensor | SameSequence | None
 
@@ -31,6 +31,8 @@ class MultiHeadAttention(nn.Module):
     `d_k` and `d_v` are independent of each other and of d_model / n_heads. `turn` transforms queries and keys
     by their positions, such as `rotate` of `positional_encoding.py`.
     """
+
+    taps = ("q", "k", "v", "scores", "weights", "heads", "head_outputs", "output")
 
     def __init__(
         self,
@@ -90,8 +92,7 @@ class MultiHeadAttention(nn.Module):
         self._check(x, memory, may_attend, score_bias)
         q, k, v = self.project(x, memory, may_attend)  # Linear
         heads = self.attend(q, k, v, may_attend, score_bias)  # Scaled Dot-Product Attention
-        concat = tap(self, "heads", heads).flatten(-2)  # Concat
-        return tap(self, "output", self.w_o(concat))  # Linear
+        return self.join(heads)  # Concat, Linear
 
     def project(self, x: Tensor, memory: Tensor | None, may_attend: Mask) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of every head, ready to be compared."""
@@ -114,12 +115,33 @@ class MultiHeadAttention(nn.Module):
         """(…, heads · width) to (…, heads, width)."""
         return x.unflatten(-1, (-1, width))
 
+    def join(self, heads: Tensor) -> Tensor:
+        """Concat and Linear: (…, heads, d_v) to (…, d_model)."""
+        heads = tap(self, "heads", heads)
+        output = self.w_o(heads.flatten(-2))
+        if wants(self, "head_outputs"):
+            shares = self.head_outputs(heads)
+            output = output + (tap(self, "head_outputs", shares.clone()) - shares).sum(dim=-2)
+        return tap(self, "output", output)
+
+    def head_outputs(self, heads: Tensor) -> Tensor:
+        """Each head's share of the output, (…, heads, d_model); their sum plus the bias is the output."""
+        if type(self.w_o) is Linear:
+            weight_DHU = self.w_o.weight.to(heads.dtype).unflatten(-1, (self.n_heads, self.d_v))
+            return torch.einsum("...hu,dhu->...hd", heads, weight_DHU)
+        # Another map, such as one with an adapter: what it makes of each head alone.
+        alone = (
+            heads[..., None, :, :]
+            * torch.eye(self.n_heads, dtype=heads.dtype, device=heads.device)[..., None]
+        )
+        return self.w_o(alone.flatten(-2)) - self.w_o(torch.zeros_like(alone).flatten(-2))
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, may_attend: Mask, score_bias: Tensor | None) -> Tensor:
         """Scaled dot-product attention in every head: (…, heads, d_v)."""
         if not isinstance(may_attend, SameSequence):
             q_BHLK, k_BHMK, v_BHMU = (x.transpose(1, 2) for x in (q, k, v))
             return self.attend_padded(q_BHLK, k_BHMK, v_BHMU, may_attend, score_bias).transpose(1, 2)
-        if self.similarity.is_dot_product and not is_recording():
+        if self.similarity.is_dot_product and not is_recording(self):
             return packed_attention(q, k, v, may_attend, self.similarity.scale, score_bias)
         queries, keys = may_attend.queries.padded, may_attend.keys.padded
         (q_BLHK,), (k_BMHK,), (v_BMHU,) = queries.pad(q), keys.pad(k), keys.pad(v)
@@ -136,7 +158,7 @@ class MultiHeadAttention(nn.Module):
         score_bias: Tensor | None,
     ) -> Tensor:
         """Figure 2, left, by a fused kernel; written out where the activations are recorded."""
-        if self.similarity.is_dot_product and not is_recording():
+        if self.similarity.is_dot_product and not is_recording(self):
             return dense_attention(q_BHLK, k_BHMK, v_BHMU, may_attend, self.similarity.scale, score_bias)
         scores_BHLM = self.similarity.scores(q_BHLK, k_BHMK)  # MatMul, Scale
         if score_bias is not None:

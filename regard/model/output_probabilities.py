@@ -12,6 +12,8 @@ from regard.model.taps import tap
 class OutputProbabilities(Linear):
     """A linear map to one score for each subword (or label), and a softmax over them."""
 
+    taps = ("logits",)
+
     def forward(self, x: Tensor) -> Tensor:
         """Logits, before the softmax: (N, V)."""
         return tap(self, "logits", super().forward(x))

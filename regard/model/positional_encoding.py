@@ -51,6 +51,12 @@ class Positions(nn.Module):
         raise NotImplementedError
 
     @property
+    def taps(self) -> tuple[str, ...]:
+        """What is added to the embeddings, and what is added to the scores."""
+        added = () if type(self).forward is Positions.forward else ("added",)
+        return (*added, "score_bias") if self.has_score_bias else added
+
+    @property
     def has_score_bias(self) -> bool:
         """Whether this choice adds a bias to scores."""
         return type(self).score_bias is not Positions.score_bias

@@ -82,11 +82,12 @@ class Transformer(Autoregressive):
         """An empty cache of `beams` rows per source, with storage for `capacity` tokens per row."""
         if beams < 1 or capacity < 1:
             raise ShapeError("beams, capacity", "at least 1", (beams, capacity), code="bad_size")
-        (memory_BSD,) = memory.boundaries.padded.pad(memory.states_SD)
+        view = memory.boundaries.padded
+        (memory_BSD,) = view.pad(memory.states_SD)
         even = len(set(memory.boundaries.known_lengths)) == 1
         cache = self.empty_cache(memory.boundaries.n_sequences * beams, capacity, memory.states_SD)
         return replace(
             cache,
-            memory=memory_keys_values(self.decoder, memory_BSD),
+            memory=memory_keys_values(self.decoder, memory_BSD, view),
             memory_may_attend=None if even else memory.boundaries.exists_BL[:, None, None, :],
         )

@@ -125,7 +125,7 @@ def _without(model: Transformer, pairs: Sequence[Pair], gone: set[tuple[str, int
         stays = [(path, head) not in gone for head in range(ABLATED)]
         return value * torch.tensor(stays, dtype=value.dtype)[:, None]
 
-    with recording(model, replace, keep=lambda _: False):
+    with recording(model, replace, keep=()):
         return score(model, pairs)
 
 

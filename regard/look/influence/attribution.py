@@ -166,7 +166,7 @@ def _log_probs_without(
 
         one_memory = "encoder" not in of_block
         log_probs = log_probs_of_copies(
-            model, trace, len(part), change, slice(row, row + 1), one_memory=one_memory
+            model, trace, len(part), change if of_block else None, slice(row, row + 1), one_memory=one_memory
         )
         found[places.numpy()] = log_probs.cpu().numpy()
     return found

@@ -52,21 +52,21 @@ def log_probs_of_copies(
     model: Model,
     trace: TraceData,
     copies: int,
-    change: Replace,
+    change: Replace | None,
     rows: slice,
     *,
     one_memory: bool = False,
 ) -> Tensor:
     """Sum of the log-probabilities of the targets of some rows, in each copy, (copies,).
 
-    `change` is applied after the interventions of the trace. With `one_memory` it must not change the
-    encoder, which then runs once for all copies.
+    `change`, if given, is applied after the interventions of the trace. With `one_memory` it must not change
+    the encoder, which then runs once for all copies.
     """
     device = next(model.parameters()).device
     inputs, outputs = (
         None if side is None else pack([side.ids] * copies, device) for side in (trace.inputs, trace.outputs)
     )
-    with recording(model, _after(replacing(trace.interventions, model.config), change), keep=lambda _: False):
+    with recording(model, _after(replacing(trace.interventions, model.config), change), keep=()):
         if one_memory and isinstance(model, Transformer):
             assert trace.inputs is not None, "an encoder-decoder model has inputs"
             assert outputs is not None, "an encoder-decoder model has outputs"
@@ -86,9 +86,9 @@ def each_copy(value: Tensor, copies: int) -> Tensor:
     return value.clone().unflatten(0, (copies, -1))
 
 
-def _after(first: Replace | None, then: Replace) -> Replace:
-    if first is None:
-        return then
+def _after(first: Replace | None, then: Replace | None) -> Replace | None:
+    if first is None or then is None:
+        return first or then
 
     def change(address: str, value: Tensor) -> Tensor:
         return then(address, first(address, value))

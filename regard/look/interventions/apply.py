@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from regard.look.interventions.interventions import (
     masked_source,
 )
 from regard.look.trace.blocks import KINDS, place_of
+from regard.model.fast.packed_weights import shared_copy
 from regard.model.language_model import LanguageModel
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.positional_encoding import Positions
@@ -45,7 +45,7 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
     if not any(isinstance(each, NoPositions) for each in interventions):
         return model
     # A copy of the modules themselves: they need not be those that the configuration describes.
-    unplaced = deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    unplaced = shared_copy(model)
     unplaced.config = replace(model.config, positions="none")
     for side in ("input", "output"):
         if hasattr(unplaced, f"{side}_positions"):
@@ -58,7 +58,7 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
 
 def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:
     """The function by which `recording` changes activations; None if nothing changes."""
-    if not interventions:
+    if all(isinstance(each, NoPositions) for each in interventions):  # which `intervened` applies
         return None
     hidden = masked_source(interventions)
     rescored = any(isinstance(each, Uniform | Pin | MaskSource | NoScale) for each in interventions)
@@ -108,5 +108,5 @@ def continued(
     assert isinstance(changed, LanguageModel), "an intervention keeps the architecture"
     change = replacing(interventions, changed.config)
     options = GenerateOptions(max_tokens=most, temperature=0)
-    with recording(changed, change, keep=lambda _: False):
+    with recording(changed, change, keep=()):
         return Generator(changed, generator.subwords).ids(prompt, options)

@@ -185,7 +185,7 @@ def _searched(
     """The best output of a search, with the interventions in place."""
     (running,) = engine.models
     change = replacing(interventions, running.config)
-    with nullcontext() if change is None else recording(running, change, keep=lambda _: False):
+    with nullcontext() if change is None else recording(running, change, keep=()):
         ((best, *_),) = engine.decode([request], search, observer)
     return best.ids
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from regard.errors import ShapeError
 from regard.model.positional_encoding import Positions
+from regard.model.taps import tap
 from regard.packing import Boundaries
 
 BLOCK = 16
@@ -176,6 +177,7 @@ class Cache:
             else:
                 bias_HNM = positions.score_bias(places.flatten(), keys_M)
                 bias = bias_HNM.unflatten(1, places.shape).transpose(0, 1)  # (R, H, L, M)
+            bias = tap(positions, "score_bias", bias)
         return Recall(placed, reach, own_may_attend, self.memory_may_attend, in_step, bias)
 
     def advanced(self, placed: Boundaries) -> Cache:

@@ -13,7 +13,8 @@ from regard.model.decoder import Decoder, DecoderLayer
 from regard.model.fast.cache import KeysValues, KeyValueStore, Recall
 from regard.model.linear import side_by_side
 from regard.model.multi_head_attention import MultiHeadAttention
-from regard.model.taps import tap
+from regard.model.taps import is_recording, tap
+from regard.packing import PaddedView
 
 
 def decode_new(
@@ -25,10 +26,15 @@ def decode_new(
     return tap(decoder, "output", decoder.norm(x_ND))
 
 
-def memory_keys_values(decoder: Decoder, memory_BSD: Tensor) -> tuple[KeysValues, ...]:
-    """Keys and values of a padded memory, for every layer; computed once for all steps of decoding."""
+def memory_keys_values(
+    decoder: Decoder, memory_BSD: Tensor, view: PaddedView | None = None
+) -> tuple[KeysValues, ...]:
+    """Keys and values of a padded memory, for every layer; computed once for all steps of decoding.
+
+    With the view that padded the memory they can be recorded, as packed tensors.
+    """
     blocks = [layer.multi_head_attention for layer in decoder.layers]
-    return tuple(_keys_values(block, memory_BSD) for block in blocks if block is not None)
+    return tuple(_keys_values(block, memory_BSD, view) for block in blocks if block is not None)
 
 
 def empty_keys_values(decoder: Decoder, n_rows: int, room: int, like: Tensor) -> tuple[KeysValues, ...]:
@@ -53,10 +59,13 @@ def _layer(
     return layer.add_and_norm[-1](x_ND, layer.feed_forward)
 
 
-def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor) -> KeysValues:
+def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor, view: PaddedView | None) -> KeysValues:
     k, v = side_by_side([block.w_k, block.w_v], memory_BSD)
     k_BSHK, v_BSHU = block.heads_of(k, block.d_k), block.heads_of(v, block.d_v)
     _, k_BSHK = block.similarity.prepare(k_BSHK, k_BSHK)
+    if view is not None and is_recording(block):
+        (k_BSHK,) = view.pad(tap(block, "k", view.unpad([k_BSHK])))
+        (v_BSHU,) = view.pad(tap(block, "v", view.unpad([v_BSHU])))
     return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
 
 
@@ -95,4 +104,4 @@ def _joined(
     lined_up = q_RLHK.reshape(stored.k_BHMK.shape[0], -1, H, block.d_k).transpose(1, 2)
     heads = block.attend_padded(lined_up, stored.k_BHMK, stored.v_BHMU, may_attend, score_bias)
     heads_NHU = recall.unpad(heads.transpose(1, 2).reshape(R, L, H, block.d_v))
-    return tap(block, "output", block.w_o(tap(block, "heads", heads_NHU).flatten(-2)))
+    return block.join(heads_NHU)

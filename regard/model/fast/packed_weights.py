@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +11,10 @@ from torch import Tensor, nn
 from regard.model.embedding import Embedding
 from regard.model.linear import Linear
 from regard.model.positional_encoding import Positions
+from regard.model.taps import note_copy
 from regard.model.transformer import Transformer
 
+Model = TypeVar("Model", bound=nn.Module)
 PACKED_FOR = 64
 """Rows that weights are packed for. The same order was as fast as any for 1 to 320 rows."""
 SMALL = 1 << 19
@@ -47,13 +50,13 @@ def ready_to_run(model: Transformer) -> Transformer:
     """
     dtype, device = model.compute_dtype, model.output_probabilities.weight.device
     if device.type == "cpu" and _packs(dtype):
-        ready = _copy(model)
+        ready = shared_copy(model)
         for module in ready.modules():
             if isinstance(module, Linear):
                 module.product = PackedWeights(module, dtype)
         return ready
     if device.type != "cpu" and dtype != torch.float32:
-        ready = _copy(model)
+        ready = shared_copy(model)
         for module in ready.modules():
             if not isinstance(module, Embedding | Positions):  # their sums are rounded, not they
                 for name, weight in list(module.named_parameters(recurse=False)):
@@ -62,8 +65,15 @@ def ready_to_run(model: Transformer) -> Transformer:
     return model
 
 
-def _copy(model: Transformer) -> Transformer:
-    return deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+def shared_copy(model: Model) -> Model:
+    """A copy that shares the model's weights and its hooks, and that recordings of the model reach."""
+    memo: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    for module in model.modules():
+        # The dictionaries themselves, so that hooks which are added or removed later count for both.
+        memo |= {id(value): value for name, value in vars(module).items() if "_hooks" in name}
+    copy = deepcopy(model, memo)
+    note_copy(copy, model)
+    return copy
 
 
 def _packs(dtype: torch.dtype) -> bool:
