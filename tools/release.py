@@ -6,23 +6,30 @@
 
 What is built is the last commit, whatever lies about in the folder. It takes the network: each environment
 gets the wheel and the versions of `constraints.txt`, and in it a model is trained for a moment, translates by
-each engine, and is looked into.
+each engine, and is looked into. The tools that build it are pinned by hash. Beside wheel and sources it
+writes a list of everything that the wheel requires (SBOM, CycloneDX), which `pip-audit` checks where it has a
+network.
 """
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from os import environ, pathsep
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[1]
 OLDEST = (3, 11)
+BUILDERS = ROOT / "tools" / "release-requirements.txt"
+"""What builds a release, pinned by hash."""
 
 GENERATED = re.compile(r"PKG-INFO|setup\.cfg|regard\.egg-info/.*")
 """What setuptools adds to the sources."""
@@ -107,14 +114,70 @@ def git(*words: str) -> bytes:
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True).stdout
 
 
+def environment(folder: Path, *installed: str | Path, python: str = sys.executable) -> Path:
+    """A new virtual environment with some packages; returns its Python."""
+    subprocess.run([python, "-m", "venv", folder], check=True)
+    program = folder / "bin" / "python"
+    install = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *installed]
+    subprocess.run(install, check=True)
+    return program
+
+
+def sbom(version: str, wheel: Path, installed: Mapping[str, str]) -> dict[str, Any]:
+    """The wheel and everything that was installed with it, by name and version, as a CycloneDX document."""
+    digest = sha256(wheel.read_bytes()).hexdigest()
+    main = _component("regard", version) | {"hashes": [{"alg": "SHA-256", "content": digest}]}
+    others = {name: each for name, each in installed.items() if name not in ("pip", "regard", "setuptools")}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": main},
+        "components": [_component(name, others[name]) for name in sorted(others)],
+    }
+
+
+def _component(name: str, version: str) -> dict[str, Any]:
+    public = version.partition("+")[0]  # without the name of a local build
+    return {"type": "library", "name": name, "version": public, "purl": f"pkg:pypi/{name}@{public}"}
+
+
+def vulnerabilities(report: str) -> list[str]:
+    """What `pip-audit` found, from its JSON report."""
+    return [
+        f"{each['name']} {each['version']}: {known['id']}"
+        for each in json.loads(report)["dependencies"]
+        for known in each.get("vulns", ())
+    ]
+
+
+def audit(document: Mapping[str, Any]) -> list[str]:
+    """Known vulnerabilities of what the wheel requires; without network, only a line that says so."""
+    with TemporaryDirectory() as place:
+        folder, report = Path(place), Path(place) / "report.json"
+        pins = [f"{each['name']}=={each['version']}\n" for each in document["components"]]
+        (folder / "pins.txt").write_text("".join(pins), encoding="utf-8")
+        python = environment(folder / "venv", "pip-audit")
+        command = [python, "-m", "pip_audit", "--no-deps", "--disable-pip", "-r", folder / "pins.txt"]
+        options = ["--progress-spinner", "off", "--format", "json", "--output", report]
+        ended = subprocess.run([*command, *options], capture_output=True, text=True)
+        if not report.exists() or not report.read_text(encoding="utf-8").strip():
+            reason = (ended.stderr.strip().splitlines() or ["no report"])[-1]
+            print(f"not audited: {reason}", flush=True)
+            return []
+        return vulnerabilities(report.read_text(encoding="utf-8"))
+
+
 def build(commit: str, out: Path) -> tuple[Path, Path]:
     """The wheel and the sources of a commit."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, TemporaryDirectory() as tools:
         subprocess.run(["tar", "-x", "-C", folder], input=git("archive", commit), check=True)
         out.mkdir(parents=True, exist_ok=True)
         for old in out.glob("regard-*"):
             old.unlink()
-        subprocess.run([sys.executable, "-m", "build", "--outdir", out, folder], check=True)
+        python = environment(Path(tools), "--require-hashes", "-r", BUILDERS)
+        build = [python, "-m", "build", "--no-isolation", "--outdir", out, folder]
+        subprocess.run(build, check=True)
     (wheel,), (sdist,) = out.glob("regard-*.whl"), out.glob("regard-*.tar.gz")
     return wheel, sdist
 
@@ -135,29 +198,20 @@ def trials() -> Iterator[str]:
         yield "regard translate 猫坐在垫子上。"
 
 
-def try_out(python: str, wheel: Path) -> None:
-    """Install the wheel where there is nothing else, and let it work."""
+def try_out(python: str, wheel: Path) -> dict[str, str]:
+    """Install the wheel where there is nothing else, and let it work; returns what was installed."""
     with TemporaryDirectory() as place:
         folder = Path(place)
-        subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
-        programs = folder / "venv" / "bin"
-        install = [
-            programs / "python",
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "-c",
-            ROOT / "constraints.txt",
-            wheel,
-        ]
-        subprocess.run(install, check=True)
+        programs = environment(folder / "venv", "-c", ROOT / "constraints.txt", wheel, python=python).parent
         kept = {name: value for name, value in environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         path = f"{programs}{pathsep}{environ['PATH']}"
         for trial in trials():
             print(f"$ {trial}", flush=True)
             there = kept | {"PATH": path, "REGARD_CACHE": str(folder / "cache")}
             subprocess.run(["bash", "-c", trial], cwd=folder, env=there, check=True)
+        listing = [programs / "python", "-m", "pip", "list", "--format", "json"]
+        listed = subprocess.run(listing, capture_output=True, check=True).stdout
+        return {each["name"].lower(): each["version"] for each in json.loads(listed)}
 
 
 def main() -> None:
@@ -178,7 +232,11 @@ def main() -> None:
     homes = (Path(environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions").glob("*")
     for python in asked.python or pythons(environ["PATH"], homes):
         print(f"--- {python}", flush=True)
-        try_out(python, wheel)
+        document = sbom(version[1], wheel, try_out(python, wheel))
+    text = json.dumps(document, indent=1) + "\n"
+    (asked.out / f"regard-{version[1]}.cdx.json").write_text(text, encoding="utf-8")
+    if problems := audit(document):
+        sys.exit("\n".join(problems))
     print(f"{wheel.name} and {sdist.name} are fit to be released")
 
 

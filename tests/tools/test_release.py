@@ -1,5 +1,7 @@
 """What a release is held against: its tag, its files, and the Pythons that it is tried on."""
 
+import hashlib
+import json
 import os
 import re
 from pathlib import Path
@@ -10,7 +12,16 @@ import yaml
 from regard.cli.program import app
 from setup import LIST_OF_PAGES, away_from_home
 from tests.architecture.sources import ROOT
-from tools.release import TRIALS, pythons, sdist_problems, tag_problems, wheel_problems
+from tools.release import (
+    BUILDERS,
+    TRIALS,
+    pythons,
+    sbom,
+    sdist_problems,
+    tag_problems,
+    vulnerabilities,
+    wheel_problems,
+)
 
 CHANGELOG = (
     "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-15\n\n- More.\n\n## [0.1.0] - 2026-01-01\n"
@@ -103,6 +114,44 @@ def test_every_fitting_python_is_found_once(tmp_path):
 def test_every_trial_is_a_command_that_exists():
     verbs = {trial.split()[1] for trial in TRIALS if trial.startswith("regard ")}
     assert verbs - {command.name for command in app.registered_commands} == {"--version"}
+
+
+def test_the_list_of_requirements_names_every_package_and_the_wheel_by_its_hash(tmp_path):
+    (tmp_path / "regard.whl").write_bytes(b"wheel")
+    installed = {"regard": "0.2.0", "torch": "2.13.0+cpu", "numpy": "2.4.1", "pip": "26.0"}
+    document = sbom("0.2.0", tmp_path / "regard.whl", installed)
+    assert [each["purl"] for each in document["components"]] == [
+        "pkg:pypi/numpy@2.4.1",
+        "pkg:pypi/torch@2.13.0",
+    ]
+    (digest,) = document["metadata"]["component"]["hashes"]
+    assert digest["content"] == hashlib.sha256(b"wheel").hexdigest()
+
+
+def test_vulnerabilities_are_read_from_the_report():
+    packages = [
+        {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1"}]},
+        {"name": "b", "version": "2", "vulns": []},
+        {"name": "c", "skip_reason": "not on PyPI"},
+    ]
+    assert vulnerabilities(json.dumps({"dependencies": packages})) == ["a 1: PYSEC-1"]
+
+
+def test_what_builds_a_release_is_pinned_by_hash_and_by_the_versions_of_ci():
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower().splitlines()
+    lines = [line for line in BUILDERS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    for line in lines:
+        pin, _, digest = line.partition(" --hash=sha256:")
+        assert pin.lower() in constraints
+        assert re.fullmatch(r"[0-9a-f]{64}", digest)
+    assert {line.partition("==")[0] for line in lines} >= {"build", "setuptools"}
+
+
+def test_actions_are_pinned_by_commit():
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values()
+        for used in [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", used), used
 
 
 def test_workflows_go_through_doors_that_are_there():
