@@ -24,6 +24,7 @@ from regard.bundle.manifest import (
     file_problems,
     intact_files,
     manifest_of,
+    named_folder,
     read_manifest,
 )
 from regard.bundle.weights import (
@@ -183,13 +184,13 @@ def compact(folder: Path | str, out: Path | str, *, notes: str = "", overwrite: 
 
 
 def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundle:
-    """Load a model folder, and check all of it.
+    """Load a model folder, or a bundled model by its name, and check all of it.
 
     Raises:
         BundleError: with every problem at once: files missing or changed, unknown settings, weights missing,
             unexpected or of another shape; or a newer format, or a folder of another kind.
     """
-    folder = Path(folder)
+    folder = named_folder(folder)
     manifest = read_manifest(folder)
     problems: list[str] = []
     contents = dict(intact_files(folder, manifest, problems))
@@ -213,14 +214,15 @@ def load_bundle(folder: Path | str, device: torch.device | str = "cpu") -> Bundl
 
 
 def describe_bundle(folder: Path | str) -> Description:
-    """Describe a model folder from its manifest, its configuration and the header of its weights.
+    """Describe a model folder, or a bundled model by its name, without loading it.
 
-    Fast, and without torch: sizes are checked, hashes only by `load_bundle`.
+    It reads the manifest, the configuration and the header of the weights: fast, and without torch. Sizes are
+    checked, hashes only by `load_bundle`.
 
     Raises:
         BundleError: with every problem at once.
     """
-    folder = Path(folder)
+    folder = named_folder(folder)
     manifest = read_manifest(folder)
     problems = list(file_problems(folder, manifest).values())
     if not problems:

@@ -10,6 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from regard import bundled
+from regard.config.checking import did_you_mean
 from regard.durable import leftovers
 from regard.errors import BundleError
 from regard.version import __version__
@@ -63,6 +65,18 @@ def manifest_of(files: Mapping[str, bytes], weights_hash: str) -> bytes:
     return (json.dumps(table, indent=2) + "\n").encode()
 
 
+def named_folder(path: Path | str) -> Path:
+    """The folder of a bundled model if a path is its name and does not exist; otherwise the path.
+
+    Raises:
+        ConfigError: it is the name of the default model, which this installation lacks.
+    """
+    path = Path(path)
+    if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
+        return bundled.folder(str(path))
+    return path
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a model folder.
 
@@ -107,7 +121,10 @@ def _check_is_model_folder(folder: Path) -> None:
         raise BundleError("is a file; a model is a folder", where, code="not_a_model_folder")
     if not folder.is_dir():
         rescue = "holds the model that an interrupted save was about to replace: rename it back"
-        problems = ["there is no such folder", *(f"but {old} {rescue}" for old in leftovers(folder, ".old"))]
+        absent = "there is no such folder"
+        if folder.name == where and (names := bundled.names()):  # it may be meant as a name
+            absent += f", and the models included here are {', '.join(names)}{did_you_mean(where, names)}"
+        problems = [absent, *(f"but {old} {rescue}" for old in leftovers(folder, ".old"))]
         raise BundleError(problems, where, code="missing_model")
     if problem := _place_problem(folder, MANIFEST):
         missing = [name for name in REQUIRED if not (folder / name).is_file()]

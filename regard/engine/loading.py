@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard import bundled
 from regard.bundle.bundle import Bundle, Description
-from regard.bundle.manifest import MANIFEST, SUBWORDS
+from regard.bundle.manifest import MANIFEST, SUBWORDS, named_folder
 from regard.config.checking import did_you_mean
 from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
@@ -28,9 +28,7 @@ BEST = "best"
 
 def model_folder(path: Path | str) -> Path:
     """The model folder for a path: itself, the best model of a run, or a bundled model by its name."""
-    path = Path(path)
-    if not path.exists() and str(path) in (bundled.DEFAULT, *bundled.names()):
-        return bundled.folder(str(path))
+    path = named_folder(path)
     return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
 
 
@@ -85,16 +83,48 @@ def load_onto(folder: Path, device: str) -> Bundle:
         ) from error
 
 
+class LazyBundle:
+    """A model folder whose weights are read on first use, once for all who share it."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self._folder, self._device = folder, device
+        self._loaded: Bundle | None = None
+        self._loading = threading.Lock()
+
+    def __call__(self) -> Bundle:
+        """The loaded folder.
+
+        Raises:
+            BundleError: the folder is missing or damaged.
+            ConfigError: the device cannot be used.
+        """
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = load_onto(self._folder, self._device)
+            return self._loaded
+
+    def is_recorded(self) -> bool:
+        """Whether activations of the model are being recorded, which needs its weights."""
+        if self._loaded is None:
+            return False
+        from regard.model.taps import is_recording
+
+        return is_recording(self._loaded.model)
+
+
 def engines_of(
     described: Sequence[Description],
     subwords: Vocabulary,
     *,
+    bundle: LazyBundle | None = None,
     engine: EngineName = "auto",
     device: str = "auto",
     threads: int | None = None,
     quantisation: Quantisation | None = None,
 ) -> Engines:
     """The engines that can run an encoder-decoder model, or an ensemble; `regard.load` has the arguments.
+
+    torch runs a copy of the model in `bundle`, if one is given, that shares its weights.
 
     Raises:
         ConfigError: the engine does not exist, or cannot run the model.
@@ -105,8 +135,14 @@ def engines_of(
             f"`quantisation={quantisation!r}` needs CTranslate2, but torch is to run here",
             code="unusable_quantisation",
         )
-    opened: dict[str, Any] = {"threads": threads, "quantisation": quantisation, "device": device}
-    return Engines([EngineLoader(MODULES[name], (described, subwords), opened) for name in names])
+    opened: dict[str, Any] = {
+        "threads": threads,
+        "quantisation": quantisation,
+        "device": device,
+        "bundle": bundle,
+    }
+    loaders = [EngineLoader(MODULES[name], (described, subwords), opened, name == "torch") for name in names]
+    return Engines(loaders) if bundle is None else Engines(loaders, bundle.is_recorded)
 
 
 def _runnable(described: Sequence[Description], engine: str, device: str) -> list[str]:

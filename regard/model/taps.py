@@ -34,7 +34,7 @@ Replacements = Mapping[str, Callable[[Tensor], Tensor]]
 Keep = Callable[[str], bool] | Collection[str]
 """A condition on addresses, or addresses and patterns; nothing is kept of an empty collection."""
 COPY_OF = "_copy_of"
-"""The attribute by which a module of a copy refers, weakly, to the module that it was copied from."""
+"""The attribute by which a module of a copy refers, weakly, to its original, and to the original of that."""
 
 
 class Recorder:
@@ -60,12 +60,11 @@ class Recorder:
 
     def path_of(self, module: nn.Module) -> str | None:
         """The path of a module of the model, or of a copy; None for other modules."""
-        found: nn.Module | None = module
-        while found is not None:
-            if (path := self._paths.get(id(found))) is not None:
+        if (path := self._paths.get(id(module))) is not None:
+            return path
+        for original in module.__dict__.get(COPY_OF, ()):
+            if (found := original()) is not None and (path := self._paths.get(id(found))) is not None:
                 return path
-            original = found.__dict__.get(COPY_OF)
-            found = None if original is None else original()
         return None
 
     def wants(self, module: nn.Module, name: str) -> bool:
@@ -226,7 +225,8 @@ def note_copy(copy: nn.Module, original: nn.Module) -> None:
     modules = dict(original.named_modules())
     for path, module in copy.named_modules():
         if path in modules:
-            module.__dict__[COPY_OF] = weakref.ref(modules[path])
+            earlier = modules[path].__dict__.get(COPY_OF, ())
+            module.__dict__[COPY_OF] = (weakref.ref(modules[path]), *earlier)
 
 
 def _join(path: str, name: str) -> str:

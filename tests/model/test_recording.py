@@ -107,6 +107,10 @@ class TestTogether:
         with recording(copy) as seen:
             run(model)
         assert seen == {}
+        del copy
+        with recording(model) as seen:
+            run(again)
+        assert seen
 
 
 class TestAddresses:

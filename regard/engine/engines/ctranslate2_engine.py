@@ -385,6 +385,7 @@ def open_engine(
     threads: int | None,
     quantisation: Quantisation | None,
     device: str,  # noqa: ARG001 - it runs on CPUs
+    bundle: object = None,  # noqa: ARG001 - it has weights of its own
 ) -> CTranslate2Engine:
     """The engine for a model folder; by default at int8 if the CPU supports it."""
     if quantisation is None:

@@ -122,6 +122,8 @@ class EngineLoader:
     arguments: tuple[Any, ...]
     """The descriptions of the models, and their vocabulary."""
     options: Mapping[str, Any]
+    records: bool = True
+    """Whether recordings reach what the engine runs."""
 
     def __call__(self) -> Engine:
         """Open the engine."""
@@ -132,12 +134,15 @@ class EngineLoader:
 class Engines:
     """The engines of one model, the preferred one first; an engine is loaded when it is first needed.
 
-    A request that one engine does not support goes to the next.
+    A request that one engine does not support goes to the next. While the model is recorded, engines that
+    cannot be recorded support nothing.
     """
 
-    def __init__(self, loaders: Sequence[Callable[[], Engine]]) -> None:
-        self._loaders = loaders
-        self._loaded: list[Engine] = []
+    def __init__(
+        self, loaders: Sequence[Callable[[], Engine]], is_recorded: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._loaders, self._is_recorded = loaders, is_recorded
+        self._loaded: dict[int, Engine] = {}
         self._loading = threading.Lock()
 
     def decode(self, requests: Sequence[Request], search: Search) -> list[Decoded]:
@@ -163,7 +168,7 @@ class Engines:
             RequestError: none does.
         """
         reason = None
-        for place in range(len(self._loaders)):
+        for place in self._usable():
             engine = self._engine(place)
             reason = engine.unsupported(search, [request])
             if reason is None:
@@ -172,8 +177,12 @@ class Engines:
 
     @property
     def first(self) -> Engine:
-        """The preferred engine, which also scores."""
-        return self._engine(0)
+        """The preferred engine, which also scores.
+
+        Raises:
+            RequestError: the model is recorded, and no engine can be.
+        """
+        return self._engine(self._usable()[0])
 
     def lane(self) -> Engines:
         """The same engines for one of several threads that run a batch each; call it in that thread."""
@@ -184,9 +193,21 @@ class Engines:
 
     def _engine(self, place: int) -> Engine:
         with self._loading:
-            while len(self._loaded) <= place:
-                self._loaded.append(self._loaders[len(self._loaded)]())
+            if place not in self._loaded:
+                self._loaded[place] = self._loaders[place]()
         return self._loaded[place]
+
+    def _usable(self) -> Sequence[int]:
+        """The places of the engines that may run now."""
+        places = range(len(self._loaders))
+        if not self._is_recorded():
+            return places
+        if usable := [i for i in places if getattr(self._loaders[i], "records", True)]:
+            return usable
+        raise RequestError(
+            "the model is recorded, which CTranslate2 cannot be; load it with `engine='torch'`",
+            code="unrecordable_engine",
+        )
 
 
 def with_second_attempt(

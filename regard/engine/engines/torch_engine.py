@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from regard.bundle.bundle import Description
+from regard.bundle.bundle import Bundle, Description
 from regard.decode.beam import Observer, beam_search
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
@@ -28,7 +28,7 @@ from regard.errors import RequestError
 from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.host import free_gpu_memory
 from regard.model.fast.kernels import has_fixed_shapes
-from regard.model.fast.packed_weights import ready_to_run
+from regard.model.fast.packed_weights import ready_to_run, shared_copy
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
@@ -72,7 +72,7 @@ class TorchEngine:
                 code="ensemble_mismatch",
             )
         self.models = [ready_to_run(model.to(device).eval()) for model in models]
-        """The models that run: usually copies that share weights; to record activations, record these."""
+        """The models that run: usually copies that share weights; recordings of the originals reach them."""
         self._bos, self._eos, self._device = bos, eos, device
         self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
@@ -246,7 +246,7 @@ class TorchEngine:
     ) -> list[tuple[Hypothesis, ...]]:
         """Hypotheses for one batch, with `width` rows per request."""
         alpha, n = search.length_penalty, search.n_best
-        watched = observer is not None or is_recording()
+        watched = observer is not None or is_recording(self.models[0])
         if self._captured is not None and not (watched or no_repeat or _is_constrained(requests, search)):
             memory = self.models[0].encode(self._inputs(requests))
             constraints = self._constraints(requests, search, 0)
@@ -337,13 +337,13 @@ def cores(device: torch.device | str) -> int:
 def run_on_cores(
     work: Callable[[Job], Output], jobs: Sequence[Job], device: torch.device | str
 ) -> list[Output]:
-    """The results of jobs, run on one core each; `work` must not change what other jobs read.
+    """The results of jobs, run on one core each; in turn while activations are recorded.
 
-    Batches are independent, so cores with one each need not wait for each other after every operation, as
-    they do when they share one. (CTranslate2 calls this replicas.)
+    `work` must not change what other jobs read. Batches are independent, so cores with one each need not wait
+    for each other after every operation, as they do when they share one. (CTranslate2 calls this replicas.)
     """
     n_threads = min(cores(device), len(jobs))
-    if n_threads < 2:
+    if n_threads < 2 or is_recording():
         return [work(job) for job in jobs]
 
     def without_gradients(job: Job) -> Output:
@@ -398,12 +398,14 @@ def open_engine(
     threads: int | None,
     quantisation: Quantisation | None,
     device: str,
+    bundle: Callable[[], Bundle] | None = None,
 ) -> TorchEngine:
     """The engine for a model folder, or for several as an ensemble; by default at bfloat16 on GPUs."""
     if threads is not None:
         torch.set_num_threads(threads)
-    bundles = [load_onto(each.folder, device) for each in described]
-    transformers = [bundle.model for bundle in bundles if isinstance(bundle.model, Transformer)]
+    bundles = [load_onto(each.folder, device) for each in described] if bundle is None else [bundle()]
+    # A copy: the model itself keeps its precision, and recordings of the model reach the copy.
+    transformers = [shared_copy(each.model) for each in bundles if isinstance(each.model, Transformer)]
     device = str(transformers[0].output_probabilities.weight.device)
     if quantisation not in TORCH_DTYPES:
         quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"

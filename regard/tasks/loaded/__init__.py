@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard.bundle.bundle import Description
-from regard.engine.loading import load_onto, subword_model
+from regard.engine.loading import LazyBundle, subword_model
 from regard.errors import RequestError, TooLongError
 from regard.look.alignment.alignment import AligningHeads, default_heads, read_aligning_heads
 from regard.look.trace.blocks import INFLUENCE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from regard.bundle import Bundle
+    from regard.bundle.weights import Model
     from regard.look.influence.methods import InfluenceMeasures
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.blocks import Kind
@@ -56,6 +57,7 @@ class LoadedModel:
             device: where torch runs.
         """
         self.described, self.device = tuple(described), device
+        self._bundle = LazyBundle(self.folders[0], device) if len(self.described) == 1 else None
         self.task, self.decoding = self.description.task, self.description.decoding
         self.subwords = subwords or read_vocabulary(subword_model(self.description))
         self.max_length = min(each.config.max_length for each in described)
@@ -74,19 +76,31 @@ class LoadedModel:
         """The model folders."""
         return tuple(each.folder for each in self.described)
 
-    @cached_property
+    @property
     def bundle(self) -> Bundle:
         """The model with its weights in torch, read on first use.
 
         Raises:
             RequestError: several models were loaded.
         """
-        if len(self.described) != 1:
+        if self._bundle is None:
             raise RequestError(
                 f"{len(self.described)} models are loaded as an ensemble: load one model for this",
                 code="ensemble",
             )
-        return load_onto(self.folders[0], self.device)
+        return self._bundle()
+
+    @property
+    def module(self) -> Model:
+        """The model as a `torch.nn.Module`, in evaluation mode; its weights are read on first use.
+
+        `regard.recording(loaded.module, …)` also reaches what the verbs of this loaded model run, in every
+        batch and beam. CTranslate2 cannot be recorded, so torch runs meanwhile.
+
+        Raises:
+            RequestError: several models were loaded.
+        """
+        return self.bundle.model
 
     def read(self, text: str, *, to: str | None = None) -> tuple[int, ...]:  # noqa: ARG002
         """The token ids that the model reads for one text; `to` is for translators."""

@@ -83,6 +83,7 @@ class LoadedTranslator(LoadedModel):
             device=device,
             threads=threads,
             quantisation=quantisation,
+            bundle=self._bundle,
         )
         self._given_aligner: Aligner | None = None
 
