@@ -54,6 +54,7 @@ docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
 	$(BIN)/python -c "from regard.experiments.report import claims_page; print(claims_page(), end='')" > docs/claims.md
 	$(BIN)/python tools/python_page.py > docs/python.md
+	$(BIN)/python tools/table_3.py > docs/table-3.md
 
 site: $(INSTALLED)
 	$(BIN)/python tools/site.py

@@ -59,6 +59,7 @@ CONTENTS = {
         "docs/architecture.md",
         "docs/extending.md",
         "docs/departures.md",
+        "docs/table-3.md",
     ],
     "Measure": ["docs/benchmarks.md", "docs/experiments.md", "benchmarks/README.md"],
     "Look up": ["docs/python.md", "docs/configuration.md", "docs/glossary.md"],

@@ -61,13 +61,15 @@ def configured(
     task: Task, preset: str | None, file: Path | None, settings: list[str], builtin: str | None
 ) -> dict[str, Any]:
     """The configuration, and the size of the vocabulary, unless it is left to the data."""
-    usual = None if "preset" in _table(file) else builtin or task.preset
+    in_table = _table(file).get("preset")
+    usual = None if in_table is not None else builtin or task.preset
     in_file = written_settings(file, ())
     own = [each for each in task.settings if each.partition("=")[0] not in in_file]
     own.append(f"task.name={task.name}")
     config = read_config(preset=preset or usual, file=file, settings=[*own, *settings])
     sized = any(setting.startswith("model.vocab_size") for setting in settings)
-    sized = sized or "vocab_size" in _table(file).get("model", {})
+    sized = sized or "model.vocab_size" in in_file
+    sized = sized or str(preset or in_table).startswith("paper-")  # whose vocabulary is the paper's
     return {"config": config, "vocab_size": config.model.vocab_size if builtin or sized else None}
 
 

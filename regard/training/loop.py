@@ -163,6 +163,11 @@ class TrainingLoop:
         """Whether this is the main process, with all of the model."""
         return self.world.is_main and not self.learner.sharded
 
+    @property
+    def _keeps_best(self) -> bool:
+        """Departure 18: whether the model with the lowest validation loss is kept, instead of the last."""
+        return self.config.training.selection == "best"
+
     def reason_to_stop(self) -> str | None:
         """The limit that is reached, in words; None before."""
         return reason_to_stop(self.config.training, self.progress, self.stream.epochs)
@@ -264,7 +269,7 @@ class TrainingLoop:
 
     def _advice(self) -> str:
         """What is left of a run that diverged, and what to try."""
-        best = self.progress.best_step
+        best = self.progress.best_step if self._keeps_best else self.progress.validated
         kept = f"{self.folder / 'best'} has the model of step {best:,}" if best else "no model was saved yet"
         return (
             f"{kept}. Train in another folder with a lower training.learning_rate, a longer "
@@ -285,6 +290,7 @@ class TrainingLoop:
             better = facts["valid_loss"] < progress.best_loss
             if better:
                 progress.best_loss, progress.best_step = facts["valid_loss"], progress.step
+            if better or not self._keeps_best:
                 self._save("best", facts)
         progress.stale = 0 if better else progress.stale + 1
         self._record({"step": progress.step, **facts, **more})
@@ -312,18 +318,20 @@ class TrainingLoop:
         return reason
 
     def _average_checkpoints(self) -> None:
-        """The mean of the last checkpoints becomes the best model if its loss is lower (6.1).
+        """The mean of the last checkpoints is kept (6.1); Departure 18: only if its loss is the lowest.
 
         Checkpoints of interruptions do not count: the result must not depend on when they happened.
         """
         training, found = self.config.training, checkpoints(self.folder / CHECKPOINTS)
+        if training.ema_decay and not self._keeps_best:
+            return
         due = [place for place in found[:-1] if step_of(place) % training.checkpoint_every == 0]
         places = [*due, *found[-1:]][-training.average_checkpoints :]
         if len(places) < 2:
             return
         with with_weights(self.model, mean_of(places)):
             facts = {"averaged": len(places), **self._measure()}
-            if facts["valid_loss"] < self.progress.best_loss:
+            if facts["valid_loss"] < self.progress.best_loss or not self._keeps_best:
                 self._save("best", facts)
         self._record({"step": self.progress.step, **facts})
 

@@ -26,9 +26,11 @@ def test_the_defaults_are_the_papers():
     assert preset("paper-base") == RunConfig()
     training = RunConfig().training
     assert (training.schedule, training.optimizer) == ("paper", "adamw")
+    assert (training.selection, training.average_checkpoints) == ("last", 5)
     assert (training.weight_decay, training.clip_norm, training.ema_decay) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_preset_of_ours_departs_as_the_page_says(name):
     assert preset(name).model.norm_position == "pre"
+    assert preset(name).training.selection == "best"

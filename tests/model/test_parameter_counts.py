@@ -5,7 +5,11 @@ import torch
 
 from regard.config import preset
 from regard.model.build import build
+from tests.architecture.sources import ROOT
 from tests.model.small import N_LABELS, D, F, H, K, U, V, small_model
+from tools import table_3
+
+PAGE = (ROOT / "docs" / "table-3.md").read_text(encoding="utf-8")
 
 
 def paper_count(d_model: int, d_ff: int, n_layers: int, vocab_size: int) -> int:
@@ -38,20 +42,62 @@ def test_a_preset_has_the_parameters_of_the_formula_and_about_those_that_the_pap
     assert exactly == pytest.approx(printed, rel=0.04)
 
 
-@pytest.mark.parametrize(
-    ("name", "d_model", "printed"),
-    [
-        ("paper-base", 512, 65), ("paper-base-d_k-16", 512, 58), ("paper-base-d_k-32", 512, 60),
-        ("paper-base-layers-2", 512, 36), ("paper-base-layers-4", 512, 50), ("paper-base-layers-8", 512, 80),
-        ("paper-base-d_model-256", 256, 28), ("paper-base-d_model-1024", 1024, 168),
-        ("paper-base-d_ff-1024", 512, 53), ("paper-base-d_ff-4096", 512, 90),
-    ],
-)  # fmt: skip
-def test_each_variation_of_table_3_has_the_printed_millions_if_the_paper_had_4000_subwords_more(
-    name, d_model, printed
-):
-    """What the printed counts have beyond ours is 4,000 times d_model in every row, to the printed digit."""
-    assert n_parameters(name) + 4000 * d_model == pytest.approx(printed * 1e6, abs=0.51e6)
+# Layers, d_model, d_ff, heads, d_k, d_v and the millions of parameters, typed from Table 3 of the paper.
+PRINTED = {
+    "paper-base": (6, 512, 2048, 8, 64, 64, 65),
+    "paper-base-heads-1": (6, 512, 2048, 1, 512, 512, None),
+    "paper-base-heads-4": (6, 512, 2048, 4, 128, 128, None),
+    "paper-base-heads-16": (6, 512, 2048, 16, 32, 32, None),
+    "paper-base-heads-32": (6, 512, 2048, 32, 16, 16, None),
+    "paper-base-d_k-16": (6, 512, 2048, 8, 16, 64, 58),
+    "paper-base-d_k-32": (6, 512, 2048, 8, 32, 64, 60),
+    "paper-base-layers-2": (2, 512, 2048, 8, 64, 64, 36),
+    "paper-base-layers-4": (4, 512, 2048, 8, 64, 64, 50),
+    "paper-base-layers-8": (8, 512, 2048, 8, 64, 64, 80),
+    "paper-base-d_model-256": (6, 256, 2048, 8, 32, 32, 28),
+    "paper-base-d_model-1024": (6, 1024, 2048, 8, 128, 128, 168),
+    "paper-base-d_ff-1024": (6, 512, 1024, 8, 64, 64, 53),
+    "paper-base-d_ff-4096": (6, 512, 4096, 8, 64, 64, 90),
+    "paper-base-dropout-0.0": (6, 512, 2048, 8, 64, 64, None),
+    "paper-base-dropout-0.2": (6, 512, 2048, 8, 64, 64, None),
+    "paper-base-label-smoothing-0.0": (6, 512, 2048, 8, 64, 64, None),
+    "paper-base-label-smoothing-0.2": (6, 512, 2048, 8, 64, 64, None),
+    "paper-base-learned-positions": (6, 512, 2048, 8, 64, 64, None),
+    "paper-big": (6, 1024, 4096, 16, 64, 64, 213),
+}
+
+
+def formula(name: str, vocab_size: int) -> int:
+    """Figure 1, box by box, from the numbers of the paper's row; row E has two tables of 1,024 positions."""
+    layers, d_model, d_ff, heads, d_k, d_v, _ = PRINTED[name]
+    attention = heads * (2 * d_model * d_k + 2 * d_model * d_v)
+    feed_forward = 2 * d_model * d_ff + d_ff + d_model
+    stacks = layers * (3 * attention + 2 * feed_forward + 5 * 2 * d_model)
+    positions = 2 * 1024 * d_model if name.endswith("learned-positions") else 0
+    return vocab_size * d_model + stacks + positions
+
+
+def test_the_page_of_table_3_has_our_counts_beside_the_papers():
+    """Every row of the paper is on the page, with the counts of the formula and the reasons' numbers."""
+    every = table_3.rows()
+    assert {row.name: row.printed for row in every} == {name: row[-1] for name, row in PRINTED.items()}
+    for row in every:
+        assert row.parameters == n_parameters(row.name) == formula(row.name, 37_000)
+        assert f"| `{row.name}` | " in PAGE
+        assert f" | {row.parameters:,} | " in PAGE
+        if row.vocabularies is not None:
+            low, high = row.vocabularies
+            rounded = [round(formula(row.name, size) / 1e6) for size in (low - 1, low, high, high + 1)]
+            assert rounded == [row.printed - 1, row.printed, row.printed, row.printed + 1]
+    assert table_3.page() == PAGE, "run `make docs`"
+
+
+@pytest.mark.parametrize("name", [name for name, row in PRINTED.items() if row[-1] and name != "paper-big"])
+def test_one_vocabulary_explains_every_printed_count_but_that_of_the_big_model(name):
+    for size in (41_004, 41_100, 41_208):
+        assert round(formula(name, size) / 1e6) == PRINTED[name][-1]
+    assert "With 41,004 to 41,208 subwords" in PAGE
+    assert round(formula("paper-big", 41_100) / 1e6) == 218
 
 
 def test_weights_that_are_shared_count_once():

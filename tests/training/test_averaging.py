@@ -162,3 +162,45 @@ def test_stops_on_the_way_do_not_change_what_is_averaged(tmp_path):
     TrainingLoop(tmp_path / "parts", config(*settings), data(tmp_path / "data")).train()
     assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
     assert facts(tmp_path / "whole")[0]["averaged"] == 3
+
+
+LAST = "training.selection=last"
+
+
+@pytest.mark.parametrize("rate", ["0.5", "0.002"])
+def test_as_in_the_paper_the_mean_of_the_last_checkpoints_is_kept_whatever_its_loss(tmp_path, rate):
+    settings = (LAST, "training.average_checkpoints=3", f"training.learning_rate={rate}")
+    train(tmp_path, *settings, "training.warmup_steps=1", "training.validate_every=5")
+    kept, mean = (
+        load_bundle(tmp_path / "run" / "best"),
+        mean_of(checkpoints(tmp_path / "run" / "checkpoints")),
+    )
+    assert kept.metrics["averaged"] == 3
+    for name, weight in kept.model.named_parameters():
+        assert torch.equal(mean[name], weight)
+
+
+def test_as_in_table_3_the_last_step_is_kept_without_averaging(tmp_path):
+    settings = (LAST, "training.average_checkpoints=1", "training.learning_rate=0.5")
+    run, _ = train(tmp_path, *settings, "training.validate_every=5")
+    losses = [entry["valid_loss"] for entry in journal(tmp_path) if "valid_loss" in entry]
+    assert min(losses) < losses[-1]  # a choice by loss would keep another one
+    assert weights_hash(tmp_path / "run" / "best") == weights_hash(tmp_path / "run" / "last")
+    assert weights_hash(tmp_path / "run" / "best") == weights_hash(run.model)
+
+
+def test_with_a_moving_average_the_last_of_it_is_kept(tmp_path):
+    run, _ = train(tmp_path, LAST, EMA, "training.average_checkpoints=3")
+    kept = read_weights(tmp_path / "run" / "best")
+    for name, weight in run.learner.average.weights.items():
+        assert torch.equal(kept[name], weight)
+
+
+def test_a_run_that_keeps_the_last_model_ends_the_same_after_stops(tmp_path):
+    settings = (LAST, "training.average_checkpoints=3")
+    train(tmp_path / "whole", *settings)
+    for step in (7, 18):
+        assert train(tmp_path / "parts", *settings, listeners=stop_at(step))[1] == INTERRUPTED
+    train(tmp_path / "parts", *settings)
+    hashes = [weights_hash(tmp_path / name / "run" / "best") for name in ("whole", "parts")]
+    assert hashes[0] == hashes[1]

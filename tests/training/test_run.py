@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -161,6 +162,16 @@ def test_another_configuration_is_named_and_refused(tmp_path):
         train(tmp_path, "training.max_steps=4", "training.seed=7", "model.d_ff=48")
     assert (tmp_path / "run" / "config.toml").read_text() == before
     assert {"model.d_ff was 32 and is 48", "training.seed was 1 and is 7"} <= set(caught.value.problems)
+
+
+def test_a_run_of_an_older_version_without_a_setting_is_resumed(tmp_path):
+    run = TrainingLoop(tmp_path / "run", config(), data(tmp_path / "data"), listeners=stop_at(7))
+    assert run.train() == INTERRUPTED
+    file = tmp_path / "run" / "config.toml"
+    assert config().training.selection == "best"  # not the default, which a missing line would mean
+    file.write_text(re.sub("selection = .*\n", "", file.read_text()))
+    _, reason = train(tmp_path)
+    assert reason == "30 steps are done"
 
 
 def test_other_data_is_named_and_refused(tmp_path):

@@ -7,6 +7,8 @@ import pytest
 import regard
 from regard import registries
 from regard.tasks.pairs import PairsLesson, PairsTask
+from regard.tasks.translate import Translate
+from regard.training.arguments import configured
 from tests.refusals import refused
 
 SETTINGS = {
@@ -136,6 +138,25 @@ def test_nothing_is_printed_unless_it_is_wanted(tmp_path, words, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "step 2 of 2" in err
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "size"),
+    [
+        ("paper-base", [], 37_000),
+        ("paper-base-heads-4", [], 37_000),
+        ("paper-base", ["model.vocab_size=900"], 900),
+        ("base", [], None),
+        (None, [], None),
+    ],
+)
+def test_the_vocabulary_of_the_papers_presets_is_the_papers(tmp_path, preset, settings, size):
+    """Of the others, it follows from the data; a preset may be named in a file, too."""
+    chosen = Translate()
+    assert configured(chosen, preset, None, settings, None)["vocab_size"] == size
+    file = tmp_path / "settings.toml"
+    file.write_text(f'preset = "{preset}"\n' if preset else "")
+    assert configured(chosen, None, file, settings, None)["vocab_size"] == size
 
 
 def test_options_of_other_tasks_are_refused(words, tmp_path):

@@ -6,8 +6,8 @@ RUN/journal.jsonl   what happened, one JSON object per line
 RUN/curves.svg      the journal as a picture
 RUN/probes/         attention in a few held-out sentences, at each validation
 RUN/checkpoints/    the newest checkpoints
-RUN/best/           the model folder with the lowest validation loss
-RUN/last/           the model folder at the end
+RUN/best/           the model that is kept: with the lowest validation loss, or the last (training.selection)
+RUN/last/           the model of the last step
 RUN/scores.json     the scores on the test set
 RUN/confusion.svg   which labels a classifier confuses
 RUN/pretraining/    the run folder of a classifier's pretraining
@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -58,8 +59,11 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
         raise ConfigError("the folder holds other files; choose another", str(folder), code="folder_in_use")
     if has_begun(folder):
         before, now = (_flat(each) for each in (read_config(file=file), config))
+        # A run of an older version has no value for a setting that is new.
+        sections = tomllib.loads(file.read_text(encoding="utf-8"))
+        written = [f"{section}.{name}" for section, names in sections.items() for name in names]
         changed = [
-            f"{name} was {before[name]} and is {now[name]}" for name in now if before[name] != now[name]
+            f"{name} was {before[name]} and is {now[name]}" for name in written if before[name] != now[name]
         ]
         if changed:
             hint = f"use the same settings, or start a new run from it: --from {folder} --out NEW"
