@@ -104,6 +104,11 @@ def test_what_a_token_hangs_on_by_one_method_or_all(look, alone, tmp_path):
     words = ("--view", "influence", "--query", "2")
     out = look("the cat sat", *words, model=alone["decoder"]).out
     assert all(name in out for name in ("attention", "rollout", "zeroing"))
+    assert "integrated gradients:" in out
+    few = look(
+        "the cat sat", *words, "--method", "integrated-gradients", "--steps", "3", model=alone["decoder"]
+    )
+    assert "integrated gradients: 3 steps, delta" in " ".join(few.out.split())
     assert look("the cat sat", *words, "--method", "norms", "-o", "a.csv", model=alone["decoder"]).status == 0
     _, *rows = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
     assert [row.partition(",")[0] for row in rows] == ["norms"]
@@ -121,13 +126,14 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     words = ("--view", "steps", "--target", label)
     out = look("the cat sat", *words, model=alone["encoder"]).out
     assert f"influence on “{label}”" in out
+    assert f"integrated gradients: {values.convergence}" in " ".join(out.split())
     assert all(f"{value:+.3f}" in out for value in values)
     look("the cat sat", *words, "-o", "a.svg", model=alone["encoder"])
     picture = texts((tmp_path / "a.svg").read_text(encoding="utf-8"))
     assert {f"{value:+.3f}".replace("-", "−") for value in values} <= set(picture)
     look("the cat sat", *words, "-o", "a.html", model=alone["encoder"])
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert re.search(r'"influence": \[-?\d', page)
+    assert re.search(r'"influence": \{"values": \[-?\d', page)
     refused = look("the cat sat", "--view", "beam", model=alone["encoder"])
     assert "error[nothing_to_show]" in refused.err
 

@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 import torch
 
+import regard
 from regard.look.influence.attention import mean_attention, norm_weighted, rollout
 from regard.look.influence.attribution import (
     agreement,
     deletion_curve,
     gradient_times_input,
+    influence_by,
     integrated_gradients,
+    measure_influence,
     value_zeroing,
 )
+from regard.look.influence.methods import store_influence, stored_influence
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
-from regard.look.trace.recorder import look
+from regard.look.trace.recorder import log_probs_of, look, predicting_states
+from regard.look.views.influence import influence_svg
+from regard.look.views.view import choose
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -79,8 +85,67 @@ def test_integrated_gradients_add_up_to_what_the_embeddings_changed(architecture
         return value
 
     changed = log_prob(model, trace, 0) - log_prob(model, trace, 0, empty)
-    assert integrated_gradients(model, trace, 0).sum() == pytest.approx(changed, abs=0.02)
+    found = integrated_gradients(model, trace, 0)
+    assert found.sum() == pytest.approx(changed, rel=0.01)
+    assert found.convergence.change == pytest.approx(changed, rel=1e-6)
+    assert found.convergence.delta == pytest.approx(found.sum() - changed, abs=1e-9)
+    assert found.convergence.relative == pytest.approx(abs(found.sum() - changed) / abs(changed), abs=1e-9)
     assert abs(changed - gradient_times_input(model, trace, 0).sum()) > 0.05
+
+
+def test_more_steps_of_integrated_gradients_add_up_better():
+    model = model_of(feed_forward="gelu")
+    trace = trace_of(model)
+    found = [integrated_gradients(model, trace, 1, steps=n).convergence for n in (2, 8, 64)]
+    deltas = [abs(each.delta) for each in found]
+    assert deltas[0] > 5 * deltas[1]
+    assert deltas[1] > 5 * deltas[2]
+    assert [each.steps for each in found[:2]] == [2, 8]
+    assert 33 <= found[2].steps <= 64
+    for steps in (1, 5000):
+        with refused("bad_option", "steps"):
+            integrated_gradients(model, trace, 1, steps=steps)
+
+
+def test_integrated_gradients_are_those_of_a_fine_even_path():
+    model = model_of(feed_forward="gelu")
+    trace = trace_of(model)
+    name, shares = "input_embedding.embedded", (np.arange(200) + 0.5) / 200
+    embedded = torch.tensor(trace.arrays[name])
+    total = torch.zeros_like(embedded)
+    for share in shares:
+        scaled = (share * embedded).requires_grad_()
+        with recording(model, lambda at, value, scaled=scaled: scaled if at == name else value):
+            states = predicting_states(model, pack([trace.inputs.ids]), pack([trace.outputs.ids]))
+        log_probs_of(model, states[1:2], trace.targets[1:2]).sum().backward()
+        total += scaled.grad / len(shares)
+    even = (total * embedded).sum(-1).numpy()
+    found = integrated_gradients(model, trace, 1)
+    np.testing.assert_allclose(found, even, atol=0.02 * np.abs(even).max())
+
+
+def test_the_convergence_stays_with_stored_influence_and_not_with_parts_of_it():
+    model = model_of()
+    trace = trace_of(model)
+    found = influence_by("integrated-gradients", model, trace, 1, prefix=True, steps=5)
+    assert found[2:].convergence is (2 * found).convergence is None
+    assert influence_by("gradient-x-input", model, trace, 1).convergence is None
+    stored = store_influence(trace, 1, {"integrated-gradients": found})
+    again = type(trace).from_bytes(stored.to_bytes())
+    assert stored_influence(again).convergence == found.convergence
+    assert str(found.convergence) in influence_svg(again, choose(again, "influence"))
+    assert measure_influence(model, trace, 1, steps=5).convergence == found.convergence
+
+
+@pytest.mark.parametrize(
+    ("text", "to"),
+    [("天气比我们预想的要好。", "en"), ("The weather was better than we had expected.", "zh")],
+)
+def test_by_default_they_add_up_to_one_percent_on_the_bundled_model(text, to):
+    loaded = regard.load("zh-en")
+    trace = loaded.look(text, to=to, beam_size=1)
+    for row in (1, len(trace.targets) - 2):
+        assert loaded.influence(trace, row, prefix=row > 1).convergence.relative < 0.01
 
 
 @each_architecture
@@ -99,7 +164,7 @@ def test_where_embeddings_are_normalised_they_are_taken_away_before_the_norm(arc
         return log_prob(model, trace, 0, change)
 
     whole = integrated_gradients(model, trace, 0)
-    assert whole.sum() == pytest.approx(log_prob(model, trace, 0) - shorter(1.0, slice(None)), abs=0.02)
+    assert whole.sum() == pytest.approx(log_prob(model, trace, 0) - shorter(1.0, slice(None)), rel=0.01)
     slopes = gradient_times_input(model, trace, 0)
     for j in range(len(tokens)):
         assert slopes[j] == pytest.approx((shorter(-1e-5, j) - shorter(1e-5, j)) / 2e-5, rel=1e-4, abs=1e-6)

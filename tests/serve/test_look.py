@@ -84,9 +84,18 @@ def test_influence_by_one_method_and_by_all(server, made, trace, model):
     path = f"/api/v1/traces/{made['trace_id']}"
     told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()
     assert np.allclose(told["values"], model.influence(trace, 1, method="leave-one-out"), atol=1e-4)
+    assert told["convergence"] is None
     assert server.get(f"{path}/influence", method="guess").status_code == 422
+    told, found = server.get(f"{path}/influence", row=1, steps=7).json(), model.influence(trace, 1, steps=7)
+    assert told["convergence"]["steps"] == 7
+    assert told["convergence"]["relative"] == pytest.approx(found.convergence.relative, abs=1e-3)
+    assert np.sum(told["values"]) - told["convergence"]["change"] == pytest.approx(
+        told["convergence"]["delta"], abs=1e-4
+    )
+    assert server.get(f"{path}/influence", steps=1).status_code == 422
     told, found = server.get(f"{path}/influences", row=1).json(), model.influences(trace, 1)
     assert list(told["methods"]) == list(found.values)
+    assert told["convergence"] == pytest.approx(found.convergence.to_json(), abs=1e-3)
     for name, each in told["methods"].items():
         assert np.allclose(each["values"], found.values[name], atol=1e-4), name
         assert len(each["curve"]) == len(told["masked"]) == len(found.masked)

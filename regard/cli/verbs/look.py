@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.shared.options import BUNDLED, DeviceOption
+from regard.look.influence import MOST_STEPS, STEPS
 from regard.look.views import MODULES
 
 
@@ -56,6 +57,12 @@ def look(
             " value-zeroing or leave-one-out; default: all.",
         ),
     ] = None,
+    steps: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=2, max=MOST_STEPS, help="Most points at which integrated gradients are taken."
+        ),
+    ] = STEPS,
     gold: Annotated[
         str | None,
         typer.Option(
@@ -102,9 +109,9 @@ def look(
         beam = loaded.decoding.beam_size  # a search is observed if its beam size is given
     trace = loaded.look(source, target, to=to, beam_size=beam)
     if loaded.labels and "label-influence" in needs:
-        trace = loaded.with_influence(trace)
+        trace = loaded.with_influence(trace, steps=steps)
     if "influence" in needs:
-        trace = loaded.with_influences(trace, query or 0, method)
+        trace = loaded.with_influences(trace, query or 0, method, steps=steps)
     place: dict[str, Any] = {"kind": kind, "layer": layer, "head": head, "query": query}
     place["aligning"] = loaded.aligning_heads
     if out is None:

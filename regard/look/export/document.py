@@ -160,6 +160,7 @@ def influences(measures: InfluenceMeasures) -> dict[str, Any]:
             name: {"values": plain(values), "curve": plain(measures.curves[name])}
             for name, values in measures.values.items()
         },
+        "convergence": measures.convergence.to_json(),
         "masked": list(measures.masked),
         "agreement": plain(measures.agreement),
     }

@@ -21,6 +21,7 @@ import numpy as np
 from regard import page
 from regard.errors import RequestError
 from regard.look.export.document import DTYPES, alignment, beam, describe, plain, steps
+from regard.look.influence.methods import stored_convergence
 from regard.look.trace.blocks import INFLUENCE, layers_of
 from regard.look.trace.data import TraceData
 from regard.look.trace.tokens import visible
@@ -49,7 +50,7 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         "about": describe(trace),
         "steps": steps(trace),
         "alignment": aligned if aligned is not None else _alignment(trace),
-        "influence": None if trace.influence is None else plain(trace.influence),
+        "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),
     }
     room = LIMIT - len(modules) - len(style) - len(json.dumps(about).encode())
@@ -157,6 +158,16 @@ def _text(name: str, text: Step | StepText) -> dict[str, Any]:
 def _title(trace: TraceData) -> str:
     texts = [side.text for side in (trace.inputs, trace.outputs) if side is not None]
     return " → ".join(text if len(text) <= 60 else text[:59] + "…" for text in texts) or "regard"
+
+
+def _influence(trace: TraceData) -> dict[str, Any] | None:
+    if trace.influence is None:
+        return None
+    convergence = stored_convergence(trace, INFLUENCE)
+    return {
+        "values": plain(trace.influence),
+        "convergence": None if convergence is None else convergence.to_json(),
+    }
 
 
 def _alignment(trace: TraceData) -> dict[str, Any] | None:

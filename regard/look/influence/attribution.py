@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from regard.errors import RequestError
+from regard.look.influence import MOST_STEPS, STEPS
 from regard.look.influence.attention import Mixing, heads_on, mean_attention, norm_weighted, rollout
-from regard.look.influence.methods import METHODS, InfluenceMeasures
+from regard.look.influence.methods import METHODS, Convergence, Influence, InfluenceMeasures
 from regard.look.interventions.ablation import (
     copies_at_once,
     each_copy,
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
     from regard.look.trace.data import TraceData
 
 
-STEPS = 64
-"""Points at which integrated gradients evaluate the gradient."""
+FIRST_STEPS = 33
+"""Points of integrated gradients before intervals are halved."""
+DELTA = 0.005
+"""Relative delta at which integrated gradients stop, …"""
+ROUGH = 0.1
+"""… if the errors of all intervals, which may cancel in the delta, are below this share of all changes."""
 ATTENDED_IN: dict[str, tuple[BlockName, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
 """The blocks that attend to the tokens of a side."""
 POINTS = 16
@@ -46,15 +51,48 @@ Remove = Callable[[str, Tensor, Tensor], Tensor]
 
 def gradient_times_input(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
     """The gradient of the log-probability times the embedding, for each token."""
-    return _along_embeddings(model, trace, row, torch.ones(1), prefix=prefix)
+    values, _ = _along_embeddings(model, trace, row, np.ones(1), prefix=prefix)
+    return values[0]
 
 
-def integrated_gradients(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
+def integrated_gradients(
+    model: Model, trace: TraceData, row: int, *, prefix: bool = False, steps: int = STEPS
+) -> Influence:
     """The same, averaged on the path from zero embeddings to the actual ones (Sundararajan et al., 2017).
 
-    Positions are kept. The values add up to the change of the log-probability due to the embeddings.
+    Positions are kept. The values add up to the change of the log-probability due to the embeddings, up to
+    the `convergence` of the result. The gradient jumps along the path, as a ReLU's does, so that rules of a
+    high order do not help. But the change over each interval between two points is known, and so is the error
+    of the trapezoid over it: the intervals with the largest errors are halved until the errors are small, or
+    `steps` points are used.
+
+    Raises:
+        RequestError: there is no such row, steps are out of range, or the trace is of another model.
     """
-    return _along_embeddings(model, trace, row, (torch.arange(STEPS) + 0.5) / STEPS, prefix=prefix)
+    if not 2 <= steps <= MOST_STEPS:
+        raise RequestError(f"steps = {steps} must be from 2 to {MOST_STEPS:,}", code="bad_option")
+    # Norms make small embeddings large again, so that most happens near 0.
+    shares = np.linspace(0, 1, min(FIRST_STEPS, steps)) ** 2
+    slopes, log_probs = _along_embeddings(model, trace, row, shares, prefix=prefix)
+    while True:
+        widths, changes = np.diff(shares), np.diff(log_probs)
+        errors = widths * (slopes[:-1] + slopes[1:]).sum(-1) / 2 - changes
+        change, delta = float(changes.sum()), float(errors.sum())
+        done = abs(delta) <= DELTA * abs(change) and np.abs(errors).sum() <= ROUGH * np.abs(changes).sum()
+        room = min(max(1, len(shares) // 4), steps - len(shares))
+        if done or not room:
+            break
+        worst = np.argsort(-np.abs(errors), kind="stable")[:room]
+        new = (shares[worst] + shares[worst + 1]) / 2
+        found = _along_embeddings(model, trace, row, new, prefix=prefix)
+        order = np.argsort(np.concatenate([shares, new]), kind="stable")
+        shares = np.concatenate([shares, new])[order]
+        slopes, log_probs = (
+            np.concatenate([slopes, found[0]])[order],
+            np.concatenate([log_probs, found[1]])[order],
+        )
+    values = widths @ (slopes[:-1] + slopes[1:]) / 2
+    return Influence.of(values, Convergence(len(shares), change, delta))
 
 
 def value_zeroing(model: Model, trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
@@ -194,16 +232,19 @@ def _mask(name: str, value: Tensor, taken: Tensor) -> Tensor:
 
 
 def _along_embeddings(
-    model: Model, trace: TraceData, row: int, shares: Tensor, *, prefix: bool
-) -> np.ndarray:
-    """The mean of the gradients at these shares of the embeddings, times the embeddings."""
+    model: Model, trace: TraceData, row: int, shares: np.ndarray, *, prefix: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient at each share of the embeddings times the embeddings, (shares, tokens).
+
+    Also returns the log-probability at each share.
+    """
     model, seen = model_of_trace(model, trace), seen_of(trace, row, prefix=prefix)
     device = next(model.parameters()).device
     names = [f"{side}_embedding.embedded" for side in read_of(trace, prefix=prefix)]
     embedded = [torch.tensor(trace.arrays[name], device=device) for name in names]
-    totals = [torch.zeros_like(each) for each in embedded]
+    found, found_log_probs = [], []
     with torch.enable_grad():
-        for part in shares.split(max(1, copies_at_once(trace) // 4)):  # gradients need every activation
+        for part in torch.from_numpy(shares).split(max(1, copies_at_once(trace) // 4)):  # for activations
             scaled = [
                 (part.to(embedded_ND)[:, None, None] * embedded_ND).flatten(0, 1).requires_grad_()
                 for embedded_ND in embedded
@@ -212,19 +253,24 @@ def _along_embeddings(
             log_probs = log_probs_of_copies(model, trace, len(part), instead.get, slice(row, row + 1))
             # Zero where interventions cut the path from the inputs.
             gradients = torch.autograd.grad(log_probs.sum(), scaled, materialize_grads=True)
-            for total, gradient in zip(totals, gradients, strict=True):
-                total += gradient.unflatten(0, (len(part), -1)).sum(0)
-    found = [(each * total).sum(-1) / len(shares) for each, total in zip(embedded, totals, strict=True)]
-    return np.where(seen, torch.cat(found).cpu().numpy(), 0.0)
+            products = [
+                (gradient.unflatten(0, (len(part), -1)) * embedded_ND).sum(-1)
+                for gradient, embedded_ND in zip(gradients, embedded, strict=True)
+            ]
+            found.append(torch.cat(products, dim=1).double().cpu().numpy())
+            found_log_probs.append(log_probs.detach().double().cpu().numpy())
+    return np.where(seen, np.concatenate(found), 0.0), np.concatenate(found_log_probs)
 
 
-def measure_influence(model: Model, trace: TraceData, row: int) -> InfluenceMeasures:
-    """Influence by every method, including the outputs written so far.
+def measure_influence(model: Model, trace: TraceData, row: int, *, steps: int = STEPS) -> InfluenceMeasures:
+    """Influence by every method, including the outputs written so far; `steps` of integrated gradients.
 
     Raises:
         RequestError: there is no such row, or the trace is of another model.
     """
-    values = {method: influence_by(method, model, trace, row, prefix=True) for method in METHODS}
+    values = {method: influence_by(method, model, trace, row, prefix=True, steps=steps) for method in METHODS}
+    convergence = values["integrated-gradients"].convergence
+    assert convergence is not None, "integrated gradients have one"
     seen = seen_of(trace, row, prefix=True)
     most = int(seen.sum()) - len(read_of(trace, prefix=True))  # the last one of each side stays
     masked = tuple(np.unique(np.linspace(0, most, min(most, POINTS) + 1).round().astype(int)).tolist())
@@ -233,34 +279,35 @@ def measure_influence(model: Model, trace: TraceData, row: int) -> InfluenceMeas
         for method, each in values.items()
     }
     found = [each[seen] for each in values.values()]
-    return InfluenceMeasures(
-        values, masked, curves, np.array([[agreement(one, other) for other in found] for one in found])
-    )
+    agreements = np.array([[agreement(one, other) for other in found] for one in found])
+    return InfluenceMeasures(dict(values), masked, curves, agreements, convergence)
 
 
 def influence_by(
-    method: str, model: Model, trace: TraceData, row: int, *, prefix: bool = False
-) -> np.ndarray:
+    method: str, model: Model, trace: TraceData, row: int, *, prefix: bool = False, steps: int = STEPS
+) -> Influence:
     """The influence of each token by one method; with `prefix`, also of the outputs written so far.
+
+    Integrated gradients evaluate the gradient at `steps` points; the result has their convergence.
 
     Raises:
         RequestError: there is no such method or row, or the trace is of another model.
     """
     match method:
         case "attention":
-            return _mean_mixing(trace, row, mean_attention(trace), prefix=prefix)
+            return Influence.of(_mean_mixing(trace, row, mean_attention(trace), prefix=prefix))
         case "norms":
-            return _mean_mixing(trace, row, norm_weighted(model, trace), prefix=prefix)
+            return Influence.of(_mean_mixing(trace, row, norm_weighted(model, trace), prefix=prefix))
         case "rollout":
-            return _rollout_row(trace, row, prefix=prefix)
+            return Influence.of(_rollout_row(trace, row, prefix=prefix))
         case "gradient-x-input":
-            return gradient_times_input(model, trace, row, prefix=prefix)
+            return Influence.of(gradient_times_input(model, trace, row, prefix=prefix))
         case "integrated-gradients":
-            return integrated_gradients(model, trace, row, prefix=prefix)
+            return integrated_gradients(model, trace, row, prefix=prefix, steps=steps)
         case "value-zeroing":
-            return value_zeroing(model, trace, row, prefix=prefix)
+            return Influence.of(value_zeroing(model, trace, row, prefix=prefix))
         case "leave-one-out":
-            return leave_one_out(model, trace, row, prefix=prefix)
+            return Influence.of(leave_one_out(model, trace, row, prefix=prefix))
     what = f"there is no method {method!r} of influence; there are {', '.join(METHODS)}"
     raise RequestError(what, code="unknown_method")
 

@@ -25,6 +25,52 @@ Method = Literal[
 layers; two kinds of gradients; a token without its values; a token masked."""
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROW, _PREFIX = "influences.row", "influences."
+_CONVERGENCE = ".convergence"
+"""Suffix of the array that holds the convergence of stored integrated gradients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """How far integrated gradients add up to the change that they explain."""
+
+    steps: int
+    """Points at which the gradient was evaluated."""
+    change: float
+    """Log-probability with the actual embeddings minus that with zero embeddings."""
+    delta: float
+    """Sum of the values minus this change; 0 in the limit of many steps."""
+
+    @property
+    def relative(self) -> float:
+        """|delta| / |change|; infinite if the change is 0 and the delta is not."""
+        return abs(self.delta) / abs(self.change) if self.change else (np.inf if self.delta else 0.0)
+
+    def __str__(self) -> str:
+        return f"{self.steps} steps, delta {self.delta:+.2g} of {self.change:+.4g} ({self.relative:.2%})"
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """The fields of a response; null is a share that is not finite."""
+        relative = self.relative if np.isfinite(self.relative) else None
+        return {"steps": self.steps, "change": self.change, "delta": self.delta, "relative": relative}
+
+
+class Influence(np.ndarray):
+    """One number per token; of integrated gradients with their `convergence`, otherwise None.
+
+    Arrays computed from it, such as slices, have no convergence: they add up to something else.
+    """
+
+    convergence: Convergence | None
+
+    @staticmethod
+    def of(values: np.ndarray, convergence: Convergence | None = None) -> Influence:
+        """An array of values with their convergence."""
+        array = np.asarray(values).view(Influence)
+        array.convergence = convergence
+        return array
+
+    def __array_finalize__(self, base: object) -> None:
+        self.convergence = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,6 +85,8 @@ class InfluenceMeasures:
     """Log-probability as tokens are masked, in the order of the method."""
     agreement: np.ndarray
     """(methods, methods): rank correlation of each two, -1 to 1."""
+    convergence: Convergence
+    """Of the integrated gradients."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,6 +100,8 @@ class StoredInfluence:
     """Those of the inputs, then those already written."""
     values: np.ndarray
     """(methods, tokens)."""
+    convergence: Convergence | None
+    """Of the integrated gradients, if they are stored."""
 
     @property
     def shares(self) -> np.ndarray:
@@ -64,8 +114,25 @@ class StoredInfluence:
 def store_influence(trace: AnyTrace, row: int, values: Mapping[str, np.ndarray]) -> AnyTrace:
     """A copy of the trace with the influence on the prediction of a row, by method."""
     kept = {name: each for name, each in trace.arrays.items() if not name.startswith(_PREFIX)}
-    named = {f"{_PREFIX}{method}": np.asarray(each) for method, each in values.items()}
-    return replace(trace, arrays={**kept, **named, _ROW: np.array([row])})
+    for method, each in values.items():
+        kept |= arrays_of(f"{_PREFIX}{method}", each)
+    return replace(trace, arrays={**kept, _ROW: np.array([row])})
+
+
+def arrays_of(name: str, influence: np.ndarray) -> dict[str, np.ndarray]:
+    """Influence as arrays of a trace: the values, and the convergence if there is one."""
+    arrays = {name: np.asarray(influence)}
+    if (found := getattr(influence, "convergence", None)) is not None:
+        arrays[name + _CONVERGENCE] = np.array([found.steps, found.change, found.delta])
+    return arrays
+
+
+def stored_convergence(trace: TraceData, name: str) -> Convergence | None:
+    """The convergence that was stored with an array of influence; None if there is none."""
+    if (stored := trace.arrays.get(name + _CONVERGENCE)) is None:
+        return None
+    steps, change, delta = stored.tolist()
+    return Convergence(int(steps), change, delta)
 
 
 def stored_influence(trace: TraceData) -> StoredInfluence:
@@ -87,4 +154,5 @@ def stored_influence(trace: TraceData) -> StoredInfluence:
         methods=methods,
         tokens=tokens,
         values=np.stack([trace.arrays[f"{_PREFIX}{method}"][: len(tokens)] for method in methods]),
+        convergence=stored_convergence(trace, f"{_PREFIX}integrated-gradients"),
     )

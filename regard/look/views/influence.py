@@ -21,7 +21,7 @@ from regard.look.figures.svg import (
     text_width,
     words,
 )
-from regard.look.influence.methods import stored_influence
+from regard.look.influence.methods import StoredInfluence, stored_influence
 from regard.look.trace.blocks import Kind
 from regard.look.trace.data import TraceData
 from regard.look.views.view import KIND_NAMES, Choice, Screen, Table, View, changes_of, title_of
@@ -37,7 +37,7 @@ def influence_svg(trace: TraceData, choice: Choice) -> str:  # noqa: ARG001
     found, title = stored_influence(trace), title_of(trace)
     grid = Grid.of([""], found.methods, found.tokens)
     width = max(grid.width, NARROWEST)
-    note = f"influence on “{found.on}” · {NOTE}{changes_of(trace)}"
+    note = f"influence on “{found.on}” · {NOTE}{changes_of(trace)}{_convergence(found)}"
     drawn, top = heading(title, note, width, BOTH_WAYS)
 
     def tooltip(i: int, j: int) -> str:
@@ -47,6 +47,11 @@ def influence_svg(trace: TraceData, choice: Choice) -> str:  # noqa: ARG001
     drawn += grid.labels(top)
     height = top + grid.height + MARGIN
     return document(width + 2 * MARGIN, height, drawn, title=title, style=BOTH_WAYS.style)
+
+
+def _convergence(found: StoredInfluence) -> str:
+    """How far integrated gradients add up, for a note; empty if they are not stored."""
+    return "" if found.convergence is None else f" · integrated gradients: {found.convergence}"
 
 
 def _table(trace: TraceData, choice: Choice) -> Table:  # noqa: ARG001
@@ -61,7 +66,7 @@ def _screen(trace: TraceData, choice: Choice) -> Screen:  # noqa: ARG001
     lines = table("read", *(method.replace("-", " ") for method in found.methods))
     for token, values in zip(found.tokens, found.values.T.tolist(), strict=True):
         lines.add_row(word(token), *(f"{value:+.3f}" for value in values))
-    return Screen(title_of(trace), f"influence on “{found.on}”", lines)
+    return Screen(title_of(trace), f"influence on “{found.on}”{_convergence(found)}", lines)
 
 
 def effects_svg(effects: Mapping[Kind, np.ndarray], title: str) -> str:

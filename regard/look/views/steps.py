@@ -21,6 +21,8 @@ from regard.look.figures.svg import (
     text_width,
     words,
 )
+from regard.look.influence.methods import stored_convergence
+from regard.look.trace.blocks import INFLUENCE
 from regard.look.trace.data import Prediction, TraceData
 from regard.look.views.view import Choice, Records, Screen, View, changes_of, title_of
 
@@ -52,11 +54,17 @@ def steps_svg(trace: TraceData, choice: Choice) -> str:  # noqa: ARG001
         drawn += _candidates(step, MARGIN + beside, line)
     top += len(steps) * ROW
     if trace.influence is not None:
-        note = f"influence of each token on “{_label(trace)}”, by integrated gradients"
+        note = f"influence of each token on “{_label(trace)}”, by integrated gradients{_convergence(trace)}"
         drawn.append(words(note, MARGIN, top + LINE + 8, "soft"))
         drawn += _influence(read, trace.influence, Box(MARGIN + beside, top, width - beside, 0))
         top += 2 * LINE + len(read) * LINE
     return document(width + 2 * MARGIN, top + MARGIN, drawn, title=title)
+
+
+def _convergence(trace: TraceData) -> str:
+    """How far the stored influence adds up; empty in a file of an older version."""
+    found = stored_convergence(trace, INFLUENCE)
+    return "" if found is None else f": {found}"
 
 
 def _label(trace: TraceData) -> str:
@@ -124,7 +132,8 @@ def _screen(trace: TraceData, choice: Choice) -> Screen:  # noqa: ARG001
         for token, value in zip(trace.inputs.texts, trace.influence.tolist(), strict=True):
             bar = ("█" if value > 0 else "░") * round(BAR * abs(value) / most)
             influence.add_row(word(token), f"{value:+.3f} {bar}")
-        body = Group(lines, Text(), influence)
+        note = f"integrated gradients{_convergence(trace)}"
+        body = Group(lines, Text(), influence, Text(note, style="dim"))
     return Screen(title_of(trace), "▸ what followed", body)
 
 

@@ -46,9 +46,9 @@ export function shares(all, label) {
  * @param {import("../frame.js").Context} context
  * @param {string} label
  * @param {import("../state/source.js").Token[]} tokens
- * @param {number[]} values
+ * @param {import("../state/source.js").Influence} found
  */
-export function influence({ t, theme, tip }, label, tokens, values) {
+export function influence({ t, theme, tip }, label, tokens, { values, convergence }) {
   const most = Math.max(...values.map(Math.abs));
   const words = tokens.map((token, i) => {
     const colour = shade(values[i], most, theme);
@@ -68,6 +68,17 @@ export function influence({ t, theme, tip }, label, tokens, values) {
   return [
     h("h2", {}, t("classify.why", { label })),
     h("p", { class: "soft" }, t("classify.why.note")),
+    ...(convergence ? [h("p", { class: "soft" }, convergenceNote(t, convergence))] : []),
     h("p", { class: "reading" }, words),
   ];
+}
+
+/**
+ * How far integrated gradients add up to the change that they explain.
+ * @param {import("../frame.js").Context["t"]} t
+ * @param {import("../state/source.js").Convergence} convergence
+ */
+export function convergenceNote(t, { steps, change, delta, relative }) {
+  const share = relative === null ? "" : percent(relative);
+  return t("influence.convergence", { steps, change: fixed(change, 3), delta: fixed(delta, 4), share });
 }

@@ -82,10 +82,10 @@ class Classifier {
     await this.weighing.run(
       async (signal) => {
         const opened = this.answer && (await server.trace(store.state));
-        const values = await opened?.source.influence(0);
-        if (signal.aborted || !values) return;
+        const found = await opened?.source.influence(0);
+        if (signal.aborted || !found) return;
         const { inputs, wanted } = opened.about;
-        this.influence = { label: wanted[0].text, tokens: inputs.tokens, values };
+        this.influence = { label: wanted[0].text, tokens: inputs.tokens, found };
         this.explain();
       },
       () => {}, // for example, too long for a trace; the label is still shown
@@ -122,7 +122,7 @@ class Classifier {
     this.why.hidden = !answer || !found;
     if (!answer || !found) return;
     const context = this.context;
-    this.why.replaceChildren(...influence(context, found.label, found.tokens, found.values));
+    this.why.replaceChildren(...influence(context, found.label, found.tokens, found.found));
   }
 }
 

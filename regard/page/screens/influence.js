@@ -6,6 +6,7 @@ import { across, chart, legend } from "../figures/chart.js";
 import { matrixFigure } from "../figures/matrix.js";
 import { label, stack } from "../figures/svg.js";
 import { h } from "../parts/dom.js";
+import { convergenceNote } from "../parts/lists.js";
 import { skyline } from "./steps.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -86,7 +87,9 @@ export const influence = {
       t("influence"),
     );
     return {
-      controls: [h("span", { class: "soft" }, t("influence.legend"))],
+      controls: [
+        h("span", { class: "soft" }, t("influence.legend"), " ", convergenceNote(t, found.convergence)),
+      ],
       body: h(
         "div",
         { class: "steps" },

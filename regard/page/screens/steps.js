@@ -146,9 +146,9 @@ function candidates(context, { candidates: found, chosen }, number) {
 
 /** The tokens' influence on the label, if known. @param {Context} context @param {Prediction} step */
 async function why(context, step) {
-  const values = await context.source.influence(0);
+  const found = await context.source.influence(0);
   const { tokens } = context.about.inputs;
-  return values ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, values)) : null;
+  return found ? h("section", { class: "why" }, influence(context, step.chosen?.text ?? "", tokens, found)) : null;
 }
 
 /** The chosen token and its probability. @param {Context} context @param {Prediction} step */

@@ -88,6 +88,17 @@
  * @property {Record<string, { values: number[], curve: number[] }>} methods Values of the inputs, then of the outputs.
  * @property {number[]} masked Number of masked tokens at each point of a curve.
  * @property {number[][]} agreement
+ * @property {Convergence} convergence
+ *
+ * @typedef {object} Convergence How far integrated gradients add up.
+ * @property {number} steps
+ * @property {number} change Of the log-probability, due to the embeddings.
+ * @property {number} delta Sum of the values minus the change.
+ * @property {number | null} relative |delta| / |change|; null if the change is 0.
+ *
+ * @typedef {object} Influence
+ * @property {number[]} values
+ * @property {Convergence | null} convergence
  *
  * @typedef {import("../compute/tensor.js").Tensor} Tensor
  *
@@ -99,7 +110,7 @@
  * @property {() => Promise<Prediction[]>} steps
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
- * @property {(row: number) => Promise<number[] | null>} influence Of each token on an output token or on the label;
+ * @property {(row: number) => Promise<Influence | null>} influence Of each token on an output token or on the label;
  *   in a saved file only for labels, and optional.
  * @property {(row: number) => Promise<Measures | null>} influences By every method; null in a saved file.
  * @property {() => Promise<Blob>} [file] The whole trace as a file for Python.

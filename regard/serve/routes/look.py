@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.look.export import document
+from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
 from regard.look.interventions.interventions import from_json
 from regard.look.trace.blocks import Kind
@@ -24,6 +25,7 @@ from regard.serve.work.jobs import RequestJob
 from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
+Steps = Annotated[int, Query(ge=2, le=512, description="Most points of integrated gradients.")]
 FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A safetensors file.",
@@ -132,20 +134,27 @@ async def alignment(request: Request, trace: str) -> Response:
 
 @router.get("/traces/{trace}/influence")
 async def influence(
-    request: Request, trace: str, row: Index = 0, method: Method = "integrated-gradients"
+    request: Request,
+    trace: str,
+    row: Index = 0,
+    method: Method = "integrated-gradients",
+    steps: Steps = STEPS,
 ) -> Response:
-    """The influence of each input token on an output token, or on a label."""
-    values = await _computed(
-        request, trace, lambda model, found: document.plain(model.influence(found, row, method=method))
-    )
-    return JSONResponse({"row": row, "method": method, "values": values})
+    """The influence of each input token on an output token, or on a label; for gradients, how it adds up."""
+
+    def compute(model: LoadedModel, found: Trace) -> dict[str, Any]:
+        influence = model.influence(found, row, method=method, steps=steps)
+        convergence = influence.convergence and influence.convergence.to_json()
+        return {"values": document.plain(influence), "convergence": convergence}
+
+    return JSONResponse({"row": row, "method": method, **await _computed(request, trace, compute)})
 
 
 @router.get("/traces/{trace}/influences")
-async def influences(request: Request, trace: str, row: Index = 0) -> Response:
+async def influences(request: Request, trace: str, row: Index = 0, steps: Steps = STEPS) -> Response:
     """Influence by every method, including earlier output tokens: values, agreement, deletion curves."""
     measures = await _computed(
-        request, trace, lambda model, found: document.influences(model.influences(found, row))
+        request, trace, lambda model, found: document.influences(model.influences(found, row, steps=steps))
     )
     return JSONResponse({"row": row, **measures})
 

@@ -20,6 +20,7 @@ from regard.bundle.bundle import Description
 from regard.engine.loading import LazyBundle, subword_model
 from regard.errors import RequestError, TooLongError
 from regard.look.alignment.alignment import AligningHeads, default_heads, read_aligning_heads
+from regard.look.influence import STEPS
 from regard.look.trace.blocks import INFLUENCE
 from regard.look.trace.tokens import token_ids
 from regard.text.vocabularies import read_vocabulary
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from regard.bundle import Bundle
     from regard.bundle.weights import Model
-    from regard.look.influence.methods import InfluenceMeasures
+    from regard.look.influence.methods import Influence, InfluenceMeasures
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.blocks import Kind
     from regard.look.trace.comparison import Neighbours
@@ -225,8 +226,14 @@ class LoadedModel:
         return effect_of_each_head(self.bundle.model, trace, first)
 
     def influence(
-        self, trace: Trace, row: int = 0, *, method: str = "integrated-gradients", prefix: bool = False
-    ) -> np.ndarray:
+        self,
+        trace: Trace,
+        row: int = 0,
+        *,
+        method: str = "integrated-gradients",
+        prefix: bool = False,
+        steps: int = STEPS,
+    ) -> Influence:
         """The influence of each input token on an output token, or on a label.
 
         Args:
@@ -236,33 +243,43 @@ class LoadedModel:
                 leave-one-out. For the last four, a value above 0 makes the output more likely; the others
                 are shares.
             prefix: whether to append the influence of the output tokens before it, for a translator.
+            steps: most points at which integrated gradients evaluate the gradient; they stop when the values
+                add up to the change in log-probability within 0.5%. The `convergence` of the returned array
+                has the difference.
 
         Raises:
             RequestError: there is no such row or method, or the trace is of another model.
         """
         from regard.look.influence.attribution import influence_by
 
-        return influence_by(method, self.bundle.model, trace, row, prefix=prefix)
+        return influence_by(method, self.bundle.model, trace, row, prefix=prefix, steps=steps)
 
-    def influences(self, trace: Trace, row: int = 0) -> InfluenceMeasures:
+    def influences(self, trace: Trace, row: int = 0, *, steps: int = STEPS) -> InfluenceMeasures:
         """Influence by every method, including earlier output tokens; how far they agree, and which to trust.
+
+        `steps` are those of integrated gradients, whose `convergence` is part of the result.
 
         Raises:
             RequestError: there is no such row, or the trace is of another model.
         """
         from regard.look.influence.attribution import measure_influence
 
-        return measure_influence(self.bundle.model, trace, row)
+        return measure_influence(self.bundle.model, trace, row, steps=steps)
 
-    def with_influence(self, trace: Trace) -> Trace:
+    def with_influence(self, trace: Trace, *, steps: int = STEPS) -> Trace:
         """The trace of a classifier with the influence of each token on the label, for tables and pages.
 
         Raises:
             RequestError: the trace is of another model.
         """
-        return replace(trace, arrays={**trace.arrays, INFLUENCE: self.influence(trace)})
+        from regard.look.influence.methods import arrays_of
 
-    def with_influences(self, trace: Trace, row: int = 0, method: str | None = None) -> Trace:
+        found = arrays_of(INFLUENCE, self.influence(trace, steps=steps))
+        return replace(trace, arrays={**trace.arrays, **found})
+
+    def with_influences(
+        self, trace: Trace, row: int = 0, method: str | None = None, *, steps: int = STEPS
+    ) -> Trace:
         """The trace with the influence on one row by one method, or by all, for the view `influence`.
 
         Raises:
@@ -271,7 +288,9 @@ class LoadedModel:
         from regard.look.influence.methods import METHODS, store_influence
 
         methods = METHODS if method is None else (method,)
-        influences = {each: self.influence(trace, row, method=each, prefix=True) for each in methods}
+        influences = {
+            each: self.influence(trace, row, method=each, prefix=True, steps=steps) for each in methods
+        }
         return store_influence(trace, row, influences)
 
     def positions(self, length: int) -> np.ndarray | None:
