@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.config import TaskConfig
+from regard.engine.document.layout import Part
 from regard.errors import RequestError
-from regard.text.detection import is_in, language_among, words_by_script
+from regard.text.detection import (
+    Detected,
+    is_in,
+    is_written_like,
+    language_among,
+    other_language,
+    words_by_script,
+)
 from regard.text.languages import known_code
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -79,10 +88,19 @@ class Directions:
             )
         return next((each for each in self.known if each.source == language), self.known[0])
 
+    def unexpected(self, document: Sequence[Part]) -> dict[int, Detected]:
+        """The sentences of a document, by index, that are in none of the source languages."""
+        sources = [each.source for each in self.known if each.source]
+        return unexpected_sentences(document, sources) if len(sources) == len(self.known) else {}
+
     def already_translated(self, text: str, direction: Direction) -> bool:
         """Whether a text is in the target language already."""
         languages = [each.target or "" for each in self.known]
-        return len(languages) > 1 and is_in(text, direction.target or "", languages)
+        return (
+            len(languages) > 1
+            and is_in(text, direction.target or "", languages)
+            and other_language(text, languages) is None
+        )
 
     def _mismatch(self, source: str | None, target: str | None) -> str:
         if len(self.known) > 1:
@@ -98,6 +116,23 @@ class Directions:
             for way, (wanted, has) in requested_and_known.items()
             if wanted and has and wanted != (known_code(has) or has)
         )
+
+
+def unexpected_sentences(document: Sequence[Part], languages: Sequence[str]) -> dict[int, Detected]:
+    """The sentences of a document, by index, that are in none of several languages, with their languages.
+
+    If the document as a whole is, so are its short sentences, which alone leave it in doubt.
+    """
+    texts = {i: part.text for i, part in enumerate(document) if part.translated}
+    whole = other_language("".join(part.text for part in document), languages) if texts else None
+    found = {}
+    for i, text in texts.items():
+        other = other_language(text, languages) if len(texts) > 1 else whole
+        if other is None and whole is not None and is_written_like(text, whole.language):
+            other = whole
+        if other is not None:
+            found[i] = other
+    return found
 
 
 def _fits(direction: Direction, source: str | None, target: str | None) -> bool:

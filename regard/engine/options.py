@@ -25,7 +25,7 @@ class TranslateOptions(SamplingOptions):
     to: str | None = None
     """Code of the target language. A model that knows both directions otherwise detects it for each text."""
     source: str | None = None
-    """Code of the source language, where it should not be detected."""
+    """Code of the source language, where it should not be detected; any text is then translated."""
     beam_size: int | None = None
     """Hypotheses kept at each step; 1 is greedy search."""
     n_best: int = 1

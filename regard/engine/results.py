@@ -72,6 +72,9 @@ class Result:
     """Number of pieces that a text was split into because it was too long; 1 if it was not."""
     missing: tuple[str, ...] = ()
     """What the text should contain but does not: of a glossary, of `keep`, or a URL, placeholder, code."""
+    unexpected_language: str = ""
+    """Code of the language of a text, or of a sentence, that stays as it is because it is in none of the
+    model's source languages; empty otherwise, and where `source` was given."""
     alignment: tuple[WordLink, ...] = ()
     """Where each word of the translation comes from, if requested."""
     aligned_by: str = ""

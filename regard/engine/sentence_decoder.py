@@ -56,13 +56,13 @@ class Piece(NamedTuple):
     prefix: tuple[int, ...] = ()
     start: int = 0
     """Position of the sentence in its text."""
-    already_translated: bool = False
-    """Whether it is a sentence that stays because it is in the target language."""
+    stays: bool = False
+    """Whether it is a sentence that stays because it is in the target language, or in an unexpected one."""
 
     @property
     def is_sentence(self) -> bool:
         """Whether it is a sentence, translated or not."""
-        return self.ids is not None or self.already_translated
+        return self.ids is not None or self.stays
 
 
 class SentenceDecoder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,8 +18,21 @@ from regard.engine.sentence_decoder import Piece, Requirements, SentenceDecoder,
 from regard.engine.streams import TextStream
 from regard.errors import RequestError
 from regard.text.files.lines import InputLine
+from regard.text.languages import language_name
 from regard.text.normalisation import composed
 from regard.text.vocabularies.vocabulary import Vocabulary
+
+
+class _Document(NamedTuple):
+    """A text in parts, with its languages."""
+
+    parts: list[Part]
+    direction: Direction | None
+    """None if the text is in none of the source languages, and stays as it is."""
+    unexpected: str = ""
+    """The language of what stays as it is, because it is in none of the source languages."""
+    foreign: Set[int] = frozenset()
+    """The parts that stay for this reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,7 @@ class _Passage:
 
     pieces: list[Piece]
     split: int
+    unexpected: str = ""
 
     @property
     def sentences(self) -> list[Piece]:
@@ -66,6 +80,8 @@ class Translator:
         self._engines, self._subwords, self._options = engines, subwords, options
         self._read, self._search = read, options.search(decoding)
         self._directions, self._direction = directions, directions.requested(options.source, options.to)
+        # With the source language given, any text is translated; and only translation has languages.
+        self._checks_language = options.source is None and read is None
         # One position is for the token that begins or ends a text, one for a language tag.
         self._most = max_length - 1 - max(len(each.tag) for each in directions.known)
         self._decode = SentenceDecoder(
@@ -122,37 +138,48 @@ class Translator:
         """
         self._passages([text])
 
-    def direction(self, text: str) -> Direction:
-        """The direction in which a text is translated.
+    def direction(self, text: str) -> Direction | None:
+        """The direction in which a text is translated; None if it is in none of the source languages.
 
         Raises:
             RequestError: it was not specified, and cannot be detected.
         """
-        return self._direction or self._directions.detect(text)
+        return self._document(text).direction
 
     # --- reading -------------------------------------------------------------------------------------------
 
     def _passages(self, texts: Sequence[str]) -> list[_Passage]:
-        documents = [self._parts(_readable(text)) for text in texts]
-        encoded = iter(self._encoded([part.text for each in documents for part in each if part.translated]))
-        return [
-            self._passage(document, self.direction(text), encoded)
-            for document, text in zip(documents, texts, strict=True)
-        ]
+        documents = [self._document(_readable(text)) for text in texts]
+        translated = [part.text for each in documents for part in each.parts if part.translated]
+        encoded = iter(self._encoded(translated))
+        return [self._passage(document, encoded) for document in documents]
+
+    def _document(self, text: str) -> _Document:
+        found = self._parts(text)
+        foreign = self._directions.unexpected(found) if self._checks_language else {}
+        if not foreign:
+            return _Document(found, self._direction or self._directions.detect(text))
+        language = next(iter(foreign.values())).language
+        rest = [part for i, part in enumerate(found) if i not in foreign]
+        if not any(part.translated for part in rest):
+            return _Document([Part(text, translated=False)], None, language)
+        direction = self._direction or self._directions.detect("".join(part.text for part in rest))
+        return _Document(found, direction, language, foreign.keys())
 
     def _parts(self, text: str) -> list[Part]:
         if self._read is not None:  # the summary of a document is not that of its lines
             return list(trimmed(self._read(text)))
         return parts(text, whole_lines=self._options.whole_lines)
 
-    def _passage(
-        self, document: list[Part], direction: Direction, encoded: Iterator[tuple[int, ...]]
-    ) -> _Passage:
+    def _passage(self, document: _Document, encoded: Iterator[tuple[int, ...]]) -> _Passage:
+        direction = document.direction or self._directions.known[0]
         pieces, split, prefix, start = [], 1, self._prefix, 0
-        for part in document:
+        for i, part in enumerate(document.parts):
             ids = next(encoded) if part.translated else None
-            if ids is not None and self._directions.already_translated(part.text, direction):
-                found = [Piece(part.text, None, direction, already_translated=True)]
+            if ids is not None and (
+                i in document.foreign or self._directions.already_translated(part.text, direction)
+            ):
+                found = [Piece(part.text, None, direction, stays=True)]
             elif ids is None or len(ids) <= self._most:
                 found = [_piece(part.text, ids, direction)]
             else:
@@ -162,7 +189,7 @@ class Translator:
                 pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix, start=start))
                 prefix = prefix if piece.ids is None else ()
                 start += len(composed(piece.text))
-        return _Passage(_respaced(pieces, direction), split)
+        return _Passage(_respaced(pieces, direction), split, document.unexpected)
 
     def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[Piece]:
         if self._options.too_long == "error":
@@ -186,6 +213,8 @@ class Translator:
         best, *others = (
             self._joined(passage, [each[min(i, len(each) - 1)] for each in outputs]) for i in range(n)
         )
+        if passage.unexpected:
+            best = replace(best, unexpected_language=passage.unexpected)
         return replace(best, alternatives=tuple(others)) if others else best
 
     def _joined(self, passage: _Passage, results: list[Result]) -> Result:
@@ -317,6 +346,12 @@ def _as_dict(result: Result) -> dict[str, Any]:
 
 
 def _warnings(result: Result) -> Iterator[str]:
+    if code := result.unexpected_language:
+        what = "a sentence" if result.engine else "the text"
+        yield (
+            f"{what} is in {language_name(code)}, which the model does not translate, and stays as it is; "
+            "--from CODE, with the source language of the model, translates it nevertheless"
+        )
     if result.split > 1:
         yield f"too long for the model, so it was translated in {result.split} pieces"
     if result.missing:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from regard.engine.direction import unexpected_sentences
 from regard.engine.document.layout import parts
 from regard.engine.results import Continuation, Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
@@ -27,18 +28,28 @@ class TextsToTranslate:
     model: str | None = None
     source: str | None = None
     """A code, `auto` to detect it, or None for the model's language, detected if it has several."""
+    is_detected: bool = False
+    """Whether `source` was detected for a whole page: a paragraph in another language stays as it is."""
     target: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def given_source(self) -> str | None:
+        """The source language that the client gave; texts in any language are translated from it."""
+        return None if self.source == AUTO or self.is_detected else self.source
 
 
 class ModelChoice(NamedTuple):
     """The model and languages for a text."""
 
     model: ServedTranslator | None
-    """None if the text is in the target language already, or has no letters, and stays as it is."""
+    """None if the text stays as it is: it is in the target language already, has no letters, or is in none of
+    the source languages."""
     source: str | None
     target: str | None = None
     detected: Detected | None = None
+    unexpected: str = ""
+    """The language of a text that is in none of the source languages."""
 
 
 class Translated(NamedTuple):
@@ -98,7 +109,7 @@ def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate)
     for i, text in enumerate(request.texts):
         choice = choose_model(models, request, i)
         if choice.model is None:
-            done[i] = Translated(Result(text=text), choice)
+            done[i] = Translated(_unchanged(text, choice), choice)
         else:
             choices[i] = choice
             groups[choice._replace(detected=None)].append(i)
@@ -120,7 +131,7 @@ def stream(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) ->
         choice = choose_model(models, request, i)
         if choice.model is None:
             yield StreamedText(i, text)
-            yield StreamedText(i, "", result=Translated(Result(text=text), choice))
+            yield StreamedText(i, "", result=Translated(_unchanged(text, choice), choice))
             continue
         pieces = _model(choice, job, request).stream(text, **_options(choice, request))
         for piece in pieces:
@@ -162,13 +173,22 @@ def choose_model(models: ModelRegistry, request: TextsToTranslate, i: int) -> Mo
     pairs = [pair for each in candidates for pair in each.directions]
     sources = list(dict.fromkeys(one for one, other in pairs if same_language(target, other)))
     detected = None
+    languages = list(dict.fromkeys([*sources, *([target] if target else [])]))
+    if pairs and request.source in (None, AUTO):
+        document = parts(text)
+        foreign = unexpected_sentences(document, languages)
+        expected = [part for k, part in enumerate(document) if k not in foreign]
+        if foreign and not any(part.translated for part in expected):
+            other = next(iter(foreign.values()))
+            return ModelChoice(None, other.language, target, other, other.language)
+        text = "".join(part.text for part in expected) if foreign else text
     if source == AUTO or (source is None and len(sources) > 1):
         if not pairs:
             source = None
         elif not any(letter.isalpha() for letter in text):
             return ModelChoice(None, None, target)
         else:
-            detected = _detected(text, i, [*sources, *([target] if target else [])])
+            detected = _detected(text, i, languages)
             source = detected.language
     known = {code for pair in pairs for code in pair}
     if source is not None and source == target and source not in sources and source in known:
@@ -192,12 +212,15 @@ def _rest(text: str, target: str, directions: Sequence[Sequence[tuple[str, str]]
 
 
 def _detected(text: str, i: int, languages: list[str]) -> Detected:
-    languages = list(dict.fromkeys(languages))
     detected = detect(text, languages)
     if detected is None:
         which = f"It is unclear whether text {i + 1} is in {' or '.join(languages)}"
         raise unclear_language(f"{which}. Set `source`.", "source")
     return detected
+
+
+def _unchanged(text: str, choice: ModelChoice) -> Result:
+    return Result(text=text, unexpected_language=choice.unexpected)
 
 
 def _model(choice: ModelChoice, job: RequestJob, request: TextsToTranslate) -> LoadedTranslator:
@@ -208,4 +231,4 @@ def _model(choice: ModelChoice, job: RequestJob, request: TextsToTranslate) -> L
 
 
 def _options(choice: ModelChoice, request: TextsToTranslate) -> dict[str, Any]:
-    return {**request.options, "source": choice.source, "to": choice.target}
+    return {**request.options, "source": choice.source if request.given_source else None, "to": choice.target}

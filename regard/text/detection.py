@@ -1,4 +1,4 @@
-"""Which of several languages a text is in: by its script, and among languages of one script by common words.
+"""Which of several languages a text is in, or that it is in none of them: by its script and common words.
 
 In a text that mixes two scripts, words are counted, and words of grammar count twice: a sentence borrows
 names and terms from another language, but rarely its grammar. 我喜欢 machine learning 和 deep learning is
@@ -13,63 +13,27 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
 from regard.text.languages import LANGUAGES
 
-# Language code | common words | letters that few other languages of the script use.
-# Languages without spaces between words list words of one letter as letters.
-_COMMON = """
-en|the a of and to in is that for it was on are with as be this at not have or you i he we do does what how|
-de|der die das und ist nicht ein eine den von zu mit sich auf für im dem auch es an als ich|äöüß
-fr|le la les de des et est un une dans que qui pour sur pas au du il elle je vous tout avec ce|àéèêçœ
-es|el la los las de que y en un una es por con para no se del al como su más está|áíóúñ¿¡
-it|il lo la gli di che e un una è per con non del della sono si come più nel alla questo|àìòù
-pt|o a os as de que e em um uma é não para com por do da no na se mais|ãõáçê
-nl|de het een van en is dat op te zijn niet met voor er aan ook als maar bij uit|
-sv|och att det som en är på av för med den inte har till ett om han jag vi|åäö
-da|og at det er en af på til for med den ikke har de som et der jeg vi|æøå
-nb|og at det er en av på til for med den ikke har som et jeg vi|åæø
-fi|ja on ei se että hän oli mutta kun niin kuin myös mikä tämä ovat ole joka|äö
-pl|i w na z się nie to że do jest jak o po co ale za od przez|łąężźśćń
-cs|a se v na je že to s z do i o ale jak jako pro po ve|řěůščžý
-sk|a sa v na je že to s z do aj o ale ako pre po vo|ľĺŕôäščžý
-hu|a az és hogy nem egy is van ez volt csak de meg mint még el|őűöüáé
-ro|și în de la cu un o pe nu este că din mai pentru care sunt|ăâîșț
-tr|ve bir bu da de için ile çok ne var daha gibi olan kadar ama değil|ışğçöü
-vi|và là của có không một được cho trong người các với những này đã để|ươđạế
-id|yang dan di itu dengan untuk tidak ini dari dalam akan pada juga saya ke bisa ada|
-ms|yang dan di itu dengan untuk tidak ini dari dalam akan pada juga saya ke boleh ada|
-ru|и в не на что он с как это по но из у за от так же для|ыэёъ
-uk|і в не на що він з як це до та але за від так для у й|їєґ
-be|і ў не на што ён з як гэта да але за ад так для|ўыэё
-bg|и в не на че той с като това по но от за се да е си|ъщ
-sr|и у не на што он с као је да се за од али су|ћђјљњ
-mk|и во не на што тој со како ова да се за од но се|ќѓѕј
-zh||的是不了在有我你他她这那个们和就也都还把被给让请很吗呢吧么谁来为到以说要
-yue||嘅係唔咗喺有我佢呢個哋嚟上大同冇啲嘢咁話
-ar|في من على إلى أن هذا التي الذي كان لا ما مع عن هو|ةىأإ
-fa|در از به که این را است با برای آن یک می های شده|پچژگیک
-ur|کے میں کی ہے اور سے کا کو نے پر یہ ہیں|ٹڈڑےہ
-hi|के में की है और से का को ने पर यह हैं एक|
-mr|आहे आणि च्या ला ने हे या तर होते मध्ये ते|ळ
-"""
-
-# Scripts, named by the first word of the Unicode names of their letters, and the languages written in them.
+# Scripts, named by the first word of the Unicode names of their letters, and the languages written in them,
+# the most likely first.
 _SCRIPTS = """
-CJK zh yue ja|HIRAGANA ja|KATAKANA ja|HANGUL ko|CYRILLIC be bg kk ky mk mn ru sr tg tt uk|GREEK el
-ARABIC ar fa ku ps sd ug ur|HEBREW he yi|DEVANAGARI hi mr ne sa|BENGALI as bn|GURMUKHI pa|GUJARATI gu
+CJK zh yue ja|HIRAGANA ja|KATAKANA ja|HANGUL ko|CYRILLIC ru uk be bg kk ky mk mn sr tg tt|GREEK el
+ARABIC ar fa ku ps sd ug ur|HEBREW he yi|DEVANAGARI hi mr ne sa|BENGALI bn as|GURMUKHI pa|GUJARATI gu
 ORIYA or|TAMIL ta|TELUGU te|KANNADA kn|MALAYALAM ml|SINHALA si|THAI th|LAO lo|KHMER km|MYANMAR my|TIBETAN bo
 ETHIOPIC am ti|GEORGIAN ka|ARMENIAN hy
 """
 _LANGUAGES = {
-    script: frozenset(codes)
+    script: tuple(codes)
     for script, *codes in (entry.split(" ") for entry in _SCRIPTS.replace("\n", "|").split("|") if entry)
 }
 _KNOWN = frozenset(code.split("-")[0] for code in LANGUAGES)
 # Kurdish is written in both.
-_LANGUAGES["LATIN"] = _KNOWN - frozenset[str]().union(*_LANGUAGES.values()) | {"ku"}
+_LANGUAGES["LATIN"] = (*sorted(_KNOWN - frozenset[str]().union(*_LANGUAGES.values())), "ku")
 
 # Average letters per word in scripts without spaces; in other scripts a run of letters is one word.
 _LETTERS_PER_WORD = dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA"), 1.5) | dict.fromkeys(
@@ -81,9 +45,25 @@ LATIN_WEIGHT = 0.8
 THRESHOLD = 0.5
 """Least share of a text in the scripts of a language, and least certainty within the script, for `detect`."""
 MOST_CHARACTERS = 4000
-"""Characters that `detect` reads."""
+"""Characters at the beginning of a text that a detection reads."""
+EVIDENCE = 1.5
+"""Least evidence of another language, where a word of more than three letters counts 1; of one word, 1."""
+RATIO = 1.5
+"""Least evidence of another language, as a multiple of that of an expected one."""
+EVIDENCE_PER_WORD = 0.15
+"""Least evidence of another language per word."""
 _KANA = ("HIRAGANA", "KATAKANA")
+_EAST_ASIAN = ("CJK", *_KANA)
+# Characters that only Japanese uses; that are frequent in Chinese; and that only Cantonese uses.
+_JAPANESE = frozenset(
+    "気駅円図読売広庁営経済産発対関県働込畑様験実検続総録訳鉄銭戦単厳拡択沢渋涙満焼犠獣猟畳歩毎拝挙掲抜払仏仮価倹剣剤勧労勲収団囲圏圧塁塩"
+    "増壊壱変姫嬢寛専峠巣帯帰廃弐弾従徳応恵悪悩懐戯戻拠揺摂撃斎暁暦曽枠栄桜桟楽権歓歯歳殻渓渉滝瀬稲穂穏竜粋粛継緑縁縄縦繊聴脳臓荘蔵薬"
+    "処蛍覇覚覧観謡譲賛転軽辺逓遅郷酔醸釈鉱錬闘陥険隠隷雑霊頬頼顔顕駆騒髄鶏麺黒黙齢辻匂栃凪喰噛雫笹榊樫塀枡噺杢"
+)
+_CHINESE = frozenset("你是了我他她们們这這吗嗎呢吧么麼个说說")
+_CANTONESE, _ALSO_CANTONESE = frozenset("嘅咗喺佢哋嚟冇啲嘢嗰喎攞瞓嘥"), frozenset("唔咁囉揾咩乜係")
 _WORD = re.compile(r"[^\W\d_]+")
+_WORD_OF_TWO = re.compile(r"[^\W\d_]{2}")
 _QUOTED = re.compile(r"《[^》]*》|[a-z]+://[!-~]+|[\w.+-]+@[!-~]+", re.ASCII | re.IGNORECASE)
 """Titles, web addresses and e-mail addresses."""
 
@@ -98,6 +78,8 @@ class Detected(NamedTuple):
 
 def detect(text: str, languages: Sequence[str]) -> Detected | None:
     """The language of a text among several; None where the text says too little or is in another language."""
+    if other_language(text, languages) is not None:
+        return None
     text = _unquoted(text[:MOST_CHARACTERS])
     scripts = _words_and_grammar(text, languages)
     weights = {code: _weight(code, scripts) for code in languages}
@@ -105,8 +87,8 @@ def detect(text: str, languages: Sequence[str]) -> Detected | None:
     if best < THRESHOLD * total or not best:
         return None
     alike = [code for code, weight in weights.items() if weight > 0.98 * best]
-    # All known languages of the script compete, so that another language is not taken for one of ours.
-    others = [code for code in _common_words() if _weight(code, scripts) > 0.98 * best]
+    # All known languages of the script compete, so that the confidence is low where another one is likelier.
+    others = [code for code in _vocabularies() if _weight(code, scripts) > 0.98 * best]
     counts = _WordCounts(text)
     hits = {code: counts.hits(code) for code in (*alike, *others)}
     first, second, *_ = [*sorted((hits[code] for code in alike), reverse=True), 0]
@@ -114,9 +96,119 @@ def detect(text: str, languages: Sequence[str]) -> Detected | None:
     certainty = (first + 3) / (max(hits.values()) + 3)
     if len(alike) > 1:
         certainty *= (first - second) / (first + 2)
-    if certainty < THRESHOLD:
-        return None
+        if certainty < THRESHOLD:
+            return None
     return Detected(max(alike, key=hits.__getitem__), round(best / total * certainty, 3))
+
+
+def other_language(text: str, languages: Sequence[str]) -> Detected | None:
+    """The language of a text that is in none of several languages; None in doubt.
+
+    Names, numbers, formulas and words that two languages share leave it in doubt. A language whose words are
+    not known here is excluded only by script.
+    """
+    text, expected = _unquoted(text[:MOST_CHARACTERS]), [code.split("-")[0] for code in languages]
+    scripts = words_by_script(text)
+    if not scripts or not expected or not _KNOWN.issuperset(expected):
+        return None
+    total = sum(scripts.values())
+    east = sum(scripts.get(script, 0.0) for script in _EAST_ASIAN) / total
+    if east > THRESHOLD:
+        return _other_east_asian(text, expected, east)
+    script = max(scripts, key=scripts.__getitem__)
+    own = sum(n for each, n in scripts.items() if _written_in(each, expected)) / total
+    rivals = _written_in(script, expected)
+    if rivals and scripts[script] > THRESHOLD * total:
+        return _other_by_words(text, script, rivals)
+    if rivals or own >= THRESHOLD or script not in _LANGUAGES or not _WORD_OF_TWO.search(text):
+        return None
+    if script == "LATIN":
+        return _other_by_words(text, script, [])
+    counts, known = _WordCounts(text), _LANGUAGES[script]
+    return Detected(max(known, key=counts.hits), round(1.0 - own, 3))
+
+
+def is_written_like(text: str, language: str) -> bool:
+    """Whether most of a text is in the scripts of a language."""
+    scripts = words_by_script(text[:MOST_CHARACTERS])
+    return _weight(language, scripts) >= THRESHOLD * sum(scripts.values())
+
+
+def _other_by_words(text: str, script: str, expected: Sequence[str]) -> Detected | None:
+    """The language that the words of a text in one script show, if they speak against the expected ones."""
+    known = _vocabularies()
+    if not all(code in known for code in expected):
+        return None
+    # A word counts once: la la la is no French.
+    words = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if _script(word[0]) == script]
+    speaks_for: dict[str, float] = {}
+    expected_words = []
+    for word in words:
+        shown = _evidence(word)
+        if any(code in shown for code in expected):
+            expected_words.append(shown)
+        elif len(word) > 1 or not word.isascii():
+            short = len(word) <= 3 and word.isascii()
+            for code, weight in shown.items():
+                speaks_for[code] = speaks_for.get(code, 0.0) + (0.5 if short else weight)
+    least = max(1.0 if len(words) == 1 else EVIDENCE, EVIDENCE_PER_WORD * len(words))
+    against: dict[str, float] = {}
+    for code, ours in speaks_for.items():
+        if ours >= least and code in _LANGUAGES[script]:
+            # Words that both languages have show nothing.
+            against[code] = sum(
+                max(shown.get(each, 0.0) for each in expected)
+                for shown in expected_words
+                if code not in shown
+            )
+    if not against:
+        return None
+    best = max(against, key=lambda code: (speaks_for[code] - against[code], code))
+    ours, own = speaks_for[best], against[best]
+    return Detected(best, round(ours / (ours + own + 0.5), 3)) if ours >= RATIO * own else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _evidence(word: str) -> Mapping[str, float]:
+    """How much a word, in lower case, speaks for each language: 1, or 1/2 by its letters or its ending."""
+    accents = frozenset(letter for letter in word if not letter.isascii())
+    found = {}
+    for code, known in _vocabularies().items():
+        if word in known.words:
+            found[code] = 1.0 if len(word) > 1 else 0.5
+        elif (accents and accents <= known.accents) or (len(word) > 5 and word.endswith(known.endings)):
+            found[code] = 0.5
+    return found
+
+
+def _other_east_asian(text: str, expected: Sequence[str], share: float) -> Detected | None:
+    """Japanese, Chinese or Cantonese, if it is not expected and the characters show it."""
+    kana = japanese = chinese = cantonese = 0.0
+    n = 0
+    for letter in text:
+        script = _script(letter)
+        if script not in _EAST_ASIAN:
+            continue
+        n += 1
+        if script in _KANA and letter not in "ヾヽノー":  # used for faces
+            kana += 0.5 if letter == "の" else 1.0  # Chinese brands and signs use this one
+        japanese += letter in _JAPANESE
+        chinese += letter in _CHINESE
+        cantonese += 1.0 if letter in _CANTONESE else 0.5 * (letter in _ALSO_CANTONESE)
+    by_japanese = kana + 2 * japanese
+    likely = ""
+    if by_japanese >= EVIDENCE and by_japanese >= 0.12 * n and by_japanese > 2 * chinese:
+        likely = "ja"
+    elif cantonese >= 1.0 and cantonese >= 0.1 * n:
+        likely = "yue"
+    elif chinese >= 0.1 * n and not kana and chinese:
+        likely = "zh"
+    written = [code for code in ("zh", "yue", "ja") if code in expected]
+    if not written:
+        likely = likely or "zh"
+    elif likely in written or (likely == "zh" and "yue" in written):
+        likely = ""
+    return Detected(likely, round(share, 3)) if likely else None
 
 
 def language_among(text: str, languages: Sequence[str]) -> str | None:
@@ -125,7 +217,7 @@ def language_among(text: str, languages: Sequence[str]) -> str | None:
     Words of a script that several of the languages share do not count.
     """
     weights: dict[str, float] = {}
-    for script, weight in _words_and_grammar(_unquoted(text), languages).items():
+    for script, weight in _words_and_grammar(_unquoted(text[:MOST_CHARACTERS]), languages).items():
         written = _written_in(script, languages)
         if len(written) == 1:
             weights[written[0]] = weights.get(written[0], 0.0) + weight
@@ -155,7 +247,7 @@ def words_by_script(text: str) -> dict[str, float]:
 
 
 def _words_and_grammar(text: str, languages: Sequence[str]) -> dict[str, float]:
-    """The words of each script; where there are several scripts, common words count twice."""
+    """The words of each script; where there are several scripts, words of grammar count twice."""
     words = words_by_script(text)
     if len(words) < 2:
         return words
@@ -196,21 +288,42 @@ def _script(letter: str) -> str:
     return name.removeprefix("FULLWIDTH ").removeprefix("HALFWIDTH ").partition(" ")[0]
 
 
-class _Common(NamedTuple):
-    """The common words and typical letters of a language."""
+class _Vocabulary(NamedTuple):
+    """What shows a language: common words, typical letters, endings."""
 
-    words: tuple[str, ...]
-    letters: str
+    grammar: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    """Words of grammar, and others."""
+    letters: str = ""
+    accents: frozenset[str] = frozenset()
+    """The letters that are not ASCII."""
+    endings: tuple[str, ...] = ()
 
 
 @cache
-def _common_words() -> dict[str, _Common]:
-    lines = (line.split("|") for line in _COMMON.strip().splitlines())
-    return {code: _Common(tuple(dict.fromkeys(words.split())), letters) for code, words, letters in lines}
+def _vocabularies() -> dict[str, _Vocabulary]:
+    tables: dict[str, dict[str, list[str]]] = {}
+    for line in files(__package__).joinpath("common_words.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            code, kind, *items = line.split(" ")
+            tables.setdefault(code, {}).setdefault(kind, []).extend(items)
+    return {code: _vocabulary(**table) for code, table in tables.items()}
 
 
-def _common(language: str) -> _Common:
-    return _common_words().get(language.split("-")[0], _Common((), ""))
+def _vocabulary(
+    *,
+    grammar: Sequence[str] = (),
+    words: Sequence[str] = (),
+    letters: Sequence[str] = (),
+    endings: Sequence[str] = (),
+) -> _Vocabulary:
+    joined = "".join(letters)
+    accents = frozenset(letter for letter in joined if not letter.isascii())
+    return _Vocabulary(tuple(grammar), frozenset((*grammar, *words)), joined, accents, tuple(endings))
+
+
+def _vocabulary_of(language: str) -> _Vocabulary:
+    return _vocabularies().get(language.split("-")[0], _Vocabulary())
 
 
 class _WordCounts:
@@ -228,9 +341,9 @@ class _WordCounts:
     def grammar(self, language: str) -> int:
         """Common words; of a language without spaces, common letters."""
         words, letters = self._counts(language)
-        return words if _common(language).words else letters
+        return words if _vocabulary_of(language).grammar else letters
 
     def _counts(self, language: str) -> tuple[int, int]:
-        common = _common(language)
-        words = sum(self._words[word] for word in common.words)
-        return words, sum(self._letters[letter] for letter in common.letters)
+        known = _vocabulary_of(language)
+        words = sum(self._words[word] for word in known.grammar)
+        return words, sum(self._letters[letter] for letter in known.letters)

@@ -29,7 +29,7 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     assert trained.status == 0, trained.err
     assert trained.out.index("zh-en: BLEU") < trained.out.index("en-zh: BLEU")
 
-    lines = "三月\nПривет\n\nMarch\n"
+    lines = "三月\nᏣᎳᎩ\n\nMarch\n"
     status, out, err = regard("translate", "--model", "both", "--json", stdin=lines)
     assert status == 2
     assert "standard input:2: " in err
@@ -41,6 +41,16 @@ def test_a_model_of_both_directions_is_trained_asked_scored_and_evaluated(train,
     for wrong in (["--to", "fr"], ["--from", "zh", "--to", "zh"]):
         status, _, err = regard("translate", "--model", "both", *wrong, stdin=lines)
         assert (status, "from zh into en and from en into zh, not" in err) == (2, True)
+
+    lines = "三月\nJe ne sais pas où il est.\nMarch\n"
+    status, out, err = regard("translate", "--model", "both", "--json", stdin=lines)
+    assert (status, json.loads(out.splitlines()[1])["unexpected_language"]) == (0, "fr")
+    assert "standard input:2: the text is in French" in err
+    assert "--from CODE" in err
+    assert regard("translate", "--model", "both", stdin=lines)[1].splitlines()[1] == lines.splitlines()[1]
+    status, out, err = regard("translate", "--model", "both", "--from", "en", "--json", stdin=lines)
+    assert ("French" in err, json.loads(out.splitlines()[1])["unexpected_language"]) == (False, "")
+    assert json.loads(out.splitlines()[1])["engine"]
 
     looked = ["look", "Привет", "--model", "both", "--view", "lines", "--kind", "encoder"]
     assert regard(*looked)[0] == 2

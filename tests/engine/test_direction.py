@@ -89,12 +89,49 @@ def test_a_phrase_is_required_as_the_language_of_its_output_is_written(model, en
 
 
 def test_what_does_not_tell_its_language_is_refused(model):
-    with refused("unclear_language", "'Привет'", "zh or en", "`to`"):
-        model.translate(["一", "Привет"])
-    assert model.translate("Привет", to="en").text == "Привет"
+    with refused("unclear_language", "'ᏣᎳᎩ'", "zh or en", "`to`"):
+        model.translate(["一", "ᏣᎳᎩ"])
+    assert model.translate("ᏣᎳᎩ", to="en").engine == "echo"
     for asked in ({"to": "fr"}, {"source": "zh", "to": "zh"}):
         with refused("unknown_direction", "from zh into en and from en into zh"):
             model.translate("一", **asked)
+
+
+def test_a_text_in_none_of_the_languages_stays_and_says_so_unless_the_source_is_given(model, engine):
+    for text, language in (("Привет", "ru"), ("Je ne sais pas où il est.", "fr"), ("ここにいます。", "ja")):
+        for options in ({}, {"to": "en"}, {"n_best": 2}):
+            result = model.translate(text, **options)
+            assert (result.text, result.unexpected_language, result.engine) == (text, language, "")
+            assert "".join(model.stream(text, **options)) == text
+        assert not engine.requests
+        forced = model.translate(text, source="en")
+        assert (forced.unexpected_language, forced.engine) == ("", "echo")
+        engine.requests.clear()
+    fine = model.translate(["三月五日", "two hundred", "7 + 8", "OK", ""])
+    assert [result.unexpected_language for result in fine] == [""] * 5
+
+
+def test_a_sentence_in_none_of_the_languages_stays_beside_others(model, engine):
+    text = "三月五日。四月六日。\nJe ne sais pas où il est.\n五月"
+    result = model.translate(text)
+    assert result.text == text.replace("。四", "。 四")
+    assert (result.unexpected_language, result.engine) == ("fr", "echo")
+    assert len(engine.requests) == 3
+    engine.requests.clear()
+    streamed = model.stream(text)
+    assert "".join(streamed) == result.text
+    assert streamed.result.unexpected_language == "fr"
+    assert model.translate(text, source="zh").unexpected_language == ""
+    assert len(engine.requests) > 3, "the French sentence is translated, too"
+
+
+def test_a_model_of_one_direction_reads_its_source_language(tagged):
+    one = translator_with(Echo, tagged, task=TaskConfig(source="zh", target="en"))
+    assert one.translate("Where is the dog?").unexpected_language == "en"
+    assert one.translate("iPhone 15 Pro").unexpected_language == ""
+    unknown = translator_with(Echo, tagged, task=TaskConfig())
+    assert unknown.translate("Je ne sais pas où il est.").unexpected_language == ""
+    assert one.translate_lines(["Where is the dog?"]).how.startswith("echo")
 
 
 def test_a_source_is_scored_with_its_tag(model, tagged):

@@ -1,5 +1,6 @@
 """A model that goes both ways: which way is told by the languages that are asked for, or by each text."""
 
+import json
 import threading
 
 import pytest
@@ -90,9 +91,45 @@ def test_auto_leaves_what_is_in_the_language_asked_for(both):
 
 
 def test_a_text_that_does_not_tell_its_language_is_refused_by_a_code_of_its_own(both):
-    for path, body in (("translate", {"text": "привет"}), ("traces", {"source": "привет"})):
+    for path, body in (("translate", {"text": "ᏣᎳᎩ"}), ("traces", {"source": "привет"})):
         answer = both.post(f"/api/v1/{path}", **body)
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "unclear_language")
+
+
+FRENCH = "Je ne sais pas où il est."
+
+
+def test_a_text_in_neither_language_stays_and_says_so_unless_its_source_is_given(both, folder):
+    for more in ({}, {"source": "auto"}, {"target": "en"}):
+        (item,) = both.post("/api/v1/translate", text=FRENCH, **more).json()["items"]
+        assert (item["text"], item["unexpected_language"], item["source_lang"]) == (FRENCH, "fr", "fr")
+    (forced,) = both.post("/api/v1/translate", text=FRENCH, source="en").json()["items"]
+    alone = regard.load(folder, engine="ctranslate2").translate(FRENCH, source="en")
+    assert (forced["text"], forced["unexpected_language"]) == (alone.text, "")
+    (usual,) = both.post("/api/v1/translate", text="三月五日").json()["items"]
+    assert usual["unexpected_language"] == ""
+    answer = both.post("/translate", q=FRENCH, source="auto", target="en").json()
+    assert (answer["translatedText"], answer["detectedLanguage"]["language"]) == (FRENCH, "fr")
+
+
+def test_a_stream_and_a_page_say_so_too(both):
+    mixed = f"三月五日。\n{FRENCH}\n五月"
+    whole, part, usual = (
+        [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+        for answer in (
+            both.post("/api/v1/translate", text=text, stream=True) for text in (FRENCH, mixed, "五月")
+        )
+    )
+    assert [each["unexpected_language"] for each in whole if "unexpected_language" in each] == ["fr"]
+    assert [each["unexpected_language"] for each in part if "unexpected_language" in each] == ["fr"]
+    assert FRENCH in part[-2]["text"]
+    assert [each["unexpected_language"] for each in usual if "unexpected_language" in each] == [""]
+    page = f"<p>三月五日</p><p>{FRENCH}</p>"
+    for source in ("auto", "zh"):
+        html = both.post("/translate", q=page, source=source, target="en", format="html").json()[
+            "translatedText"
+        ]
+        assert (f"<p>{FRENCH}</p>" in html) is (source == "auto")
 
 
 def test_texts_of_one_direction_are_translated_together_however_certain_it_is(both, monkeypatch):

@@ -1,8 +1,10 @@
 """Languages told by script and by common words, and what is none of them."""
 
+from pathlib import Path
+
 import pytest
 
-from regard.text.detection import detect, language_among
+from regard.text.detection import detect, language_among, other_language
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,81 @@ def test_confidence_is_less_where_less_speaks_for_it():
 
 
 def test_confidence_is_less_where_more_speaks_for_a_language_that_is_not_served():
-    assert (
-        detect("Bonjour, le monde", ["zh", "en"]).confidence < detect("Good morning", ["zh", "en"]).confidence
-    )
-    assert detect("Rio de Janeiro", ["zh", "en"]).language == "en"
+    rio, morning = detect("Rio de Janeiro", ["zh", "en"]), detect("Good morning", ["zh", "en"])
+    assert rio.language == morning.language == "en"
+    assert rio.confidence < morning.confidence
+
+
+# --- texts in none of the languages -------------------------------------------------------------------------
+
+LINES = Path(__file__).with_name("lines_of_languages.tsv").read_text(encoding="utf-8").splitlines()
+FOREIGN = [tuple(line.split("\t")) for line in LINES]
+
+
+def named(text, languages=("zh", "en")):
+    other = other_language(text, languages)
+    return other.language if other else ""
+
+
+def test_most_lines_of_other_languages_are_found_and_most_of_them_named():
+    found = [(code, named(text)) for code, text in FOREIGN]
+    assert sum(bool(name) for _, name in found) >= 0.96 * len(found)
+    assert sum(code == name for code, name in found) >= 0.93 * len(found)
+    assert not any(code == "ja" != name for code, name in found), "no Japanese may pass for Chinese"
+
+
+@pytest.mark.parametrize("code", sorted({code for code, _ in FOREIGN}))
+def test_no_line_is_foreign_to_its_own_language(code):
+    assert {named(text, [code]) for own, text in FOREIGN if own == code} == {""}
+    assert {named(text, ["zh", code]) for own, text in FOREIGN if own == code} == {""}
+
+
+SHORT = """
+iPhone 15 Pro|OK|Café|café au lait|Rio de Janeiro|São Paulo|El Niño|Pokémon|naïve|déjà vu|Les Misérables|I|x
+Deutsche Bank|Angela Merkel|kubectl get pods|print('la la la')|SELECT * FROM t|const x = 1;|yyyy-MM-dd|LGTM
+π ≈ 3.14|μ|α-helix|3.5 kg|Die Hard|I die a little inside|A man, a plan, a canal|No|Da capo|k1, k2, k3|U.S.A.
+The Bundestag is the German parliament.|He said c'est la vie and left the room.|Where is the Champs-Élysées?
+你好|OK啦|我爱你|東京|經濟部|今天天氣很好，我們去公園散步吧。|學而時習之，不亦說乎？|鲜の每日|好好用ヾ(＠⌒ー⌒＠)ノ
+他说「ありがとう」是谢谢的意思|的β值|《红楼梦》|我用 Python 的 asyncio|三萬五千|長崎縣立美術館|唔……|点解这道题
+"""
+
+
+@pytest.mark.parametrize("text", [text for line in SHORT.strip().splitlines() for text in line.split("|")])
+def test_names_terms_and_short_texts_are_not_taken_for_another_language(text):
+    assert named(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Bonjour", "fr"),
+        ("Danke schön", "de"),
+        ("Muchas gracias", "es"),
+        ("駅前広場", "ja"),
+        ("経済産業省", "ja"),
+        ("カタカナ", "ja"),
+        ("关于这个问题，我们明天再讨论。", ""),
+        ("關於這個問題，我們明天再討論。", ""),
+        ("佢哋今日唔喺屋企。", "yue"),
+        ("The word is spelt это слово так пишется по-русски", "ru"),
+    ],
+)
+def test_short_texts_and_texts_in_chinese_characters(text, code):
+    assert named(text) == code
+
+
+def test_what_another_language_is_depends_on_the_expected_ones():
+    french = "Je ne sais pas encore si nous pourrons venir demain."
+    assert [named(french, codes) for codes in (["fr"], ["en", "fr"], ["en"], ["de"], ["ru"])] == [
+        "", "", "fr", "fr", "fr",
+    ]  # fmt: skip
+    assert named(french, ["sl"]) == named(french, ["xal"]) == "", "languages whose words are not known"
+    assert named(french, []) == named("", ["en"]) == named("12:30", ["en"]) == ""
+    assert named("我们明天再讨论这个问题。", ["ja"]) == named("我们明天再讨论。", ["en"]) == "zh"
+    assert named("明日行きます。", ["en", "de"]) == "ja"
+    assert named("佢哋今日唔喺屋企。", ["yue"]) == named("我们明天再讨论。", ["yue"]) == ""
+
+
+def test_the_beginning_of_a_long_text_is_enough():
+    assert named("the dog is on the mat and " * 1000 + "je ne sais pas où il est " * 5000) == ""
+    assert named("je ne sais pas où il est et " * 1000) == "fr"

@@ -33,15 +33,23 @@ def _page(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> 
     texts = [each.text for each in split if each.text]
     choice = choose_model(models, replace(request, texts=["\n".join(texts)]), 0)
     if choice.model is None or not texts:
-        return Translated(Result(text=page), choice)
+        return Translated(Result(text=page, unexpected_language=choice.unexpected), choice)
     # Word alignment is needed only to put tags back.
     options = {**request.options, "alignment": any(each.tags for each in split)}
-    results = translate(models, job, replace(request, texts=texts, source=choice.source, options=options))
+    paragraphs_of_page = replace(
+        request,
+        texts=texts,
+        source=choice.source,
+        is_detected=request.given_source is None,
+        options=options,
+    )
+    results = translate(models, job, paragraphs_of_page)
     ranked = []
     for rank in range(request.options.get("n_best", 1)):
         outputs = iter(_of_rank(each.result, rank) for each in results)
         ranked.append("".join(_html(each, next(outputs)) if each.text else each.raw for each in split))
-    best, *others = (Result(text=text) for text in ranked)
+    unexpected = next(filter(None, (each.result.unexpected_language for each in results)), "")
+    best, *others = (Result(text=text, unexpected_language=unexpected) for text in ranked)
     return Translated(replace(best, alternatives=tuple(others)), choice)
 
 

@@ -31,7 +31,11 @@ class TranslateRequest(RequestBody):
     text: Text | Row | Annotated[list[Text | Row], Field(min_length=1)] = Field(
         description="A text, or a list; for a model trained on named fields, an object with them."
     )
-    source: Code | None = Field(None, description="Language of the texts; `auto` detects it for each text.")
+    source: Code | None = Field(
+        None,
+        description="Language of the texts; `auto` detects it for each text. "
+        "Without a code, a text in none of the model's languages stays as it is.",
+    )
     target: Code | None = None
     beam: int | None = Field(None, ge=1, description="Hypotheses kept at each step; 1 is greedy search.")
     n_best: int = Field(1, ge=1, description="Translations per text.")
@@ -118,6 +122,7 @@ class TranslatedItem(BaseModel):
     unfinished: bool
     repetitive: bool
     missing: list[str]
+    unexpected_language: str
     tokens: list[str] | None = None
     token_scores: list[float] | None = None
     alignment: list[LinkItem] | None = None

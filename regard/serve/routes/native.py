@@ -260,6 +260,7 @@ def _item(translated: Translated, *, tokens: bool, scores: bool) -> dict[str, An
         "unfinished": result.unfinished,
         "repetitive": result.repetitive,
         "missing": list(result.missing),
+        "unexpected_language": result.unexpected_language,
     }
     if tokens or scores:
         item["tokens"] = list(result.tokens)

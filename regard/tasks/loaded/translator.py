@@ -98,7 +98,9 @@ class LoadedTranslator(LoadedModel):
     ) -> Result | list[Result] | Iterator[Result]:
         """Translate a text, a list of texts, or a stream of texts.
 
-        A text may be a document: its sentences are translated, its layout stays.
+        A text may be a document: its sentences are translated, its layout stays. A text or a sentence that is
+        clearly in none of the model's source languages stays as it is, and its result says so
+        (`unexpected_language`); with `source` it is translated.
 
         Args:
             texts: a text gives one result, a list a list, and an iterator an iterator, in the same order;
@@ -175,7 +177,10 @@ class LoadedTranslator(LoadedModel):
             RequestError: the model does not know the language.
         """
         to = to if self.task.both_directions else None
-        results = self.translate(list(lines), to=to, beam_size=beam_size, whole_lines=True)
+        direction = self.directions.requested(None, to)
+        # With the source language given, a line is translated whatever it looks like.
+        source = direction.source if direction else None
+        results = self.translate(list(lines), source=source, to=to, beam_size=beam_size, whole_lines=True)
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
         how = [f"{name}, {_precision(name)}" for name in engines]
