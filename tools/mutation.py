@@ -17,6 +17,8 @@ changes that alter no result, with reasons.
 from __future__ import annotations
 
 import argparse
+import ast
+import builtins
 import functools
 import hashlib
 import importlib
@@ -28,25 +30,24 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tools.source_changes import Mutant, draw, mutants_of
+from tools.source_changes import Mutant, draw, mutants_of, reporting_tree
 
 PATHS = ("regard/look", "regard/model/taps.py")
 TESTS = (
     "tests/look",
+    "tests/model/test_recording.py",
     "tests/model/test_taps.py",
     "tests/experiments/test_attention_is_it_explanation.py",
 )
@@ -84,65 +85,62 @@ class TestMap:
         return sorted(near if mutant.in_function else touching, key=self.seconds.__getitem__)
 
 
+Line = tuple[str, int]
+
+
 class LineRecorder:
-    """A pytest plugin that records the lines that each test executes; fixtures and caches count each time."""
+    """A pytest plugin that records the statements of each test; fixtures and caches count each time."""
 
-    def __init__(self, files: Iterable[str]) -> None:
-        """`files` as they are imported."""
-        self.names = {str(Path(file).resolve()): file for file in files}
-        self.map = TestMap()
-        self._current: set[tuple[str, int]] = set()
-        self._of_fixture: dict[Any, set[tuple[str, int]]] = defaultdict(set)
+    def __init__(self) -> None:
+        """Statements report themselves by `hit`."""
+        self.map, self.failed = TestMap(), list[str]()
+        self._current: set[Line] = set()
+        self._of_fixture: dict[Any, set[Line]] = defaultdict(set)
 
-    def _trace(self, frame: FrameType, event: str, _: object) -> Any:
-        name = self.names.get(frame.f_code.co_filename)
-        if name is None:
-            return None
-        if event == "line":
-            self._current.add((name, frame.f_lineno))
-        return self._trace
+    def hit(self, file: str, line: int) -> None:
+        """A statement is about to be executed."""
+        self._current.add((file, line))
 
-    def _watched(self, into: set[tuple[str, int]]) -> Iterator[None]:
-        before, self._current = self._current, into
-        threading.settrace(self._trace)
-        sys.settrace(self._trace)
+    def _into(self, lines: set[Line]) -> Iterator[None]:
+        before, self._current = self._current, lines
         yield
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
         self._current = before
-        if before:
-            sys.settrace(self._trace)
+        before |= lines
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
-        """Note the lines of one test, with its fixtures."""
-        lines: set[tuple[str, int]] = {("", 0)}
+        """Record one test, with its fixtures."""
+        lines: set[Line] = set()
         start = time.monotonic()
-        yield from self._watched(lines)
+        yield from self._into(lines)
         for fixtures in item._fixtureinfo.name2fixturedefs.values():
             for each in fixtures:
                 lines |= self._of_fixture[each]
         found: dict[str, list[int]] = defaultdict(list)
-        for file, line in sorted(lines - {("", 0)}):
+        for file, line in sorted(lines):
             found[file].append(line)
         self.map.lines[item.nodeid], self.map.seconds[item.nodeid] = found, time.monotonic() - start
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
-        """Note the lines of one fixture."""
-        yield from self._watched(self._of_fixture[fixturedef])
-        self._current |= self._of_fixture[fixturedef]
+        """Record one fixture."""
+        yield from self._into(self._of_fixture[fixturedef])
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A test that fails without any mutant cannot kill one."""
+        if report.failed:
+            self.failed.append(report.nodeid)
 
     def cache(self, function: Any) -> Any:
         """`functools.cache`, except that every caller gets the lines of the call that was made."""
-        known: dict[Any, tuple[Any, set[tuple[str, int]]]] = {}
+        known: dict[Any, tuple[Any, set[Line]]] = {}
 
         @functools.wraps(function)
         def remembered(*args: Any, **options: Any) -> Any:
             key = (args, tuple(options.items()))
             if key not in known:
-                lines: set[tuple[str, int]] = {("", 0)}
-                for _ in self._watched(lines):
+                lines: set[Line] = set()
+                for _ in self._into(lines):
                     known[key] = function(*args, **options), lines
             self._current |= known[key][1]
             return known[key][0]
@@ -164,13 +162,13 @@ class Chosen:
 
 
 class ChangedModule(importlib.machinery.SourceFileLoader, importlib.abc.MetaPathFinder):
-    """Imports one module from a changed tree."""
+    """Imports one module from another tree."""
 
-    def __init__(self, mutant: Mutant) -> None:
+    def __init__(self, path: str, tree: Callable[[], ast.Module]) -> None:
         """The module is known by its path."""
-        parts = Path(mutant.path).with_suffix("").parts
-        super().__init__(".".join(parts).removesuffix(".__init__"), str(Path(mutant.path).resolve()))
-        self.mutant = mutant
+        parts = Path(path).with_suffix("").parts
+        super().__init__(".".join(parts).removesuffix(".__init__"), str(Path(path).resolve()))
+        self.tree = tree
 
     def find_spec(self, name: str, *_: object) -> Any:
         """The module itself; all others are found as usual."""
@@ -180,24 +178,26 @@ class ChangedModule(importlib.machinery.SourceFileLoader, importlib.abc.MetaPath
 
     def get_code(self, _: str) -> Any:
         """The changed code, never a cached one."""
-        return compile(self.mutant.tree(), self.path, "exec")
+        return compile(self.tree(), self.path, "exec")
 
 
-def run_pytest(tests: Sequence[str], plugin: Any) -> int:
-    """Run pytest in this process, to the first failure; its exit code."""
+def run_pytest(tests: Sequence[str], plugin: Any, *options: str) -> int:
+    """Run pytest in this process; its exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["-x", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
+        words = [*options, "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
         return int(pytest.main([*words, *dict.fromkeys(test.split("::")[0] for test in tests)], [plugin]))
 
 
 def try_mutant(mutant: Mutant, tests: Sequence[str]) -> int:
     """Run the tests of one mutant in this process: first those of the file that has most of them."""
-    sys.meta_path.insert(0, ChangedModule(mutant))
+    sys.meta_path.insert(0, ChangedModule(mutant.path, mutant.tree))
     files = Counter(test.split("::")[0] for test in tests)
     ((best, _),) = files.most_common(1)
     first = [test for test in tests if test.split("::")[0] == best]
     others = [test for test in tests if test.split("::")[0] != best]
-    return run_pytest(first, Chosen(first)) or (run_pytest(others, Chosen(others)) if others else 0)
+    return run_pytest(first, Chosen(first), "-x") or (
+        run_pytest(others, Chosen(others), "-x") if others else 0
+    )
 
 
 def fork(job: Any) -> int:
@@ -236,22 +236,29 @@ def map_tests(paths: Sequence[Path], tests: Sequence[str], stored: Path | None =
     read, write = os.pipe()
 
     def job() -> int:
-        recorder = LineRecorder(map(str, paths))
-        functools.cache = recorder.cache
-        code = run_pytest(tests, recorder)
+        recorder = LineRecorder()
+        builtins.__dict__["_hit"], functools.cache = recorder.hit, recorder.cache
+        for path in map(str, paths):
+            sys.meta_path.insert(0, ChangedModule(path, functools.partial(reporting_tree, path)))
+        run_pytest(tests, recorder)
+        for test in recorder.failed:
+            recorder.map.lines.pop(test, None)
         with os.fdopen(write, "w") as stream:
-            json.dump({"lines": recorder.map.lines, "seconds": recorder.map.seconds}, stream)
-        return code
+            json.dump(vars(recorder.map) | {"failed": recorder.failed}, stream)
+        return 0
 
     pid = fork(job)
     os.close(write)
     with os.fdopen(read) as stream:
         text = stream.read()
     if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
-        sys.exit("the tests fail without any mutant; set MUTATION_LOG=FILE to see why")
+        sys.exit("the tests cannot be run; set MUTATION_LOG=FILE to see why")
+    found = json.loads(text)
+    for test in found.pop("failed"):
+        print(f"left out, as it fails without any mutant: {test}")
     if stored is not None:
-        stored.write_text(json.dumps({"digest": digest, **json.loads(text)}), encoding="utf-8")
-    return TestMap(**json.loads(text))
+        stored.write_text(json.dumps({"digest": digest, **found}), encoding="utf-8")
+    return TestMap(**found)
 
 
 class Running(NamedTuple):

@@ -229,3 +229,24 @@ def draw(mutants: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
     chance = random.Random(seed)
     lines = chance.sample(sorted(by_line), min(count, len(by_line)))
     return [chance.choice(by_line[line]) for line in lines]
+
+
+def reporting_tree(path: str) -> ast.Module:
+    """A module in which every statement of a function first calls `_hit(path, line)`."""
+    tree, done = ast.parse(Path(path).read_text(encoding="utf-8"), filename=path), set[int]()
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = [node for function in functions for node in ast.walk(function)]
+    for node in inside:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and id(block) not in done:
+                done.add(id(block))
+                block[:] = [each for statement in block for each in (*_report(path, statement), statement)]
+    return ast.fix_missing_locations(tree)
+
+
+def _report(path: str, statement: ast.stmt) -> list[ast.stmt]:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return []  # a docstring stays the first
+    where = [ast.Constant(path), ast.Constant(statement.lineno)]
+    return [ast.copy_location(ast.Expr(ast.Call(ast.Name("_hit", ast.Load()), where, [])), statement)]
