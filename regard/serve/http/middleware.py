@@ -76,12 +76,15 @@ class RequestMiddleware:
                     headers.setdefault(name, value)
             await send(message)
 
+        body: bytes | None = None
         try:
             self._check_host(Headers(scope=scope).get("host", ""))
             body = await self._body(scope, receive)
             await self._app(routed, _replay(body, receive), send_with_headers)
         except ApiError as error:
             response = error_response(error, scope["path"], request_id)
+            if body is None and _has_body(scope):
+                response.headers["Connection"] = "close"  # the rest is not read, only discarded for a while
             await response(scope, receive, send_with_headers)
         except Exception as error:
             places = "".join(traceback.format_tb(error.__traceback__))
@@ -141,6 +144,11 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 def _route(scope: Scope) -> str:

@@ -33,6 +33,10 @@ IDLE_S = 75
 """Seconds that an idle connection stays open: longer than the 60 of usual proxies."""
 HEAD_S = 60.0
 """Seconds for the head of a request to arrive, as for its body."""
+LINGER_S = 10.0
+"""Seconds that the rest of a request is discarded after an early response …"""
+LINGER_BYTES = 64 << 20
+"""… and bytes, so that a client cannot keep the connection by sending."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,30 +91,91 @@ def serve(
         registry.close()
 
 
-class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """uvicorn's connection, with a timeout for the head of a request.
+class Lingering:
+    """A transport that closes after the client has read the response.
+
+    A system that closes a connection with unread data resets it, and a client that is still writing loses the
+    response. So the first `close` only ends the output; the rest of the request is discarded, within limits.
+    """
+
+    def __init__(self, transport: asyncio.Transport, unread: Callable[[], bool]) -> None:
+        """Wrap a transport; `unread` says whether a part of a request is still to come."""
+        self._transport, self._unread = transport, unread
+        self._left = LINGER_BYTES
+        self._timeout: asyncio.TimerHandle | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    @property
+    def lingers(self) -> bool:
+        """Whether the rest of the request is being discarded."""
+        return self._timeout is not None
+
+    def is_closing(self) -> bool:
+        """Whether no further response will be sent."""
+        return self.lingers or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close, at once or after the rest of the request; the second call closes at once."""
+        if self.is_closing() or not self._unread() or not self._transport.can_write_eof():
+            self.finish()
+            return
+        self._timeout = asyncio.get_running_loop().call_later(LINGER_S, self.finish)
+        self._transport.write_eof()
+        self._transport.resume_reading()
+
+    def discard(self, data: bytes) -> None:
+        """Take note of data that is not read."""
+        self._left -= len(data)
+        if self._left < 0:
+            self.finish()
+
+    def finish(self) -> None:
+        """Close at once."""
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._transport.close()
+
+
+class ConnectionLimits(asyncio.Protocol):
+    """What uvicorn's connections lack: a timeout for a request's head, and a close that loses no response.
 
     uvicorn waits forever for the rest of a head, so idle connections could exhaust a process.
     """
 
     _timeout: asyncio.TimerHandle | None = None
+    _invalid = False
     cycle: Any
     """The current request, or the last one."""
+    transport: Lingering
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
-        super().connection_made(transport)
+        super().connection_made(Lingering(transport, self._expects_more))  # type: ignore[arg-type]
         self._update_timeout()
 
     def data_received(self, data: bytes) -> None:
         """Receive a request, or a part of it."""
+        if self.transport.lingers:
+            self.transport.discard(data)
+            return
         super().data_received(data)
         self._update_timeout()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        self._invalid = True
+        super().send_400_response(msg)  # type: ignore[misc]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._stop_timeout()
+        self.transport.finish()
         super().connection_lost(exc)
+
+    def _expects_more(self) -> bool:
+        return self._invalid or (self.cycle is not None and self.cycle.more_body)
 
     def _update_timeout(self) -> None:
         """Have a timeout exactly while a head is incomplete; after a response, uvicorn has its own."""
@@ -128,6 +193,10 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
+
+
+class Connection(ConnectionLimits, AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """A connection of the server, with the faster HTTP parser that is installed."""
 
 
 class Server(uvicorn.Server):
