@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     import torch
 
 ROOT = Path("/")
+PERIOD = 100_000
+"""Default period of a quota, in microseconds."""
+MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .*- cgroup(2?) \S+ (\S+)$", re.MULTILINE)
+"""A line of mountinfo: the group that is mounted, where, the version 2 or none, and the controllers."""
 UNLIMITED = 1 << 60
 """A limit above this is none: cgroups v1 write a number slightly below 2^63."""
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD, ARENA_MAX = -1, -2, -3, -8
@@ -58,25 +63,49 @@ def core_quota(root: Path = ROOT) -> float | None:
     """The cores that a container may keep busy: the lowest quota of all control groups above this process."""
     quotas = []
     for folder in _control_groups(root, "cpu"):
-        if (text := _read(folder / "cpu.max")) and not text.startswith("max"):
-            quota, period = text.split()
-            quotas.append(int(quota) / int(period))
+        if match := re.match(r"(\d+)(?:\s+(\d+))?$", _read(folder / "cpu.max") or ""):
+            quotas.append(int(match[1]) / int(match[2] or PERIOD))
         v1 = _number(folder / "cpu.cfs_quota_us")
         if v1 is not None and v1 > 0:
-            quotas.append(v1 / (_number(folder / "cpu.cfs_period_us") or 100_000))
+            quotas.append(v1 / (_number(folder / "cpu.cfs_period_us") or PERIOD))
     return min(quotas, default=None)
 
 
 def usable_cores(root: Path = ROOT) -> int:
-    """The number of cores that this process may keep busy."""
-    n_cores, quota = len(logical_cores()), core_quota(root)
-    return n_cores if quota is None else max(1, min(n_cores, ceil(quota)))
+    """The number of cores that this process may keep busy: by its affinity, quotas and sets of cores."""
+    quota = core_quota(root)
+    limits = [len(logical_cores()), *_sizes_of_core_sets(root), *([] if quota is None else [ceil(quota)])]
+    return max(1, min(limits))
+
+
+def _sizes_of_core_sets(root: Path) -> Iterator[int]:
+    """The sizes of the sets of cores that control groups allow; a set that is empty allows all."""
+    for folder in _control_groups(root, "cpuset"):
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
+            if ranges := re.findall(r"(\d+)(?:-(\d+))?", _read(folder / name) or ""):
+                yield sum(int(last or first) - int(first) + 1 for first, last in ranges)
+                break
 
 
 def default_threads(root: Path = ROOT) -> int:
     """The number of threads to start: `OMP_NUM_THREADS`, within the cores that this process may use."""
     n_cores, setting = usable_cores(root), os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(n_cores, int(setting))) if setting.isdecimal() else n_cores
+
+
+def torch_threads(root: Path = ROOT) -> int:
+    """The number of threads for torch: its own, which knows no quotas, within the cores of this process."""
+    import torch
+
+    return min(torch.get_num_threads(), usable_cores(root))
+
+
+def limit_torch_threads(root: Path = ROOT) -> None:
+    """Let torch use no more threads than this process may use cores."""
+    import torch
+
+    if (n_threads := torch_threads(root)) < torch.get_num_threads():
+        torch.set_num_threads(n_threads)
 
 
 # --- memory -----------------------------------------------------------------------------------------------
@@ -132,17 +161,29 @@ def _free_in_group(group: Path) -> int | None:
 
 
 def _control_groups(root: Path, controller: str) -> list[Path]:
-    """The folders of this process's control group and of those above it, in cgroups v1 and v2."""
-    folders = []
+    """The folders of this process's control group and of those above it, in cgroups v1, v2 or both."""
+    folders: dict[Path, None] = {}
     for line in (_read(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        top = root / "sys/fs/cgroup" / (controllers and controller)
-        here = top / path.lstrip("/")
-        # Inside a container the path may be that of the host, where only the top folder exists.
-        folders += [folder for folder in (here, *here.parents) if folder == top or top in folder.parents]
-    return folders
+        for top, mounted in _mounts(root, controllers, controller):
+            # In a container the path may be that of the host, of which a part is mounted; or lie outside.
+            inside = path[len(mounted) :] if f"{path}/".startswith(f"{mounted}/") else path
+            here = top / ("" if ".." in inside else inside.lstrip("/"))
+            folders |= dict.fromkeys(each for each in (here, *here.parents) if each.is_relative_to(top))
+    return [*folders]
+
+
+def _mounts(root: Path, controllers: str, controller: str) -> Iterator[tuple[Path, str]]:
+    """Where a hierarchy of control groups is mounted, and which group is there; empty for the first."""
+    found = [
+        (root / top.lstrip("/"), mounted.rstrip("/"))
+        for mounted, top, version, options in MOUNT.findall(_read(root / "proc/self/mountinfo") or "")
+        if (controller in options.split(",") if controllers else version == "2")
+    ]
+    usual = dict.fromkeys([controller, controllers] if controllers else ["", "unified"])
+    yield from found or ((root / "sys/fs/cgroup" / name, "") for name in usual)
 
 
 def _number(file: Path) -> int | None:

@@ -128,3 +128,108 @@ def test_the_allocator_is_set_in_a_process_that_uses_glibc(setting):
     code = f"from regard.host import {setting}; print({setting}())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(platform.libc_ver()[0] == "glibc")
+
+
+# --- layouts of control groups ----------------------------------------------------------------------------
+
+
+def mountinfo(*mounts):
+    """Lines of mountinfo: (kind, controllers, group that is mounted, where)."""
+    return "\n".join(
+        f"3{i} 25 0:{i} {group} {where} rw,nosuid - {kind} {kind} rw{controllers and ',' + controllers}"
+        for i, (kind, controllers, group, where) in enumerate(mounts)
+    )
+
+
+def test_every_group_above_a_nested_one_counts(tmp_path, write, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    write("proc/self/cgroup", "0::/kubepods/pod/box/job")
+    write("proc/self/mountinfo", mountinfo(("cgroup2", "", "/", "/sys/fs/cgroup")))
+    write("proc/meminfo", MEMINFO)
+    assert usable_cores(tmp_path) == 64
+    for group, quota, memory, expected in (
+        ("kubepods", "1600000 100000", "7000", (16, 7000)),
+        ("kubepods/pod", "200000 100000", "5000", (2, 5000)),
+        ("kubepods/pod/box", "max 100000", "6000", (2, 5000)),
+        ("kubepods/pod/box/job", "400000", "max", (2, 5000)),
+    ):
+        write(f"sys/fs/cgroup/{group}/cpu.max", quota)
+        write(f"sys/fs/cgroup/{group}/memory.max", memory)
+        assert (usable_cores(tmp_path), total_memory(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("where", ["/sys/fs/cgroup/cpu,cpuacct", "/cgroups/processor"])
+def test_a_container_of_v1_sees_its_part_of_the_host_s_groups(tmp_path, write, where):
+    """docker run --cpus 2, and a group of half a core inside."""
+    write("proc/self/cgroup", "4:memory:/docker/abc/job\n3:cpu,cpuacct:/docker/abc/job\n0::/docker/abc")
+    memory = ("cgroup", "memory", "/docker/abc", "/sys/fs/cgroup/memory")
+    write("proc/self/mountinfo", mountinfo(("cgroup", "cpu,cpuacct", "/docker/abc", where), memory))
+    write("proc/meminfo", MEMINFO)
+    write(f"{where[1:]}/cpu.cfs_quota_us", "200000")
+    write(f"{where[1:]}/cpu.cfs_period_us", "100000")
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "6000")
+    assert (core_quota(tmp_path), total_memory(tmp_path)) == (2, 6000)
+    write(f"{where[1:]}/job/cpu.cfs_quota_us", "50000")
+    write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "5000")
+    assert (core_quota(tmp_path), total_memory(tmp_path)) == (0.5, 5000)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_hybrid_of_both_versions(tmp_path, write, told):
+    """Controllers are in v1 or in v2, which is mounted beside it."""
+    write("proc/self/cgroup", "5:memory:/user\n1:name=systemd:/user\n0::/user/box")
+    if told:
+        unified = ("cgroup2", "", "/", "/sys/fs/cgroup/unified")
+        write(
+            "proc/self/mountinfo",
+            mountinfo(("cgroup", "memory", "/", "/sys/fs/cgroup/memory"), unified),
+        )
+    write("proc/meminfo", MEMINFO)
+    write("sys/fs/cgroup/memory/user/memory.limit_in_bytes", "4000")
+    write("sys/fs/cgroup/unified/user/cpu.max", "300000 100000")
+    assert (core_quota(tmp_path), total_memory(tmp_path)) == (3, 4000)
+
+
+def test_a_process_outside_of_its_namespace_has_the_limits_that_it_sees(tmp_path, write):
+    write("proc/self/cgroup", "0::/../other")
+    write("sys/fs/cgroup/cpu.max", "250000 100000")
+    assert core_quota(tmp_path) == 2.5
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("0::/box", "sys/fs/cgroup/box/cpuset.cpus.effective"),
+        ("7:cpuset:/box", "sys/fs/cgroup/cpuset/box/cpuset.effective_cpus"),
+        ("7:cpuset:/box/inner", "sys/fs/cgroup/cpuset/box/cpuset.cpus"),
+    ],
+)
+def test_sets_of_cores_are_counted(tmp_path, write, monkeypatch, line, file):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    write("proc/self/cgroup", line)
+    for cores, n_cores in (("0-3,8,10-11", 7), ("5", 1), ("", 64)):
+        write(file, cores)
+        assert usable_cores(tmp_path) == n_cores
+
+
+def test_what_cannot_be_read_is_no_limit(tmp_path, write):
+    write("proc/self/cgroup", "0::/")
+    write("proc/self/mountinfo", "nonsense\n1 2 3 - cgroup2")
+    for text in ("", "max", "max 100000", "many 100000"):
+        write("sys/fs/cgroup/cpu.max", text)
+        assert core_quota(tmp_path) is None
+
+
+def test_torch_keeps_to_the_quota(tmp_path, write):
+    """In a process of its own: torch has 8 threads, as on a machine with 8 cores."""
+    write("proc/self/cgroup", "0::/")
+    write("sys/fs/cgroup/cpu.max", "100000 100000")
+    code = (
+        "import sys, torch; from pathlib import Path; from regard.host import *; torch.set_num_threads(8)\n"
+        "root = Path(sys.argv[1]); print(torch_threads(root), torch.get_num_threads())\n"
+        "limit_torch_threads(root); print(torch.get_num_threads())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "8", "1"]

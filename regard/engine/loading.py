@@ -14,6 +14,7 @@ from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
 from regard.exchange.ctranslate2.weights_file import Quantisation
+from regard.host import limit_torch_threads
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
@@ -74,6 +75,7 @@ def load_onto(folder: Path, device: str) -> Bundle:
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    limit_torch_threads()
     try:
         return load_bundle(folder, device)
     except (RuntimeError, AssertionError) as error:  # what torch raises for a device that it lacks

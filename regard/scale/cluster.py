@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from regard.errors import ConfigError
+from regard.host import usable_cores
 
 LOCAL, AUTO = "local", "auto"
 PATIENCE_S = 5.0
@@ -83,6 +84,7 @@ def joined(address: str) -> Iterator[Cluster]:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init(
                 LOCAL,
+                num_cpus=usable_cores(),  # Ray itself counts the cores of the machine
                 include_dashboard=False,
                 object_store_memory=OBJECTS,
                 _node_ip_address="127.0.0.1",

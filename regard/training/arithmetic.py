@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from regard.config.checking import counted
-from regard.host import processor_name, usable_cores
+from regard.host import processor_name, torch_threads, usable_cores
 from regard.training.distributed.world import World
 
 ROUNDING = "results may differ by rounding from those of a run that was not interrupted"
@@ -79,7 +79,7 @@ class Arithmetic:
 
 def usual_threads() -> int:
     """Threads of a new run: torch's own number, within the cores that this process may use."""
-    return min(torch.get_num_threads(), usable_cores())
+    return torch_threads()
 
 
 @contextmanager

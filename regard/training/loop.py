@@ -8,6 +8,7 @@ torch; a resumed run reports what has changed (`arithmetic.py`).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -84,6 +85,7 @@ class TrainingLoop:
         probe: Probe = lambda *_: None,
         start: Start | None = None,
         threads: int | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         """Build the model, or restore it from a checkpoint.
 
@@ -98,6 +100,7 @@ class TrainingLoop:
             probe: is given the model at each validation and before the first step.
             start: the model whose weights are taken; by default they are drawn.
             threads: CPU threads; by default those of the checkpoint, or as many as torch has cores for.
+            stop: interrupts the run after the current step when it is set.
         """
         self.folder, self.config, self.lesson = folder, config, lesson
         self.world = World(torch.device("cpu")) if world is None else world
@@ -118,6 +121,7 @@ class TrainingLoop:
         # What the last checkpoint was computed with; None in a new run.
         self._before: dict[str, Any] | None = state.get("arithmetic", {}) if state else None
         stored = (self._before or {}).get("threads") if self.world.device.type == "cpu" else None
+        self._stop = stop
         self.threads: int = threads or stored or usual_threads()
         self._clock, self._interrupted, self._issued = self.progress.seconds, False, deque[IssuedStep]()
         self._open_stream(state)
@@ -142,7 +146,7 @@ class TrainingLoop:
         training = self.config.training
         if self.progress.step == 0 and self._is_whole:
             self.probe(self.model, 0)
-        with self.stream, stop_requests() as requested:
+        with self.stream, stop_requests(self._stop) as requested:
             reason = self.reason_to_stop()
             # Several processes must stop at the same step: a request travels with the next step's sums.
             while reason is None and not (self._interrupted or (self.world.size == 1 and requested())):

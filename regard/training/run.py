@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -135,6 +136,7 @@ def train(
     threads: int | None = None,
     shard: bool = False,
     trackers: Sequence[str] = (),
+    stop: threading.Event | None = None,
     listeners: Sequence[Listener] = (),
     display: bool = False,
 ) -> Run:
@@ -159,6 +161,7 @@ def train(
         threads: CPU threads of each process; by default one per core, and in a resumed run as before.
         shard: divide the weights among the processes of torchrun.
         trackers: tensorboard, wandb or mlflow.
+        stop: when it is set, from any thread, the run is interrupted after the current step, as by a signal.
         listeners: functions that hear every event.
         display: show progress on stderr.
 
@@ -202,7 +205,9 @@ def train(
         opened = chosen.open_files(job)
         with _joined(job, device) as world:
             job = replace(job, device=world.device, began=has_begun(job.folder))
-            whole = WholeRun(job, chosen, world, start, shard=shard, threads=threads, trackers=trackers)
+            whole = WholeRun(
+                job, chosen, world, start, shard=shard, threads=threads, trackers=trackers, stop=stop
+            )
             return replace(whole.carry_out(opened), messages=messages)
 
 
@@ -270,9 +275,10 @@ class WholeRun:
         shard: bool = False,
         threads: int | None = None,
         trackers: Sequence[str] = (),
+        stop: threading.Event | None = None,
     ) -> None:
         self.job, self.task, self.world, self.start = job, task, world, start
-        self.shard, self.threads, self.trackers = shard, threads, trackers
+        self.shard, self.threads, self.trackers, self.stop = shard, threads, trackers, stop
 
     def carry_out(self, opened: Any) -> Run:
         """Prepare, train and test; an interrupted run is not tested."""
@@ -341,6 +347,7 @@ class WholeRun:
             probe=probing,
             start=self.start,
             threads=self.threads,
+            stop=self.stop,
         )
         if self.world.is_main:
             probing.resume_at(loop.progress.step)
@@ -359,6 +366,7 @@ class WholeRun:
             sharded=self.shard,
             start=self.start,
             threads=self.threads,
+            stop=self.stop,
         )
 
     def _train_loop(self, loop: TrainingLoop) -> str:

@@ -84,14 +84,16 @@ def watch_loss(progress: Progress, loss: float, norm: float) -> str | None:
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turn SIGINT and SIGTERM into a function that says, between steps, whether one has come.
+def stop_requests(stop: threading.Event | None = None) -> Iterator[Callable[[], bool]]:
+    """Turn SIGINT, SIGTERM and an event into a function that says, between steps, whether one has come.
 
-    A second signal raises KeyboardInterrupt. Outside the main thread, signals are left alone.
+    A second signal raises KeyboardInterrupt. Only the main thread can handle signals; in other threads they
+    are left alone, and the event stops a run.
     """
     received: list[int] = []
+    is_set = (lambda: False) if stop is None else stop.is_set
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield is_set
         return
     signals = (signal.SIGINT, signal.SIGTERM)
 
@@ -102,7 +104,7 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
 
     before = [signal.signal(each, note) for each in signals]
     try:
-        yield lambda: bool(received)
+        yield lambda: bool(received) or is_set()
     finally:
         for each, handler in zip(signals, before, strict=True):
             signal.signal(each, handler)

@@ -1,5 +1,6 @@
 """Addresses without a Ray cluster, machines without Ray, and clusters without room."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import threading
 import pytest
 
 from regard.errors import ConfigError
+from regard.host import usable_cores
 from regard.scale.cluster import Cluster, import_ray, joined
 from tests.refusals import refused
 
@@ -78,3 +80,16 @@ def test_ray_is_not_imported_before_it_is_used():
     code = "import sys, regard.scale, regard.cli; print(sorted({'ray', 'torch'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or usable_cores() < 2, reason="needs two cores")
+def test_a_cluster_that_is_started_here_has_the_cores_of_this_process():
+    """In a process that may use one core; Ray itself counts those of the machine."""
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from regard.scale.cluster import joined\n"
+        "with joined('local') as cluster: print(cluster.cpus)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"

@@ -1,11 +1,15 @@
 """`regard.train` and `regard.evaluate`, as a Python program calls them."""
 
 import json
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import regard
 from regard import registries
+from regard.bundle import weights_hash
 from regard.tasks.pairs import PairsLesson, PairsTask
 from regard.tasks.translate import Translate
 from regard.training.arguments import configured
@@ -128,6 +132,38 @@ def test_rows_of_python_are_trained_on_like_files(tmp_path, task):
     assert [event["step"] for event in events if "loss" in event] == [1, 2]
     assert events[-1].keys() == {"message"}
     assert run.messages == [event["message"] for event in events if "message" in event]
+
+
+@pytest.mark.usefixtures("run")
+def test_a_run_in_a_thread_is_stopped_by_an_event_and_resumed(tmp_path, words):
+    """Only the main thread can handle signals."""
+    stop, settings = threading.Event(), {**SETTINGS, "training.max_steps": 6}
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def stop_at_third(event):
+        if event.get("step") == 3 and "loss" in event:
+            stop.set()
+
+    options = {"task": "spell-backwards", "out": tmp_path / "run", "settings": settings}
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(train, words, **options, stop=stop, listeners=[stop_at_third]).result()
+        assert (first.interrupted, first.scores) == (True, None)
+        assert [event["step"] for event in first.events if "loss" in event] == [1, 2, 3]
+        stop.clear()
+        second = thread.submit(train, words, **options, stop=stop).result()
+    assert (second.interrupted, second.reason) == (False, "6 steps are done")
+    assert [event["step"] for event in second.events if "loss" in event] == [1, 2, 3, 4, 5, 6]
+    assert second.scores is not None
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    whole = train(words, **options | {"out": tmp_path / "whole"})  # here, in the main thread
+    assert weights_hash(whole.folder / "best") == weights_hash(second.folder / "best")
+
+
+@pytest.mark.usefixtures("run")
+def test_an_event_stops_a_run_in_the_main_thread_too(tmp_path, words):
+    stop = threading.Event()
+    stop.set()
+    assert train(words, task="spell-backwards", out=tmp_path / "run", stop=stop).interrupted
 
 
 @pytest.mark.usefixtures("run")
