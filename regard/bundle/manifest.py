@@ -26,6 +26,9 @@ METRICS, CARD, MANIFEST = "metrics.json", "card.md", "manifest.json"
 ALIGNMENT, LABELS = "alignment.json", "labels.json"
 REQUIRED = (WEIGHTS, CONFIG)
 
+MOST_BYTES = 64 << 20
+"""Size of the largest file that is read, except the weights: the size in a manifest may be anything."""
+
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 # The first pattern that matches names the kind of folder; some folders match several.
@@ -85,6 +88,8 @@ def read_manifest(folder: Path) -> Manifest:
     """
     try:
         _check_is_model_folder(folder)
+        if (size := (folder / MANIFEST).stat().st_size) > MOST_BYTES:
+            raise BundleError(f"{MANIFEST} has {size:,} bytes", str(folder), code=DAMAGED)
         table = json.loads((folder / MANIFEST).read_bytes())
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
@@ -156,6 +161,8 @@ def _file_problem(folder: Path, manifest: Manifest, name: str) -> str | None:
     if name not in manifest.files:
         return f"{name} is not listed in {MANIFEST}"
     size, saved = (folder / name).stat().st_size, manifest.files[name].size
+    if size > MOST_BYTES and name != WEIGHTS:
+        return f"{name} has {size:,} bytes; at most {MOST_BYTES:,} are read"
     return None if size == saved else f"{name} has {size:,} bytes; {saved:,} were saved"
 
 
@@ -173,7 +180,9 @@ def content_of(folder: Path, name: str, problems: list[str]) -> bytes | None:
         return (folder / name).read_bytes()
     except OSError as error:
         problems.append(f"{name} cannot be read: {error.strerror}")
-        return None
+    except MemoryError:
+        problems.append(f"{name} does not fit into memory")
+    return None
 
 
 def intact_files(folder: Path, manifest: Manifest, problems: list[str]) -> Iterator[tuple[str, bytes]]:

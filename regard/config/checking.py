@@ -90,6 +90,8 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
         return f"{name} = {shown(value)} is not {expected(kind)}{hint}"
     allowed = kinds(kind)
     # In Python a bool is an int, but `n_heads = true` is a mistake.
+    if type(value) is int and abs(value) >= 1 << 63:
+        return f"{name} expects {expected(kind)} below 2**63, got {shown(value)}"
     if type(value) in allowed or (type(value) is int and float in allowed):
         return None
     return f"{name} expects {expected(kind)}, got {shown(value)}"
@@ -132,6 +134,15 @@ def too_small(config: Section, least: Mapping[str, float]) -> list[str]:
             finite = " and finite" if isinstance(value, float) else ""
             found.append(f"{config.SECTION}.{name} = {value} must be at least {bound}{finite}")
     return found
+
+
+def too_large(config: Section, most: Mapping[str, int]) -> list[str]:
+    """The settings above their maximum; None passes."""
+    return [
+        f"{config.SECTION}.{name} = {value} must be at most {bound:,}"
+        for name, bound in most.items()
+        if (value := getattr(config, name)) is not None and value > bound
+    ]
 
 
 def not_positive(config: Section, *names: str) -> list[str]:

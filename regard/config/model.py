@@ -5,7 +5,7 @@ from math import lcm
 from typing import Annotated, ClassVar, Literal
 
 from regard.config import registries
-from regard.config.checking import not_a_fraction, refuse_problems, too_small
+from regard.config.checking import not_a_fraction, refuse_problems, too_large, too_small
 
 Architecture = Literal["encoder-decoder", "decoder", "encoder"]
 NormPosition = Literal["post", "pre"]
@@ -15,6 +15,9 @@ NormName = Annotated[str, registries.norms]
 FeedForwardName = Annotated[str, registries.feed_forwards]
 PositionsName = Annotated[str, registries.positions]
 SimilarityName = Annotated[str, registries.similarities]
+
+MOST, MOST_LAYERS = 1 << 24, 1000
+"""The largest sizes, and most layers: more is a mistake, or a file that is meant to exhaust memory."""
 
 PAIRED = {"sinusoidal": "d_model", "rotary": "d_k"}
 """Positions that pair up numbers, and the width that must therefore be even."""
@@ -101,10 +104,13 @@ class ModelConfig:
         return [*sizes, *widths, *epsilon, *fractions, *self._architecture_problems()]
 
     def _size_problems(self) -> list[str]:
-        positive = ("vocab_size", "d_model", "n_heads", "d_k", "d_v", "d_ff", "max_length")
-        return too_small(
-            self, dict.fromkeys(positive, 1) | {"n_labels": 0, "encoder_layers": 0, "decoder_layers": 0}
-        )
+        sizes = ("vocab_size", "d_model", "n_heads", "d_k", "d_v", "d_ff", "max_length")
+        others = ("n_labels", "encoder_layers", "decoder_layers")
+        largest = dict.fromkeys((*sizes, "n_labels"), MOST) | dict.fromkeys(others[1:], MOST_LAYERS)
+        return [
+            *too_small(self, dict.fromkeys(sizes, 1) | dict.fromkeys(others, 0)),
+            *too_large(self, largest),
+        ]
 
     def _width_problems(self) -> list[str]:
         """The first contradiction among the widths; the width that it proposes satisfies the other checks."""

@@ -23,6 +23,8 @@ KINDS: dict[str, Any] = {
 """The type of every setting, by its dotted name."""
 
 FROM_COMMAND_LINE = "--set"
+MOST_BYTES = 1 << 20
+"""Size of the largest configuration file that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,9 @@ def read_config(
 
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
+        if (size := file.stat().st_size) > MOST_BYTES:
+            problem = f"has {size:,} bytes; a configuration has at most {MOST_BYTES:,}"
+            raise ConfigError(problem, str(file), code="not_toml")
         # "utf-8-sig": some editors open a file with a byte order mark, which TOML has no word for.
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -90,7 +95,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text: {error.reason} at byte {error.start}"
         raise ConfigError(problem, str(file), code="not_utf8") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"is not valid TOML: {error}", str(file), code="not_toml") from error
 
 

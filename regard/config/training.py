@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from regard.config import registries
-from regard.config.checking import not_a_fraction, not_positive, refuse_problems, too_small
+from regard.config.checking import not_a_fraction, not_positive, refuse_problems, too_large, too_small
 
 Precision = Literal["auto", "float32", "bfloat16"]
 Selection = Literal["last", "best"]
 ScheduleName = Annotated[str, registries.schedules]
 OptimizerName = Annotated[str, registries.optimizers]
+
+
+MOST_BATCH_TOKENS = 1 << 30
+"""The largest batch: one this large takes hours to fill."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +109,7 @@ class TrainingConfig:
         least = dict.fromkeys([*counts, "validate_every", "checkpoint_every"], 1) | dict.fromkeys(others, 0)
         return [
             *too_small(self, least),
+            *too_large(self, {"batch_tokens": MOST_BATCH_TOKENS}),
             *not_positive(self, "learning_rate", "adam_epsilon", "max_minutes"),
             *not_a_fraction(
                 self, "adam_beta1", "adam_beta2", "label_smoothing", "ema_decay", "hidden_tokens"

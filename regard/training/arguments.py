@@ -106,7 +106,7 @@ def _table(file: Path | None) -> dict[str, Any]:
     """The contents of a configuration file; empty where it cannot be read, which `read_config` reports."""
     try:
         return {} if file is None else tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

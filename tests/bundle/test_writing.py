@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.bundle import load_bundle, save_bundle, weights_hash
+from regard.bundle import describe_bundle, load_bundle, save_bundle, weights_hash
 from regard.model.build import build
 from regard.model.similarity import DotProduct
 from tests.bundle.folders import SMALL, contents, names_in, places, refusal
@@ -282,3 +282,16 @@ def test_metrics_that_json_cannot_hold_are_refused(tmp_path, model, value):
     with refused("bad_metrics", "metrics"):
         save_bundle(tmp_path / "model", model, metrics={"bleu": value})
     assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "card.md", "manifest.json"])
+def test_an_enormous_file_is_refused_unread(folder, name):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / name).touch()
+    os.truncate(folder / name, 1 << 42)  # sparse: no disk has room for it
+    if name != "manifest.json":
+        manifest["files"][name] = {"size": 1 << 42, "sha256": "0" * 64}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    for read in (load_bundle, describe_bundle):
+        with refused("damaged_model_folder", name):
+            read(folder)

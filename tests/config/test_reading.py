@@ -165,6 +165,37 @@ def test_bytes_that_are_not_text_are_refused(tmp_path):
         read_config(file=tmp_path / "latin.toml")
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000 + "]" * 100_000, "a = " + "9" * 10_000])
+def test_text_that_exhausts_the_parser_is_refused(toml, text):
+    with refused("not_toml", ".toml"):
+        read_config(file=toml(text))
+
+
+def test_an_enormous_file_is_refused_unread(tmp_path):
+    file = tmp_path / "sparse.toml"
+    with file.open("wb") as opened:
+        opened.truncate(1 << 42)
+    with refused("not_toml", "sparse.toml"):
+        read_config(file=file)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "model.d_model=100000000000",
+        "model.encoder_layers=1001",
+        "model.vocab_size=16777217",
+        "training.batch_tokens=1073741825",
+        "training.seed=9223372036854775808",
+        "training.max_steps=-9223372036854775808",
+    ],
+)
+def test_values_that_no_machine_can_hold_are_refused(setting):
+    name = setting.partition("=")[0]
+    with refused("wrong_type" if "92233" in setting else "bad_value", name):
+        read_config(settings=[setting])
+
+
 def test_a_byte_order_mark_is_no_mistake(tmp_path):
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf[model]\nd_ff = 7\n")
     assert read_config(file=tmp_path / "bom.toml").model.d_ff == 7
