@@ -1,26 +1,34 @@
 """Looking at its edges: parts that a model lacks, labels, first and last places, and what is not finite."""
 
+import base64
+import io
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from regard.engine.generator import Generator
-from regard.look.alignment.aligner import WordAligner
+from regard.look.alignment.aligner import WordAligner, cross_attention
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
 from regard.look.export.document import describe
-from regard.look.figures.colours import BOTH_WAYS, STYLE
+from regard.look.export.html import embedded
+from regard.look.figures.colours import BOTH_WAYS, ONE_WAY, STYLE
 from regard.look.figures.svg import folded, text_width
+from regard.look.figures.terminal import Thumbnails
 from regard.look.influence.attribution import measure_influence
 from regard.look.interventions.apply import continued
 from regard.look.interventions.interventions import HeadOff, NoScale
-from regard.look.trace.comparison import neighbours
+from regard.look.trace.blocks import layers_of
+from regard.look.trace.comparison import compare, neighbours
 from regard.look.trace.file import packed, write_file
 from regard.look.trace.probes import Probe, read_probes
 from regard.look.trace.recorder import look
 from regard.look.views.attention import lines_svg
+from regard.look.views.beam import tree_of
 from regard.look.views.view import choose
 from regard.model.taps import recording
 from regard.packing import pack
@@ -133,3 +141,100 @@ def test_shades_of_both_signs_are_every_second_one_and_meet_at_zero():
         assert (shades[0], shades[-1]) == (below[-1], above[-1])
         assert [shades[middle + i] for i in range(middle + 1)] == [above[2 * i] for i in range(middle + 1)]
         assert [shades[middle - i] for i in range(middle + 1)] == [below[2 * i] for i in range(middle + 1)]
+
+
+def test_a_comparison_speaks_of_the_places_of_each_trace():
+    model = model_of()
+    one, other = (
+        look(model, subwords(), *texts) for texts in ((SOURCE, TARGET), ("猫", "the birds ran after"))
+    )
+    found = compare(one, other)
+    for matching, sides in (
+        (found.inputs, (one.inputs, other.inputs)),
+        (found.outputs, (one.outputs, other.outputs)),
+    ):
+        alone = (matching.only_in_one, matching.only_in_other)
+        for number, side in enumerate(sides):
+            places = [*(pair[number] for pair in matching.both), *alone[number]]
+            assert sorted(places) == list(range(len(side)))
+        assert all(sides[0].ids[i] == sides[1].ids[j] for i, j in matching.both)
+
+
+def test_attention_of_a_pair_is_cut_to_its_own_tokens():
+    model, bos, eos = model_of(torch.float32), subwords().bos_id, subwords().eos_id
+    pairs = [((5, eos), (bos, 6, 7)), ((5, 6, 7, 8, eos), (bos, 9)), ((4, eos), (bos,))]
+    for i, weights in cross_attention(model, pairs, [2, 0]):
+        assert weights.shape == (2, model.config.n_heads, len(pairs[i][1]), len(pairs[i][0]))
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+        ((_, alone),) = cross_attention(model, [pairs[i]], [2, 0])
+        np.testing.assert_allclose(weights, alone, rtol=1e-4, atol=1e-6)
+
+
+def test_heads_on_a_terminal_fill_the_lines_and_no_more():
+    weights = np.random.default_rng(1).dirichlet(np.ones(9), size=(2, 11, 9))
+    for width in (30, 44, 61, 80, 131):
+        file = io.StringIO()
+        Console(file=file, width=width).print(Thumbnails(weights))
+        heads = [line for line in file.getvalue().splitlines() if "head" in line]
+        assert max(map(len, file.getvalue().splitlines())) <= width
+        assert [name for line in heads for name in re.findall(r"head \d+", line)] == [
+            f"head {i}" for i in range(11)
+        ]
+        starts = [match.start() for match in re.finditer("head", heads[0])]
+        slot = starts[1] - starts[0] if len(starts) > 1 else width - starts[0]
+        assert len(starts) == 11 or starts[-1] + 2 * slot > width
+
+
+def test_a_word_that_just_fits_stays_on_the_line():
+    assert list(folded("two dogs", text_width("two dogs", 12), 12)) == ["two dogs"]
+    assert list(folded("two dogs", text_width("two dogs", 12) - 0.01, 12)) == ["two", "dogs"]
+
+
+def test_a_colour_ends_where_the_scale_does():
+    assert [ONE_WAY.level(value, 2.0) for value in (-1.0, 0.0, 2.0, 9.0)] == [0, 0, *[ONE_WAY.levels - 1] * 2]
+    assert [BOTH_WAYS.level(value, 2.0) for value in (-9.0, 0.0, 9.0)] == [
+        0,
+        BOTH_WAYS.levels // 2,
+        BOTH_WAYS.levels - 1,
+    ]
+
+
+def test_what_is_kept_of_a_long_text_just_fits_its_budget():
+    trace = trace_of(model_of(torch.float32))
+    for budget in (1, 3000, 9000):
+        found = embedded(trace, budget)
+        assert found["precision"] == "top"
+        used = sum(len(base64.b64decode(each["data"])) for each in found["arrays"].values())
+        sizes = [layers_of(trace.config, kind) * len(trace.queries(kind)) for kind in trace.kinds]
+        rows = sum(sizes) * trace.config.n_heads
+        assert found["kept"] == max(1, budget // 4 // rows)
+        assert used <= max(budget, 4 * rows)
+
+
+def test_half_precision_is_clipped_and_not_infinite():
+    trace = trace_of(model_of(torch.float32))
+    name, array = next(
+        (name, array) for name, array in trace.arrays.items() if name.endswith("encoder.output")
+    )
+    far = replace(trace, arrays={**trace.arrays, name: np.where(array > 0, 1e6, -1e6).astype(np.float32)})
+    size = sum(each.size for key, each in far.arrays.items() if not key.startswith(("said.", "influence")))
+    found = embedded(far, 2 * size)
+    assert found["precision"] == "f16"
+    values = np.frombuffer(base64.b64decode(found["arrays"][name]["data"]), "<f2").reshape(array.shape)
+    np.testing.assert_array_equal(values, np.where(array > 0, 65504, -65504))
+
+
+@pytest.mark.parametrize("architecture", ["decoder", "encoder"])
+def test_a_beam_needs_a_model_that_translates(architecture):
+    with refused("nothing_to_show", "encoder-decoder"):
+        tree_of(trace_of(model_of(architecture=architecture)))
+    with refused("nothing_to_show", "without a target"):
+        tree_of(trace_of(model_of()))
+
+
+def test_a_layer_shows_its_three_most_likely_tokens_and_the_last_one_all():
+    trace = trace_of(model_of())
+    for row, step in enumerate(document.steps(trace)):
+        for layer, told in zip(trace.lens(row), step["lens"], strict=True):
+            assert [each["id"] for each in told["candidates"]] == [each.id for each in layer][:3]
+        assert len(step["candidates"]) == len(trace.candidates(row))
