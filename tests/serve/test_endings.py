@@ -9,8 +9,9 @@ import torch
 import regard
 from regard.config import ModelConfig
 from regard.text.vocabularies.subwords import Subwords, learn_subwords
-from tests.serve.running import serving
+from tests.serve.running import running, serving
 from tests.serve.single_stack_models import SHAPE, save_single_stack_models
+from tests.serve.test_leaving import until
 from tests.serve.test_native import events
 
 LINES = ["the cat sat on the mat", "a dog sat"] * 20
@@ -173,6 +174,27 @@ def test_what_would_be_ignored_is_refused(server, field, value, neutral, stream)
     assert (refusal.status_code, refusal.json()["error"]["param"]) == (400, field)
     assert server.post("/v1/completions", **asked, **{field: neutral}).status_code == 200
     assert server.post("/v1/completions", **asked, user="me").status_code == 200
+
+
+def test_a_stream_that_ended_at_its_limit_was_not_left_by_its_client(gate):
+    engine, registry = gate
+    with running(registry) as server:
+        engine.go_on.release(4)  # and the next token never comes
+        asked = {"model": "gated", "prompt": "三月五日四月六日七月", "stream": True, "max_tokens": 1}
+        body = server.post("/v1/completions", **asked).text
+        assert '"finish_reason": "length"' in body
+        assert body.endswith("data: [DONE]\n\n")
+        until(lambda: not len(server.state.executor), "the work did not end")
+        assert b"regard_cancelled_total{" not in server.state.metrics.page()
+        engine.let_all()
+
+
+@pytest.mark.parametrize("part", [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text"}])
+def test_a_part_of_a_message_that_is_no_text_is_refused(server, part):
+    content = [{"type": "text", "text": "the cat"}, part]
+    messages = [{"role": "user", "content": content}]
+    answer = server.post("/v1/chat/completions", model="endless", messages=messages)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "messages")
 
 
 def test_every_event_is_json_on_one_line(server):

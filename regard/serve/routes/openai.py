@@ -134,10 +134,17 @@ class ChatMessage(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
     def text(self) -> str:
-        """Its text."""
+        """Its text.
+
+        Raises:
+            ApiError: a part is not a text.
+        """
         if isinstance(self.content, str):
             return self.content
-        return "".join(str(part.get("text", "")) for part in self.content or [])
+        if other := [part for part in self.content or [] if not isinstance(part.get("text"), str)]:
+            kind = other[0].get("type", "unknown")
+            raise bad_value(f"A part of a message is of type {kind!r}; only text can be read.", "messages")
+        return "".join(part["text"] for part in self.content or [])
 
 
 class ChatRequest(CompletionOptions):
@@ -186,12 +193,12 @@ async def completions(request: Request, body: CompletionRequest) -> Response:
             }
 
         return _streamed(request, body, query, head, chunk)
-    translations = await _translations(request, query)
-    choices = []
-    for i, translation in enumerate(each for ranked in translations for each in ranked):
-        text, reason = _ended(body, served, translation)
-        choices.append({"index": i, "text": text, "logprobs": None, "finish_reason": reason})
-    return JSONResponse({**head, "choices": choices, "usage": _usage(served, prompts, choices)})
+    translations, usage = await _translations(request, body, served, query)
+    choices = [
+        {"index": i, "text": text, "logprobs": None, "finish_reason": reason}
+        for i, (text, reason) in enumerate(translations)
+    ]
+    return JSONResponse({**head, "choices": choices, "usage": usage})
 
 
 @router.post("/chat/completions")
@@ -211,13 +218,12 @@ async def chat(request: Request, body: ChatRequest) -> Response:
 
         return _streamed(request, body, query, head, chunk)
     head = _head(request, served, "chatcmpl", "chat.completion")
-    choices, texts = [], []
-    for i, translation in enumerate((await _translations(request, query))[0]):
-        text, reason = _ended(body, served, translation)
+    choices = []
+    translations, usage = await _translations(request, body, served, query)
+    for i, (text, reason) in enumerate(translations):
         message = {"role": "assistant", "content": text, "refusal": None}
         choices.append({"index": i, "message": message, "logprobs": None, "finish_reason": reason})
-        texts.append({"text": text})
-    return JSONResponse({**head, "choices": choices, "usage": _usage(served, prompts, texts)})
+    return JSONResponse({**head, "choices": choices, "usage": usage})
 
 
 def _checked(
@@ -259,12 +265,17 @@ async def _generated(
     return JSONResponse({**head, "choices": choices, "usage": _used(by_choice[0], by_prompt)})
 
 
-async def _translations(request: Request, query: TextsToTranslate) -> list[list[Result]]:
+async def _translations(
+    request: Request, body: CompletionOptions, served: ServedModel[Any], query: TextsToTranslate
+) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Every translation with its finish reason, up to a stop string or a limit; and the usage."""
     state = state_of(request)
 
-    def work(job: RequestJob) -> list[list[Result]]:
-        translated = translate(state.models, job, query)
-        return [[each.result, *each.result.alternatives] for each in translated]
+    def work(job: RequestJob) -> tuple[list[tuple[str, str]], dict[str, int]]:
+        translated = [each.result for each in translate(state.models, job, query)]
+        ranked = (one for best in translated for one in (best, *best.alternatives))
+        ended = [_ended(body, served, each) for each in ranked]
+        return ended, _usage(served, query.texts, [text for text, _ in ended])
 
     return await state.executor.run(request, work)
 
@@ -280,45 +291,45 @@ def _streamed(
     state.executor.check()
     served = state.models.named(body.model)
 
-    def work(job: RequestJob) -> Iterator[tuple[int, str | Result | Continuation]]:
+    def arriving(job: RequestJob) -> Iterator[tuple[int, str | Result | Continuation]]:
+        """Pieces of every text, and its end."""
         if isinstance(served, ServedGenerator):
-            return served.stream(job, query.texts, body.generation(0))
-        translated = stream(state.models, job, query)
-        return (
-            (i, result.result if isinstance(result, Translated) else text)
-            for i, text, _, result in translated
-        )
+            yield from served.stream(job, query.texts, body.generation(0))
+            return
+        for i, text, _, end in stream(state.models, job, query):
+            yield i, end.result if isinstance(end, Translated) else text
 
-    pieces = state.executor.stream(work)
-
-    async def events() -> AsyncIterator[str]:
+    def work(job: RequestJob) -> Iterator[dict[str, Any]]:
         # A generator keeps to the limits of the request by itself.
         limits = None if isinstance(served, ServedGenerator) else body
         choices = [StreamedChoice(served.model.subwords, limits) for _ in query.texts]
         continuations: list[Continuation] = []
+        for i, piece in arriving(job):
+            was_open = choices[i].reason is None
+            if text := choices[i].add(piece) if isinstance(piece, str) else choices[i].end(piece):
+                yield chunk(i, text, None)
+            if was_open and choices[i].reason is not None:
+                yield chunk(i, "", choices[i].reason)
+            if isinstance(piece, Continuation):
+                continuations.append(piece)
+            if all(each.reason for each in choices):
+                break
+        if body.stream_options and body.stream_options.include_usage:
+            texts = [each.sent for each in choices]
+            used = _used(continuations, continuations) if continuations else None
+            yield {**head, "choices": [], "usage": used or _usage(served, query.texts, texts)}
+
+    chunks = state.executor.stream(work)
+
+    async def events() -> AsyncIterator[str]:
         try:
-            async for i, piece in pieces:
-                was_open = choices[i].reason is None
-                if text := choices[i].add(piece) if isinstance(piece, str) else choices[i].end(piece):
-                    yield event(chunk(i, text, None))
-                if was_open and choices[i].reason is not None:
-                    yield event(chunk(i, "", choices[i].reason))
-                if isinstance(piece, Continuation):
-                    continuations.append(piece)
-                if all(each.reason for each in choices):
-                    break
-            if body.stream_options and body.stream_options.include_usage:
-                usage = (
-                    _used(continuations, continuations)
-                    if continuations
-                    else _usage(served, list(query.texts), [{"text": each.sent} for each in choices])
-                )
-                yield event({**head, "choices": [], "usage": usage})
+            async for each in chunks:
+                yield event(each)
             yield "data: [DONE]\n\n"
         except RegardError as error:
             yield event({"error": {"type": "server_error", **stream_error(error, request.url.path)}})
         finally:
-            await pieces.aclose()
+            await chunks.aclose()
 
     return event_stream(events())
 
@@ -392,10 +403,8 @@ def _head(request: Request, served: ServedModel[Any], prefix: str, kind: str) ->
     return {"id": name, "object": kind, "created": int(time.time()), "model": served.id}
 
 
-def _usage(served: ServedModel[Any], prompts: list[str], choices: list[dict[str, Any]]) -> dict[str, int]:
-    subwords = served.model.subwords
-    read = sum(map(len, subwords.encode(prompts)))
-    written = sum(map(len, subwords.encode([choice["text"] for choice in choices])))
+def _usage(served: ServedModel[Any], prompts: Sequence[str], texts: Sequence[str]) -> dict[str, int]:
+    read, written = (sum(map(len, served.model.subwords.encode([*each]))) for each in (prompts, texts))
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
