@@ -109,7 +109,7 @@ class Autoregressive(Assembly):
     def _extend(self, new: Packed, cache: Cache) -> tuple[Tensor, Cache]:
         placed = new.boundaries
         assert placed.n_positions is not None, "the cache knows the positions of new tokens"
-        cache = cache.with_room(placed.n_positions)
+        cache = cache.writable(placed.n_positions)
         recall = cache.recall(placed, self.output_positions)
         x_ND = self.embed_outputs(new)
         states_ND = decode_new(self.decoder, x_ND, cache.own, cache.memory, recall)

@@ -13,12 +13,16 @@ from regard.config import ModelConfig
 from regard.errors import ShapeError
 from regard.model.add_and_norm import AddAndNorm, new_norm
 from regard.model.feed_forward import FeedForward
+from regard.model.masks import StoredKeys
 from regard.model.multi_head_attention import Mask, MultiHeadAttention
 from regard.model.taps import tap
 
 
 class DecoderLayer(nn.Module):
-    """Masked Multi-Head Attention, Multi-Head Attention on the memory, Feed Forward, each with Add & Norm."""
+    """Masked Multi-Head Attention, Multi-Head Attention on the memory, Feed Forward, each with Add & Norm.
+
+    Decoding step by step calls it too, and thus its hooks: x is then (rows, d_model), one new token each.
+    """
 
     def __init__(self, config: ModelConfig, *, memory: bool = True) -> None:
         super().__init__()
@@ -31,22 +35,25 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor | None,
-        may_attend: Mask,
-        may_attend_memory: Mask = None,
+        may_attend: Mask | StoredKeys,
+        may_attend_memory: Mask | StoredKeys = None,
         score_bias: Tensor | None = None,
     ) -> Tensor:
         """(batch, length, d_model) with masks, or (tokens, d_model) packed; `may_attend` is causal."""
         of_self, of_memory = self.masked_multi_head_attention, self.multi_head_attention
         x = self.add_and_norm[0](x, lambda y: of_self(y, None, may_attend, score_bias))
         if of_memory is not None:
-            if memory is None:
+            if memory is None and not isinstance(may_attend_memory, StoredKeys):
                 raise ShapeError("memory", "the result of the encoder", None, code="missing_memory")
             x = self.add_and_norm[1](x, lambda y: of_memory(y, memory, may_attend_memory))
         return self.add_and_norm[-1](x, self.feed_forward)
 
 
 class Decoder(nn.Module):
-    """The stack of layers; after pre-norm layers, one last norm."""
+    """The stack of layers; after pre-norm layers, one last norm.
+
+    Decoding step by step calls its layers and norm, with their hooks, not the stack itself.
+    """
 
     taps = ("output",)
 

@@ -37,12 +37,11 @@ class Linear(nn.Linear):
 
 def side_by_side(maps: Sequence[Linear], x: Tensor) -> list[Tensor]:
     """Several maps of the same input, as one product: wider products run faster."""
-    if any(_must_be_called(linear) for linear in maps):
+    biases: list[Tensor] = [linear.bias for linear in maps if linear.bias is not None]
+    if len(biases) not in (0, len(maps)) or any(_must_be_called(linear) for linear in maps):
         return [linear(x) for linear in maps]
     weight = torch.cat([linear.weight for linear in maps]).to(x.dtype)
-    bias = None
-    if maps[0].bias is not None:
-        bias = torch.cat([linear.bias for linear in maps]).to(x.dtype)
+    bias = torch.cat(biases).to(x.dtype) if biases else None
     return list(F.linear(x, weight, bias).split([linear.out_features for linear in maps], dim=-1))
 
 

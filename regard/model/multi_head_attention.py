@@ -16,7 +16,7 @@ from regard.config import ModelConfig, SimilarityName, registries
 from regard.errors import ConfigError, ShapeError
 from regard.model.fast.kernels import dense_attention, packed_attention
 from regard.model.linear import Linear, side_by_side
-from regard.model.masks import SameSequence
+from regard.model.masks import SameSequence, StoredKeys
 from regard.model.positional_encoding import Turn
 from regard.model.scaled_dot_product_attention import check_may_attend, masked_softmax
 from regard.model.similarity import DotProduct
@@ -46,7 +46,7 @@ class MultiHeadAttention(nn.Module):
         turn: Turn | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("n_heads", n_heads), ("d_k", d_k), ("d_v", d_v)):
+        for name, value in (("d_model", d_model), ("n_heads", n_heads), ("d_k", d_k), ("d_v", d_v)):
             if value is not None and value < 1:
                 raise ConfigError(f"{name} = {value} must be at least 1", code="bad_value")
         if (d_k is None or d_v is None) and d_model % n_heads != 0:
@@ -77,7 +77,7 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Tensor,
         memory: Tensor | None = None,
-        may_attend: Mask = None,
+        may_attend: Mask | StoredKeys = None,
         score_bias: Tensor | None = None,
     ) -> Tensor:
         """Attention of x on itself or on `memory`: (batch, length, d_model), or (tokens, d_model) packed.
@@ -85,10 +85,14 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: the queries; without a memory also keys and values.
             memory: keys and values.
-            may_attend: which query may attend to which key; by default all to all.
+            may_attend: which query may attend to which key; by default all to all. A boolean tensor of any
+                pattern, such as `~torch.eye(n, dtype=torch.bool)`, that broadcasts to (batch, heads, queries,
+                keys); or a `SameSequence` for packed tokens.
             score_bias: added to the scores, by position of query and key: (heads, queries, keys). For packed
                 tokens at least as large as the longest sequence.
         """
+        if isinstance(may_attend, StoredKeys):
+            return may_attend.attend(self, x)
         self._check(x, memory, may_attend, score_bias)
         q, k, v = self.project(x, memory, may_attend)  # Linear
         heads = self.attend(q, k, v, may_attend, score_bias)  # Scaled Dot-Product Attention
@@ -188,6 +192,8 @@ class MultiHeadAttention(nn.Module):
                 if tensor.shape[0] != boundaries.n_tokens:
                     expected = f"{boundaries.n_tokens} packed tokens"
                     raise ShapeError(name, expected, tensor.shape[0], code="token_count_mismatch")
+            if may_attend.own is not None:
+                check_may_attend(may_attend.own, may_attend.padded_shape(self.n_heads))
         elif keys.shape[0] != x.shape[0]:
             expected = f"{x.shape[0]} sequences, as x has"
             raise ShapeError("memory", expected, keys.shape[0], code="sequence_count_mismatch")
@@ -198,8 +204,15 @@ class MultiHeadAttention(nn.Module):
 
 
 def _check_polarity(may_attend: Tensor, length: int) -> None:
-    """Refuse a self-attention mask that can only be inverted: in torch.nn's masks True means may *not*."""
+    """Refuse a self-attention mask that looks inverted: in torch.nn's masks True means may *not*.
+
+    An inverted causal or length mask leaves some token nothing to attend to, and no token itself.
+    """
     square = may_attend.expand(torch.broadcast_shapes(may_attend.shape, (length, length)))
-    if not square.diagonal(dim1=-2, dim2=-1).any(dim=-1).all():
-        got = "no token of some sequence may attend to itself; if True means masked, pass ~mask"
+    no_self = ~square.diagonal(dim1=-2, dim2=-1).any(dim=-1)
+    if (no_self & ~square.any(dim=-1).all(dim=-1)).any():
+        got = (
+            "a mask by which no token of some sequence attends to itself, and some to nothing; if True means "
+            "masked, pass ~mask; if this is meant, pass x as `memory`, too"
+        )
         raise ShapeError("may_attend", "True where a token may attend", got, code="inverted_mask")

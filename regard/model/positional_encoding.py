@@ -11,7 +11,8 @@ self-attention, so that their product depends on their distance alone. Relative 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,7 @@ from regard.model.taps import tap
 from regard.packing import Boundaries
 
 Turn = Callable[[Tensor, Tensor], Tensor]
+Moved = TypeVar("Moved", bound=nn.Module)
 
 
 @registries.positions.register("none")
@@ -76,6 +78,22 @@ class Positions(nn.Module):
         return tap(self, "score_bias", self.score_bias(places_P, places_P))
 
 
+def keep_computed(
+    module: Moved, name: str, compute: Callable[[], Tensor], move: Callable[[], Moved]
+) -> Moved:
+    """Move a module, and compute a buffer anew that had no values before.
+
+    The buffer is not saved, so nothing else fills it when a model leaves the device "meta" by `to_empty`.
+    """
+    was_empty = module.get_buffer(name).is_meta
+    moved = move()
+    buffer = module.get_buffer(name)
+    if was_empty and not buffer.is_meta:
+        with torch.device("cpu"):
+            setattr(module, name, compute().to(buffer))
+    return moved
+
+
 def angles(positions_N: Tensor, width: int) -> Tensor:
     """(N, width / 2): pos / 10000^(2i / width), in float32 whatever the dtype of the activations."""
     even = torch.arange(0, width, 2, device=positions_N.device, dtype=torch.float32)
@@ -97,8 +115,13 @@ class SinusoidalPositions(Positions):
     def __init__(self, config: ModelConfig, *, causal: bool) -> None:
         super().__init__(config, causal=causal)
         self.d_model = config.d_model
-        table = sinusoids(torch.arange(config.max_length), config.d_model)
-        self.register_buffer("table", table, persistent=False)
+        self.register_buffer("table", self._new_table(), persistent=False)
+
+    def _new_table(self) -> Tensor:
+        return sinusoids(torch.arange(self.max_length), self.d_model)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        return keep_computed(self, "table", self._new_table, partial(super()._apply, fn, recurse))
 
     def forward(self, boundaries: Boundaries) -> Tensor:
         """(N, d_model)."""

@@ -8,12 +8,15 @@ Cross-attention has no bias: there is no distance between a token of the outputs
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig, registries
-from regard.model.positional_encoding import Positions
+from regard.model.positional_encoding import Positions, keep_computed
 
 
 @registries.positions.register("alibi")
@@ -27,7 +30,14 @@ class Alibi(Positions):
 
     def __init__(self, config: ModelConfig, *, causal: bool) -> None:
         super().__init__(config, causal=causal)
-        self.register_buffer("slopes_H", torch.tensor(slopes(config.n_heads)), persistent=False)
+        self.n_heads = config.n_heads
+        self.register_buffer("slopes_H", self._new_slopes(), persistent=False)
+
+    def _new_slopes(self) -> Tensor:
+        return torch.tensor(slopes(self.n_heads))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        return keep_computed(self, "slopes_H", self._new_slopes, partial(super()._apply, fn, recurse))
 
     def score_bias(self, queries_L: Tensor, keys_M: Tensor) -> Tensor:
         """-slope · |distance|, (heads, L, M)."""

@@ -1,5 +1,7 @@
 """What holds of attention whatever the numbers: rows sum to 1, masked is 0, nothing to see gives zeros."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import Tensor
@@ -17,6 +19,7 @@ from regard.model.taps import recording
 from regard.packing import Boundaries
 from tests.model.small import stirred
 from tests.parity.tolerances import assert_close
+from tests.refusals import refused
 
 B, H, L, M, K, U, D = 2, 3, 5, 7, 11, 13, 17
 DTYPES = [torch.float64, torch.float32, torch.bfloat16]
@@ -169,3 +172,83 @@ def test_a_query_mask_of_one_column_is_a_mask():
         output = module(x, may_attend=may)
         assert_close(output, module(x, may_attend=may.expand(L, L)))
     assert (output[:, 1] == 0).all()
+
+
+class TestMasksOfAnyPattern:
+    """A mask of one's own: here every token may attend to all others of its sequence, but not to itself."""
+
+    def block(self):
+        return stirred(MultiHeadAttention(D, H, d_k=K, d_v=U, bias=True)).double()
+
+    def by_hand(self, block, x, mask):
+        """Each sequence by itself, from the functions of Figure 2."""
+        with recording(block, keep=["q", "k", "v"]) as seen:
+            block(x[None])
+        q, k, v = (seen[name].transpose(1, 2) for name in ("q", "k", "v"))
+        heads = scaled_dot_product_attention(q, k, v, mask)
+        return block.w_o(heads.transpose(1, 2).flatten(-2))[0]
+
+    @pytest.mark.parametrize("record", [False, True])
+    @torch.no_grad()
+    def test_padded_and_packed_are_the_functions_of_each_sequence(self, record):
+        block, lengths = self.block(), (5, 2, 7)
+        boundaries = Boundaries.of_lengths(lengths)
+        x = torch.randn(sum(lengths), D, dtype=torch.float64)
+        others = ~torch.eye(7, dtype=torch.bool)
+        with recording(block) if record else nullcontext():
+            packed = block(x, may_attend=SameSequence(boundaries, boundaries, causal=False, own=others))
+            (padded,) = boundaries.padded.pad(x)
+            mask = others & boundaries.exists_BL[:, None, None, :]
+            dense = boundaries.padded.unpad([block(padded, may_attend=mask)])
+        parts = zip(lengths, x.split(lengths), strict=True)
+        expected = torch.cat([self.by_hand(block, each, others[:n, :n]) for n, each in parts])
+        assert_close(packed, expected)
+        assert_close(dense, expected)
+
+    @torch.no_grad()
+    def test_a_pattern_may_differ_by_sequence_and_head(self):
+        block, lengths = self.block(), (5, 2, 7)
+        boundaries = Boundaries.of_lengths(lengths)
+        x = torch.randn(sum(lengths), D, dtype=torch.float64)
+        own = torch.rand(3, H, 7, 7) < 0.5
+        whole = block(x, may_attend=SameSequence(boundaries, boundaries, causal=True, own=own))
+        for i, (n, each) in enumerate(zip(lengths, x.split(lengths), strict=True)):
+            alone = self.by_hand(block, each, own[i : i + 1, :, :n, :n] & causal_mask(n))
+            assert_close(whole.split(lengths)[i], alone)
+
+    def test_a_mask_that_is_the_opposite_of_a_usual_one_is_refused(self):
+        block, x = self.block(), torch.zeros(2, 5, D, dtype=torch.float64)
+        exists = length_mask(torch.tensor([5, 3]))
+        for mask in (~causal_mask(5), ~exists, ~(exists & causal_mask(5))):
+            with refused("inverted_mask", "~mask"):
+                block(x, may_attend=mask)
+        assert block(x, x, ~causal_mask(5)).shape == x.shape  # if it is meant
+
+    def test_a_mask_that_does_not_fit_the_padded_view_is_refused(self):
+        boundaries = Boundaries.of_lengths((5, 2))
+        with refused("bad_mask", "(2, 1, 5, 5)"):
+            SameSequence(boundaries, boundaries, causal=False, own=torch.ones(4, 4, dtype=torch.bool))
+        own = torch.ones(2, H + 2, 5, 5, dtype=torch.bool)
+        with refused("bad_mask", f"(2, {H}, 5, 5)"):
+            self.block()(
+                torch.zeros(7, D).double(),
+                may_attend=SameSequence(boundaries, boundaries, causal=False, own=own),
+            )
+
+
+@pytest.mark.parametrize("which", ["w_q", "w_k", "w_v"])
+@torch.no_grad()
+def test_a_bias_of_one_map_alone_is_used(which):
+    block = stirred(MultiHeadAttention(D, H, d_k=K, d_v=U)).double()
+    x = torch.randn(2, 5, D, dtype=torch.float64)
+    bias = torch.randn_like(getattr(block, which).weight[:, 0])
+    getattr(block, which).bias = torch.nn.Parameter(bias)
+    name = which.removeprefix("w_")
+    with recording(block, keep=name) as seen:
+        block(x)
+    assert_close(seen[name].flatten(-2), x @ getattr(block, which).weight.t() + bias)
+
+
+def test_a_width_of_zero_is_refused():
+    with refused("bad_value", "d_model"):
+        MultiHeadAttention(0, 1)

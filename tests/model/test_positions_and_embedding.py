@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from regard.model.build import build
 from regard.model.embedding import Embedding
 from regard.model.positional_encoding import LearnedPositions, SinusoidalPositions, rotate, sinusoids
 from regard.packing import Boundaries, pack
@@ -104,3 +105,28 @@ class TestEmbedding:
         for sharing in ("two-way", "three-way"):
             model = small_model(architecture="decoder", shared_embeddings=sharing)
             assert model.output_probabilities.weight is model.output_embedding.weight
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "t5-relative", "none"])
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder", "encoder"])
+def test_a_model_made_on_the_meta_device_has_every_table_after_loading(positions, architecture):
+    config = small_config(positions=positions, architecture=architecture)
+    model = small_model(config, dtype=torch.float32)
+    with torch.device("meta"):
+        empty = build(config)
+    before = {name: buffer.is_meta for name, buffer in empty.named_buffers()}
+    assert all(before.values())
+    filled = empty.to_empty(device="cpu").eval()
+    filled.load_state_dict(model.state_dict())
+    for name, buffer in model.named_buffers():
+        assert torch.equal(filled.get_buffer(name), buffer), name
+    packs = [pack(random_ids((7, 2)))] * (2 if architecture == "encoder-decoder" else 1)
+    with torch.no_grad():
+        assert torch.equal(filled(*packs), model(*packs))
+
+
+def test_tables_follow_the_dtype_and_device_of_the_model():
+    model = small_model(positions="sinusoidal", dtype=torch.float32)
+    table = model.input_positions.table
+    assert torch.equal(model.double().input_positions.table, table.double())
+    assert model.to("meta").input_positions.table.is_meta

@@ -119,7 +119,7 @@ def test_a_cache_grows_by_blocks_and_copies_leave_out_what_is_empty(prompts):
     assert cache.room == BLOCK
     cache = steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=BLOCK + 3)
     rows = [list(rows[i]) for i in (2, 1, 1)]
-    cache = cache.with_room(3 * BLOCK + 5).reorder(torch.tensor([2, 1, 1]))
+    cache = cache.writable(3 * BLOCK + 5).reorder(torch.tensor([2, 1, 1]))
     assert cache.room == (2 if prompts[0] == 1 else 3) * BLOCK
     steps_agree(model, cache, rows, lambda: last_of_whole(model, None, rows), n_steps=BLOCK)
 
@@ -212,3 +212,67 @@ def test_a_row_may_step_on_though_a_longer_one_was_full(leave):
     _, cache = model.extend(pack(rows), model.start(2, capacity=6))
     rows = [list(rows[1])]
     steps_agree(model, leave(cache), rows, lambda: last_of_whole(model, None, rows), n_steps=5)
+
+
+class TestACacheIsAValue:
+    @pytest.mark.parametrize("prompts", [(3, 3), (2, 5)], ids=["even", "uneven"])
+    @pytest.mark.parametrize("positions", ["sinusoidal", "t5-relative"])
+    def test_several_continuations_of_one_cache_do_not_disturb_each_other(self, prompts, positions):
+        model, inputs = small_model(positions=positions), random_ids((4, 7))
+        rows = random_ids(prompts)
+        _, cache = model.extend(pack(rows), model.start(model.encode(pack(inputs)), capacity=19))
+        branches = [([list(row) for row in rows], cache) for _ in range(3)]
+        for _ in range(4):  # in turn, so that each could overwrite what the others wrote
+            for i, (own, before) in enumerate(branches):
+                log_probs, after = model.step(grow(own), before)
+                assert_close(log_probs, last_of_whole(model, inputs, own))
+                branches[i] = own, after
+        own = [list(row) for row in rows]
+        log_probs, _ = model.extend(pack([[1, 2], [3, 4]]), cache)
+        own = [[*row, *new] for row, new in zip(own, ([1, 2], [3, 4]), strict=True)]
+        assert_close(log_probs[[1, 3]], last_of_whole(model, inputs, own))
+
+    def test_the_usual_way_copies_nothing_and_the_storage_is_shared(self):
+        model = small_model(architecture="decoder")
+        cache = model.start(1, capacity=5)
+        _, first = model.step(torch.tensor([1]), cache)
+        _, second = model.step(torch.tensor([2]), first)
+        assert second.own[0].k_BHMK is cache.own[0].k_BHMK
+        _, again = model.step(torch.tensor([3]), first)
+        assert again.own[0].k_BHMK is not cache.own[0].k_BHMK
+
+    def test_reordering_a_cache_that_has_been_continued(self):
+        model = small_model(architecture="decoder")
+        rows = random_ids((3, 3))
+        _, cache = model.extend(pack(rows), model.start(2, capacity=9))
+        model.step(torch.tensor([5, 6]), cache)
+        swapped, rows = cache.reorder(torch.tensor([1, 0])), [list(rows[1]), list(rows[0])]
+        steps_agree(model, swapped, rows, lambda: last_of_whole(model, None, rows), n_steps=3)
+
+
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder"])
+def test_forward_hooks_are_called_in_every_step(architecture):
+    model = small_model(architecture=architecture)
+    layer = model.decoder.layers[1]
+    blocks = [layer, layer.masked_multi_head_attention, layer.feed_forward, layer.add_and_norm[0]]
+    blocks += [layer.multi_head_attention] if layer.multi_head_attention is not None else []
+    is_whole = architecture == "decoder"
+    inputs = None if is_whole else random_ids((4, 7))
+    start = model.start(2, 5) if is_whole else model.start(model.encode(pack(inputs)), 5)
+    plain, cache = model.step(torch.tensor([1, 2]), start)
+    seen = {}
+    hooks = [
+        block.register_forward_hook(lambda block, _, result: seen.setdefault(block, []).append(result))
+        for block in blocks
+    ]
+    again, _ = model.step(torch.tensor([1, 2]), start)
+    assert_close(again, plain)
+    for _ in range(2):
+        _, cache = model.step(torch.tensor([3, 4]), cache)
+    assert [len(seen[block]) for block in blocks] == [3] * len(blocks)
+    assert all(result.shape == (2, model.config.d_model) for each in seen.values() for result in each)
+    for hook in hooks:
+        hook.remove()
+    layer.register_forward_hook(lambda *_: torch.zeros(2, model.config.d_model, dtype=torch.float64))
+    changed, _ = model.step(torch.tensor([1, 2]), start)
+    assert (changed - plain).abs().max() > 1e-3

@@ -1,15 +1,15 @@
 """The cache of decoding: keys and values of the tokens so far, and of the memory.
 
 A cache is a value. `step` takes one and returns another; the two share storage, and the older one stays valid
-for its own length, because nothing beyond it is ever read. Two continuations of one cache need `reorder`,
-which copies.
+for its own length, because nothing beyond it is ever read. A second step from the same cache copies the
+storage first, so that the continuations do not overwrite each other.
 
 Letters: `R` rows being decoded, `B` sources (each with R / B rows, its beams), `M` places for keys.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
@@ -65,7 +65,7 @@ class KeysValues:
         return KeysValues(self.k_BHMK.index_select(0, rows), self.v_BHMU.index_select(0, rows))
 
     def with_room(self, room: int) -> KeysValues:
-        """A copy with `room` places, the new ones empty."""
+        """A copy with at least as many places as now, `room`; the new ones are empty."""
         new = (0, 0, 0, room - self.k_BHMK.shape[2])
         return KeysValues(F.pad(self.k_BHMK, new), F.pad(self.v_BHMU, new))
 
@@ -116,6 +116,8 @@ class Cache:
     """One per layer, (B, heads, source length, width); none in a decoder alone."""
     memory_may_attend: Tensor | None = None
     """(B, 1, 1, source length); None where all sources are of one length."""
+    permits: list[None] = field(default_factory=lambda: [None])
+    """One permit to write to the storage after the tokens so far; the first step takes it."""
 
     @property
     def n_rows(self) -> int:
@@ -127,11 +129,17 @@ class Cache:
         """Tokens that a row has storage for now."""
         return self.own[0].k_BHMK.shape[2]
 
-    def with_room(self, n_tokens: int) -> Cache:
-        """The same, with storage for `n_tokens` tokens in a row."""
-        if n_tokens <= self.room:
-            return self
-        room = room_for(n_tokens, self.capacity)
+    def writable(self, n_tokens: int) -> Cache:
+        """The same, with storage for `n_tokens` tokens in a row that no other cache writes to."""
+        room = self.room
+        if n_tokens <= room:
+            try:  # one operation, because several threads may continue one cache
+                self.permits.pop()
+            except IndexError:
+                pass
+            else:
+                return self
+        room = max(room, room_for(n_tokens, self.capacity))
         return replace(self, own=tuple(layer.with_room(room) for layer in self.own))
 
     def place(self, new: Boundaries) -> Boundaries:
@@ -185,7 +193,7 @@ class Cache:
         assert placed.n_positions is not None, "the boundaries were not made by this cache"
         lengths_R = self.lengths_R + self._counts(placed)
         even = self.even and len(set(placed.known_lengths)) == 1
-        return replace(self, lengths_R=lengths_R, longest=placed.n_positions, even=even)
+        return replace(self, lengths_R=lengths_R, longest=placed.n_positions, even=even, permits=[None])
 
     def _counts(self, new: Boundaries) -> Tensor | int:
         return 1 if new.longest == 1 else torch.tensor(new.known_lengths, device=self.lengths_R.device)
@@ -194,7 +202,7 @@ class Cache:
         """Row i continues what was row `rows_R[i]`, which must be of the same source."""
         room = room_for(self.longest + 1, self.capacity)
         own = tuple(layer.up_to(room).select(rows_R) for layer in self.own)
-        return replace(self, own=own, lengths_R=self.lengths_R.index_select(0, rows_R))
+        return replace(self, own=own, lengths_R=self.lengths_R.index_select(0, rows_R), permits=[None])
 
     def keep(self, sources_B: Tensor) -> Cache:
         """Only these sources, with all their rows: finished ones leave the batch."""

@@ -6,12 +6,14 @@ It computes what `Decoder.forward` does; a test holds the two equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.model.decoder import Decoder, DecoderLayer
+from regard.model.decoder import Decoder
 from regard.model.fast.cache import KeysValues, KeyValueStore, Recall
 from regard.model.linear import side_by_side
+from regard.model.masks import StoredKeys
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import is_recording, tap
 from regard.packing import PaddedView
@@ -22,7 +24,8 @@ def decode_new(
 ) -> Tensor:
     """States of new tokens, from the stored keys and values of earlier tokens and of the memory."""
     for i, layer in enumerate(decoder.layers):
-        x_ND = _layer(layer, x_ND, own[i], memory[i] if memory else None, recall)
+        of_memory = MemoryKeys(memory[i], recall) if memory else None
+        x_ND = layer(x_ND, None, OwnKeys(own[i], recall), of_memory)
     return tap(decoder, "output", decoder.norm(x_ND))
 
 
@@ -48,17 +51,6 @@ def empty_keys_values(decoder: Decoder, n_rows: int, room: int, like: Tensor) ->
     return tuple(caches)
 
 
-def _layer(
-    layer: DecoderLayer, x_ND: Tensor, own: KeyValueStore, memory: KeysValues | None, recall: Recall
-) -> Tensor:
-    of_self, of_memory = layer.masked_multi_head_attention, layer.multi_head_attention
-    x_ND = layer.add_and_norm[0](x_ND, lambda y: _attend_to_own(of_self, y, own, recall))
-    if of_memory is not None:
-        assert memory is not None, "the cache was made without a memory"
-        x_ND = layer.add_and_norm[1](x_ND, lambda y: _attend_to_memory(of_memory, y, memory, recall))
-    return layer.add_and_norm[-1](x_ND, layer.feed_forward)
-
-
 def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor, view: PaddedView | None) -> KeysValues:
     k, v = side_by_side([block.w_k, block.w_v], memory_BSD)
     k_BSHK, v_BSHU = block.heads_of(k, block.d_k), block.heads_of(v, block.d_v)
@@ -69,24 +61,41 @@ def _keys_values(block: MultiHeadAttention, memory_BSD: Tensor, view: PaddedView
     return KeysValues(k_BSHK.transpose(1, 2).contiguous(), v_BSHU.transpose(1, 2).contiguous())
 
 
-def _attend_to_own(block: MultiHeadAttention, x_ND: Tensor, past: KeyValueStore, recall: Recall) -> Tensor:
-    """New tokens attend to themselves and to earlier ones; their keys and values are stored."""
-    # For few tokens, concatenating the weights costs more than it saves.
-    q, k = block.heads_of(block.w_q(x_ND), block.d_k), block.heads_of(block.w_k(x_ND), block.d_k)
-    v = block.heads_of(block.w_v(x_ND), block.d_v)
-    if block.turn is not None:
-        q, k = block.turn(q, recall.new.positions_N), block.turn(k, recall.new.positions_N)
-    q, k = block.similarity.prepare(q, k)
-    q, k, v = tap(block, "q", q), tap(block, "k", k), tap(block, "v", v)
-    past.write(recall, k, v)
-    stored = past.up_to(recall.reach)
-    return _joined(block, q, stored, recall, recall.own_may_attend, recall.own_score_bias)
+@dataclass(frozen=True, eq=False)
+class OwnKeys(StoredKeys):
+    """Keys and values of earlier tokens: new ones attend to them and to themselves, and are stored."""
+
+    past: KeyValueStore
+    recall: Recall
+
+    def attend(self, block: MultiHeadAttention, x_ND: Tensor) -> Tensor:  # type: ignore[override]
+        """Masked self-attention."""
+        recall = self.recall
+        # For few tokens, concatenating the weights costs more than it saves.
+        q, k = block.heads_of(block.w_q(x_ND), block.d_k), block.heads_of(block.w_k(x_ND), block.d_k)
+        v = block.heads_of(block.w_v(x_ND), block.d_v)
+        if block.turn is not None:
+            q, k = block.turn(q, recall.new.positions_N), block.turn(k, recall.new.positions_N)
+        q, k = block.similarity.prepare(q, k)
+        q, k, v = tap(block, "q", q), tap(block, "k", k), tap(block, "v", v)
+        self.past.write(recall, k, v)
+        stored = self.past.up_to(recall.reach)
+        return _joined(block, q, stored, recall, recall.own_may_attend, recall.own_score_bias)
 
 
-def _attend_to_memory(block: MultiHeadAttention, x_ND: Tensor, memory: KeysValues, recall: Recall) -> Tensor:
-    q = block.heads_of(block.w_q(x_ND), block.d_k)
-    q = tap(block, "q", block.similarity.prepare(q, q)[0])
-    return _joined(block, q, memory, recall, recall.memory_may_attend, recall.memory_score_bias)
+@dataclass(frozen=True, eq=False)
+class MemoryKeys(StoredKeys):
+    """Keys and values of the memory, which new tokens attend to."""
+
+    memory: KeysValues
+    recall: Recall
+
+    def attend(self, block: MultiHeadAttention, x_ND: Tensor) -> Tensor:  # type: ignore[override]
+        """Attention to the encoder."""
+        recall = self.recall
+        q = block.heads_of(block.w_q(x_ND), block.d_k)
+        q = tap(block, "q", block.similarity.prepare(q, q)[0])
+        return _joined(block, q, self.memory, recall, recall.memory_may_attend, recall.memory_score_bias)
 
 
 def _joined(

@@ -108,6 +108,8 @@ def packed_attention(
     """Attention of packed queries on packed keys within their sequences; the bias is by position."""
     if may_attend.tiles is not None:
         return _tiled_attention(q_THK, k_SHK, v_SHU, may_attend, scale, score_bias_HPP)
+    if may_attend.own is not None:
+        return _padded_attention(q_THK, k_SHK, v_SHU, may_attend, scale, score_bias_HPP)
     groups = may_attend.groups
     q, k, v = groups.queries.pad(q_THK), groups.keys.pad(k_SHK), groups.keys.pad(v_SHU)
     heads = [
@@ -115,6 +117,23 @@ def packed_attention(
         for q_BLHK, k_BMHK, v_BMHU, mask in zip(q, k, v, groups.may_attend, strict=True)
     ]
     return groups.queries.unpad(heads)
+
+
+def _padded_attention(
+    q_THK: Tensor,
+    k_SHK: Tensor,
+    v_SHU: Tensor,
+    may_attend: SameSequence,
+    scale: float,
+    score_bias_HPP: Tensor | None,
+) -> Tensor:
+    """One padded view of all sequences, for masks of any pattern."""
+    queries, keys = may_attend.queries.padded, may_attend.keys.padded
+    (q_BLHK,), (k_BMHK,), (v_BMHU,) = queries.pad(q_THK), keys.pad(k_SHK), keys.pad(v_SHU)
+    q_BHLK, k_BHMK, v_BHMU = (x.transpose(1, 2) for x in (q_BLHK, k_BMHK, v_BMHU))
+    bias_HLM = None if score_bias_HPP is None else score_bias_HPP[:, : q_BHLK.shape[2], : k_BHMK.shape[2]]
+    heads_BHLU = dense_attention(q_BHLK, k_BHMK, v_BHMU, may_attend.as_mask(), scale, bias_HLM)
+    return queries.unpad([heads_BHLU.transpose(1, 2)])
 
 
 def _group_attention(
