@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+import regard
 from regard.bundle import weights_hash
 from regard.host import usable_cores
 from regard.training.arithmetic import Arithmetic, using_threads, usual_threads
@@ -63,6 +64,24 @@ def test_a_resumed_run_uses_the_threads_that_it_began_with_and_says_so(tmp_path)
     assert "computing with 3 threads as before" in note
     assert ("more than the" in note) == (usable_cores() < 3)
     assert train(tmp_path / "parts")[2] == []  # a run that is done computes nothing
+
+
+def test_a_classifier_that_is_stopped_in_its_pretraining_keeps_its_threads_to_the_end(tmp_path):
+    rows = [("ab"[i % 2], f"{'the cat' if i % 2 else 'a dog'} {i} sleeps") for i in range(60)]
+    (tmp_path / "plain.txt").write_text("".join(f"{text}, and wakes up\n" for _, text in rows))
+    settings = (
+        *("model.d_model=24", "model.n_heads=3", "model.d_ff=32", "model.encoder_layers=1"),
+        *("model.vocab_size=320", "training.max_steps=2", "training.pretrain_steps=4"),
+    )
+    options = {"task": "classify", "out": tmp_path / "run", "settings": settings, "device": "cpu"}
+    options["pretrain"] = tmp_path / "plain.txt"
+    first = regard.train(rows, **options, threads=3, listeners=stop_at(2))
+    assert first.interrupted
+    with torch_threads(1):
+        second = regard.train(rows, **options)
+    assert second.scores is not None
+    assert any("computing with 3 threads as before" in message for message in second.messages)
+    assert stored(tmp_path)[0]["threads"] == 3
 
 
 def test_other_threads_can_be_chosen_and_are_reported(tmp_path):
