@@ -1,7 +1,9 @@
 """The formula of attention, walked through with the numbers of one token in one head.
 
 Every step follows from those before it: with the numbers that a walk shows, and the model's weights where the
-formula names some, the computation can be repeated; a test does. `sentences.json` has the texts.
+formula names some, the computation can be repeated; a test evaluates every formula as it is written. `x` is
+the token's vector in the residual stream, `norm(x)` the vector that a pre-norm block reads, `x_j` and
+`memory_j` the vectors of all tokens that are attended to. `sentences.json` has the texts.
 """
 
 from __future__ import annotations
@@ -30,21 +32,38 @@ from regard.look.trace.data import TraceData
 _SENTENCES: dict[str, dict[str, str]] = json.loads(
     files("regard.look").joinpath("sentences.json").read_text(encoding="utf-8")
 )["walk"]
-_HIDDEN = {
-    "relu": ("max(0, x W₁ + b₁)", r"\max(0, x W_1 + b_1)"),
-    "gelu": ("GELU(x W₁ + b₁)", r"\mathrm{GELU}(x W_1 + b_1)"),
-    "gelu-tanh": ("GELU(x W₁ + b₁)", r"\mathrm{GELU}(x W_1 + b_1)"),
-    "swish": ("SiLU(x W₁ + b₁)", r"\mathrm{SiLU}(x W_1 + b_1)"),
+Formula = tuple[str, str]
+"""As text and as LaTeX."""
+
+_HIDDEN: dict[str, Formula] = {
+    "relu": ("max(0, X W₁ + b₁)", r"\max(0, X W_1 + b_1)"),
+    "gelu": ("GELU(X W₁ + b₁)", r"\mathrm{GELU}(X W_1 + b_1)"),
+    "gelu-tanh": ("GELU_tanh(X W₁ + b₁)", r"\mathrm{GELU}_{\tanh}(X W_1 + b_1)"),
+    "swish": ("SiLU(X W₁ + b₁)", r"\mathrm{SiLU}(X W_1 + b_1)"),
     "swiglu": (
-        "(SiLU(x W_g + b_g) ⊙ (x W₁ + b₁))",
-        r"\left(\mathrm{SiLU}(x W_g + b_g) \odot (x W_1 + b_1)\right)",
+        "(SiLU(X W_g + b_g) ⊙ (X W₁ + b₁))",
+        r"\left(\mathrm{SiLU}(X W_g + b_g) \odot (X W_1 + b_1)\right)",
     ),
     "geglu": (
-        "(GELU(x W_g + b_g) ⊙ (x W₁ + b₁))",
-        r"\left(\mathrm{GELU}(x W_g + b_g) \odot (x W_1 + b_1)\right)",
+        "(GELU(X W_g + b_g) ⊙ (X W₁ + b₁))",
+        r"\left(\mathrm{GELU}(X W_g + b_g) \odot (X W_1 + b_1)\right)",
     ),
 }
-"""The hidden units of the feed-forward sub-layer, as text and as LaTeX."""
+"""The hidden units of the feed-forward sub-layer; X is what the block reads."""
+_NORMS: dict[str, Formula] = {
+    "layer": (
+        "(X − mean) / √(variance + ε) ⊙ gain + bias",
+        r"\frac{X - \mu}{\sqrt{\sigma^2 + \epsilon}} \odot g + b",
+    ),
+    "rms": ("X / √(mean(X²) + ε) ⊙ gain", r"\frac{X}{\sqrt{\overline{X^2} + \epsilon}} \odot g"),
+}
+_LABEL_HEADS: dict[str, Formula] = {
+    "tanh": ("h = tanh(X W + b)", r"h = \tanh(X W + b)"),
+    "gelu-norm": ("h = Norm(GELU(X W + b))", r"h = \mathrm{Norm}(\mathrm{GELU}(X W + b))"),
+}
+_X: Formula = "x", "x"
+_NORMED: Formula = "norm(x)", r"\mathrm{norm}(x)"
+"""What a pre-norm block reads, and what the output layer reads after pre-norm layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +130,7 @@ def walk(
     return steps
 
 
-def sentence(key: str, formula: tuple[str, str] | None = None, **gaps: object) -> StepText:
+def sentence(key: str, formula: Formula | None = None, **gaps: object) -> StepText:
     """The text of a step; a formula, plain and in LaTeX, that depends on the configuration is given."""
     entry = _SENTENCES[key]
     plain, latex = formula or (entry["formula"], entry["latex"])
@@ -124,7 +143,7 @@ def mask_sentence(token: str, kind: Kind, sees_all: bool) -> StepText:
     return sentence(key, token=token)
 
 
-def _similarity(config: ModelConfig, *, recorded: bool) -> StepText:
+def _similarity(config: ModelConfig, *, recorded: bool, biased: bool) -> StepText:
     name = config.similarity
     if recorded and not has_own_scores(config):
         return sentence("similarity recorded")
@@ -132,7 +151,9 @@ def _similarity(config: ModelConfig, *, recorded: bool) -> StepText:
         return sentence("similarity")
     if f"similarity {name}" in _SENTENCES:
         return sentence(f"similarity {name}")
-    return sentence("similarity other", (f"{name}(q, k)", rf"\mathrm{{{name}}}(q, k)"), name=name)
+    plain, latex = (" + bias", r" + \mathrm{bias}") if biased else ("", "")
+    formula = f"{name}(q, k){plain}", rf"\mathrm{{{name}}}(q, k){latex}"
+    return sentence("similarity other", formula, name=name)
 
 
 def _softmax(scores_M: np.ndarray) -> np.ndarray:
@@ -195,21 +216,24 @@ class _Walker:
         trace, config, at = self.trace, self.trace.config, (self.kind, self.layer, self.head)
         token, keys = self.gaps.token, tuple(trace.keys(self.kind).texts)
         scores_M, may_attend_M = trace.scores(*at)[self.query], trace.may_attend(self.kind)[self.query]
-        q, k = (_projected(letter, config, self.kind) for letter in "qk")
-        yield self.step("q", sentence("q", q, token=token), trace.q(*at)[self.query])
+        yield self.step("q", sentence("q", self.projected("q"), token=token), trace.q(*at)[self.query])
+        yield self.attended()
         memory = "k memory" if self.kind == "cross" else "k"
-        yield self.step("k", sentence(memory, k, n=len(keys)), trace.k(*at), keys)
-        similar_M = trace.similarities(*at)[self.query]
+        yield self.step("k", sentence(memory, self.projected("k"), n=len(keys)), trace.k(*at), keys)
+        similar_M, bias_LM = trace.similarities(*at)[self.query], trace.score_bias(self.kind, self.head)
         stored = trace.recorded("scores", self.kind, self.layer) is not None
-        yield self.step("similarity", _similarity(config, recorded=stored), similar_M, keys)
+        if bias_LM is not None and has_own_scores(config):  # whose stored scores include it
+            yield self.bias(bias_LM)
+        text = _similarity(config, recorded=stored, biased=bias_LM is not None)
+        yield self.step("similarity", text, similar_M, keys)
         usual_M = similar_M
         if config.similarity == "scaled-dot" and not stored:
             usual_M = similar_M * similar_M.dtype.type(config.key_width**-0.5)
             yield self.step("scaled", sentence("scaled", root=f"{config.key_width**0.5:.4g}"), usual_M, keys)
-        if (bias_LM := trace.score_bias(self.kind, self.head)) is not None and not stored:
+        if bias_LM is not None and not stored:
+            yield self.bias(bias_LM)
             usual_M = usual_M + bias_LM[self.query]
-            key = "biased alibi" if config.positions == "alibi" else "biased"
-            yield self.step("biased", sentence(key), usual_M, keys)
+            yield self.step("biased", sentence("biased"), usual_M, keys)
         if not np.array_equal(scores_M, usual_M):
             yield self.step("intervention", sentence("intervention"), scores_M, keys)
         masked_M = np.where(may_attend_M, scores_M, -np.inf)
@@ -221,10 +245,31 @@ class _Walker:
         else:
             yield self.step("weights", text, _softmax(masked_M), keys)
             yield self.step("intervention", sentence("intervention"), weights_M, keys)
-        plain, latex = _linear("v", config, self.kind)
-        yield self.step("v", sentence("v", (f"v = {plain}", f"v = {latex}")), trace.v(*at), keys)
+        yield self.step("v", sentence("v", self.projected("v")), trace.v(*at), keys)
         yield self.step("head", sentence("head", token=token), weights_M @ trace.v(*at))
         yield from self.joined()
+
+    def attended(self) -> Step:
+        """The vectors of all tokens that keys and values are computed from."""
+        if self.kind == "cross":
+            return self.memory()
+        trace, keys = self.trace, tuple(self.trace.keys(self.kind).texts)
+        if trace.config.norm_position == "pre":
+            vectors_MD = trace.arrays[f"{self.add_and_norm_at(self.kind)}.normed"]
+        else:
+            vectors_MD = trace.stream(stack_of(self.kind), self.layer - 1)
+        text = sentence("tokens", _indexed(self.reads), n=len(keys))
+        return self.step("tokens", text, vectors_MD, keys)
+
+    def memory(self) -> Step:
+        """The output of the encoder."""
+        keys = tuple(self.trace.keys("cross").texts)
+        return self.step("memory", sentence("memory", n=len(keys)), self.trace.arrays["encoder.output"], keys)
+
+    def bias(self, bias_LM: np.ndarray) -> Step:
+        """What positions add to the scores."""
+        key = "bias alibi" if self.trace.config.positions == "alibi" else "bias"
+        return self.step("bias", sentence(key), bias_LM[self.query], tuple(self.trace.keys(self.kind).texts))
 
     def joined(self) -> Iterator[Step]:
         """The heads side by side, and the output projection."""
@@ -240,11 +285,11 @@ class _Walker:
         """The input of a pre-norm block."""
         if self.trace.config.norm_position == "pre":
             normed = self.trace.arrays[f"{self.add_and_norm_at(block)}.normed"][self.query]
-            yield self.step("normed", sentence("normed", self.norm_formula), normed)
+            yield self.step("normed", sentence("normed", self.normalised("norm(x) =", "x")), normed)
 
     def block(self, block: BlockName) -> Iterator[Step]:
         """The output of a block: of this attention, of the attention that follows, or of the feed-forward."""
-        config, token = self.trace.config, self.gaps.token
+        config, token, (x, latex_x) = self.trace.config, self.gaps.token, self.reads
         output = self.trace.output(block, self.layer)[self.query]
         if SkipBlock(block=block, layer=self.layer) in self.trace.interventions:
             yield self.step("intervention", sentence("intervention"), output)
@@ -253,28 +298,35 @@ class _Walker:
             formula = f"Concat(…) W_O{plain}", rf"\mathrm{{Concat}}(\ldots) W^O{latex}"
             yield self.step("output", sentence("output", formula, d_model=config.d_model), output)
         elif block == "cross":
-            yield self.step("cross", sentence("cross", token=token), output)
+            yield self.memory()
+            memory = r"\mathrm{memory}"
+            formula = (
+                f"MultiHead({x}, memory, memory)",
+                rf"\mathrm{{MultiHead}}({latex_x}, {memory}, {memory})",
+            )
+            yield self.step("cross", sentence("cross", formula, token=token), output)
         else:
-            other = f"{config.feed_forward}(x W₁ + b₁)", "f(x W_1 + b_1)"
-            plain, latex = _HIDDEN.get(config.feed_forward, other)
-            formula = f"FFN(x) = {plain} W₂ + b₂", rf"\mathrm{{FFN}}(x) = {latex} W_2 + b_2"
+            other = f"{config.feed_forward}(X)", rf"\mathrm{{{config.feed_forward}}}(X)"
+            plain, latex = _of(self.reads, _HIDDEN.get(config.feed_forward, other))
+            formula = f"FFN({x}) = {plain} W₂ + b₂", rf"\mathrm{{FFN}}({latex_x}) = {latex} W_2 + b_2"
             text = sentence("feed-forward", formula, token=token, d_ff=config.d_ff)
             yield self.step("feed-forward", text, output)
 
     def add_and_norm(self, block: BlockName) -> Iterator[Step]:
         """The residual connection around a block, and the norm of a post-norm block."""
         added = self.stream_into(block) + self.trace.output(block, self.layer)[self.query]
-        yield self.step("residual", sentence("residual"), added)
-        if self.trace.config.norm_position == "post":
+        is_post = self.trace.config.norm_position == "post"
+        yield self.step("residual", sentence("residual post" if is_post else "residual"), added)
+        if is_post:
             after = self.trace.arrays[f"{self.add_and_norm_at(block)}.output"][self.query]
-            yield self.step("norm", sentence(self.norm_key), after)
+            yield self.step("norm", sentence(self.norm_key, self.normalised("x ←", "s")), after)
 
     def above(self) -> Iterator[Step]:
         """After the last layer: the norm of a pre-norm stack, and the prediction."""
         trace, stack = self.trace, stack_of(self.kind)
         if trace.config.norm_position == "pre":
             last = trace.arrays[f"{stack}.output"][self.query]
-            yield self.step("final-norm", sentence("final-norm", self.norm_formula), last)
+            yield self.step("final-norm", sentence("final-norm", self.normalised("norm(x) =", "x")), last)
         is_label = trace.config.architecture == "encoder"
         if stack == "encoder" and not (is_label and self.query == 0):
             return  # the memory, or a token at which no label is read off
@@ -283,8 +335,15 @@ class _Walker:
         logits, normaliser = (
             trace.arrays[f"said.{name}"][-1, self.query] for name in ("logits", "normaliser")
         )
-        key = "logits of labels" if is_label else "logits biased" if trace.config.output_bias else "logits"
-        yield self.step("logits", sentence(key, n=len(rows)), logits, rows)
+        state = self.reads
+        if (head := trace.config.label_head) != "none" and "label_head.output" in trace.arrays:
+            text = sentence("label-head", _of(state, _LABEL_HEADS[head]))
+            yield self.step("label-head", text, trace.arrays["label_head.output"][0])
+            state = "h", "h"
+        bias = " + b" if is_label or trace.config.output_bias else ""
+        formula = f"{state[0]} W_out{bias}", rf"{state[1]} W_{{\mathrm{{out}}}}{bias}"
+        key = "logits of labels" if is_label else "logits"
+        yield self.step("logits", sentence(key, formula, n=len(rows)), logits, rows)
         key = "probabilities of labels" if is_label else "probabilities"
         if trace.multi_label:
             key = "probabilities independent"
@@ -294,13 +353,62 @@ class _Walker:
         yield self.step("probabilities", text, np.array([each.probability for each in candidates]), rows)
 
     @property
-    def norm_key(self) -> str:
-        return "norm rms" if self.trace.config.norm == "rms" else "norm layer"
+    def reads(self) -> Formula:
+        """What a block of this model reads."""
+        return _NORMED if self.trace.config.norm_position == "pre" else _X
 
     @property
-    def norm_formula(self) -> tuple[str, str]:
-        entry = _SENTENCES[self.norm_key]
-        return entry["formula"], entry["latex"]
+    def norm_key(self) -> str:
+        key = f"norm {self.trace.config.norm}"
+        return key if key in _SENTENCES else "norm other"
+
+    def normalised(self, result: str, x: str) -> Formula:
+        """The formula of the model's norm: `norm(x) = …` or `x ← …`."""
+        name = self.trace.config.norm
+        plain, latex = _of((x, x), _NORMS.get(name, (f"{name}(X)", rf"\mathrm{{{name}}}(X)")))
+        latex_result = result.replace("norm", r"\mathrm{norm}").replace("←", r"\leftarrow")
+        return f"{result} {plain}", f"{latex_result} {latex}"
+
+    def projected(self, letter: str) -> Formula:
+        """The formula of queries, keys or values, with what positions and similarity do to them."""
+        config, name = self.trace.config, letter.upper()
+        x, index = (self.reads, "") if letter == "q" else (("memory_j", r"\mathrm{memory}_j"), "_j")
+        if index and self.kind != "cross":
+            x = _indexed(self.reads)
+        bias = (f" + b_{name}", f" + b^{name}") if config.attention_bias else ("", "")
+        plain, latex = f"{x[0]} W_{name}{bias[0]}", rf"{x[1]}\, W^{name}{bias[1]}"
+        if letter != "v":
+            plain, latex = self.prepared(letter, plain, latex)
+        return f"{letter}{index} = {plain}", f"{letter}{index} = {latex}"
+
+    def prepared(self, letter: str, plain: str, latex: str) -> Formula:
+        """Queries and keys as they are compared: turned by their positions, and changed by the similarity."""
+        config, place = self.trace.config, "pos" if letter == "q" else "j"
+        if self.kind != "cross" and config.positions == "rotary":
+            plain, latex = f"rotate({plain}, {place})", rf"R_{{\mathrm{{{place}}}}}({latex})"
+        elif self.kind != "cross" and self.turns:
+            plain, latex = f"turn({plain}, {place})", rf"\mathrm{{turn}}({latex}, \mathrm{{{place}}})"
+        match config.similarity, letter:
+            case "cosine", _:
+                return f"unit({plain})", rf"\frac{{{latex}}}{{\lVert {latex} \rVert}}"
+            case "bilinear", "q":
+                return f"({plain}) W", rf"\left({latex}\right) W"
+            case "additive", _:
+                matrix = "A" if letter == "q" else "B"
+                return f"{matrix} ({plain})", rf"{matrix} \left({latex}\right)"
+            case _ if has_own_scores(config):
+                return f"prepare({plain})", rf"\mathrm{{prepare}}({latex})"
+        return plain, latex
+
+    @property
+    def turns(self) -> bool:
+        """Whether positions that a user registered must be taken to transform queries and keys."""
+        side = side_of(stack_of(self.kind))
+        arrays = (f"{side}_embedding.positions", f"{side}_positions.score_bias")
+        known = ("sinusoidal", "learned", "rotary", "alibi", "t5-relative", "none")
+        return self.trace.config.positions not in known and not any(
+            name in self.trace.arrays for name in arrays
+        )
 
     def add_and_norm_at(self, block: BlockName) -> str:
         stack = stack_of(block)
@@ -316,25 +424,11 @@ class _Walker:
         return vector
 
 
-def _linear(letter: str, config: ModelConfig, kind: Kind) -> tuple[str, str]:
-    """A projection of this token, or of the memory."""
-    of_memory, name = kind == "cross" and letter != "q", letter.upper()
-    plain_bias, latex_bias = (f" + b_{name}", f" + b^{name}") if config.attention_bias else ("", "")
-    plain, latex = ("memory", r"\mathrm{memory}\,") if of_memory else ("x", "x")
-    return f"{plain} W_{name}{plain_bias}", f"{latex} W^{name}{latex_bias}"
+def _of(x: Formula, formula: Formula) -> Formula:
+    """A formula of X, with what X stands for."""
+    return formula[0].replace("X", x[0]), formula[1].replace("X", x[1])
 
 
-def _projected(letter: str, config: ModelConfig, kind: Kind) -> tuple[str, str]:
-    """The formula of queries or keys, with rotation and what the similarity does to them."""
-    plain, latex = _linear(letter, config, kind)
-    if config.positions == "rotary" and kind != "cross":
-        plain, latex = f"rotate({plain}, pos)", rf"R_{{\mathrm{{pos}}}}({latex})"
-    match config.similarity, letter:
-        case "cosine", _:
-            plain, latex = f"unit({plain})", rf"\frac{{{latex}}}{{\lVert {latex} \rVert}}"
-        case "bilinear", "q":
-            plain, latex = f"({plain}) W", rf"\left({latex}\right) W"
-        case "additive", _:
-            matrix = "A" if letter == "q" else "B"
-            plain, latex = f"{matrix} ({plain})", rf"{matrix} \left({latex}\right)"
-    return f"{letter} = {plain}", f"{letter} = {latex}"
+def _indexed(x: Formula) -> Formula:
+    """The vector of each token: x_j, norm(x_j)."""
+    return {_X: ("x_j", "x_j"), _NORMED: ("norm(x_j)", r"\mathrm{norm}(x_j)")}[x]

@@ -15,6 +15,7 @@ from regard.look.trace.recorder import look
 from tests.browser.served import page_text
 from tests.browser.tables import numbers_on, saved_csv
 from tests.browser.waiting import drawn, is_chinese, until, visit
+from tests.look.formulas import tiny_model, tiny_texts
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
@@ -105,6 +106,33 @@ def test_the_walk_goes_from_vector_to_probabilities(opened, saved, trace):
     assert tab.locator("#next").is_disabled()
     drawn(tab, lambda: tab.keyboard.press("l"))
     assert tab.locator(".sentence").inner_text() == walk[-1].chinese
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm_position": "pre", "positions": "alibi"}], ids=["post", "pre"]
+)
+def test_a_panel_draws_the_numbers_of_its_table(opened, settings, tmp_path):
+    """The table has been multiplied out elsewhere; the figure shows the same numbers, its inputs included."""
+    small = look(tiny_model(dtype=torch.float32, **settings), subwords(), *tiny_texts("encoder-decoder"))
+    (tmp_path / "tiny.html").write_text(html(small), encoding="utf-8")
+    address = (tmp_path / "tiny.html").as_uri() + "#screen=walk&kind=decoder&layer=1&query=2&lang=en"
+    tab, beside = opened(address), opened(f"{address}&table=1")
+    for step in small.walk("decoder", 1, 0, 2):
+        assert tab.locator(".sentence").inner_text() == step.english
+        in_table = {*beside.locator(".table tbody td").all_inner_texts()}
+        in_figure = [
+            t for t in tab.locator(".panel svg text").all_text_contents() if re.fullmatch(r"−?\d*\.\d+", t)
+        ]
+        assert len(in_figure) >= min(2, step.values.size)
+        if step.name not in ("similarity", "weights", "head"):  # which show products and exponentials, too
+            assert set(in_figure) <= in_table, step.name
+        if step.name == "q":
+            own = tab.locator(".panel svg text").all_text_contents()
+            assert page_text("walk.normed" if settings else "walk.x") in own
+            assert (page_text("walk.x") in own) == (not settings)
+        if tab.locator("#next").is_enabled():
+            for each in (tab, beside):
+                drawn(each, lambda each=each: each.keyboard.press("ArrowRight"))
 
 
 def test_a_step_stays_in_view_when_one_goes_to_another_layer(opened, saved):

@@ -104,6 +104,12 @@ class Anew:
             return self.trace.arrays[f"{self.layer_at}add_and_norm.0.normed"]
         return self.trace.stream(self.stack, self.layer - 1)
 
+    def tokens(self):
+        return self.block_reads()
+
+    def memory(self):
+        return self.trace.arrays["encoder.output"]
+
     def k(self):
         read = self.block_reads()
         return self.prepared(self.projected("w_k", read, range(len(read))), "k")
@@ -121,11 +127,14 @@ class Anew:
     def scaled(self):
         return self.seen["similarity"] / math.sqrt(self.config.key_width)
 
-    def biased(self):
+    def bias(self):
         name = f"{'input' if self.kind == 'encoder' else 'output'}_positions.weight"
         length, causal = len(self.seen["similarity"]), self.kind == "decoder"
         bias = loops.score_bias(self.w, self.config, name, length, causal)
-        return self.seen.get("scaled", self.seen["similarity"]) + bias[self.number, self.query]
+        return bias[self.number, self.query]
+
+    def biased(self):
+        return self.seen.get("scaled", self.seen["similarity"]) + self.seen["bias"]
 
     def masked(self):
         scores = self.seen.get("biased", self.seen.get("scaled", self.seen["similarity"]))
@@ -231,13 +240,22 @@ def names(steps):
 def test_the_steps_of_the_paper_s_model():
     trace = trace_of(model_of())
     begin = ["embedding", "position", "x"]
-    attention = ["q", "k", "similarity", "scaled", "masked", "weights", "v", "head", "concat", "output"]
+    ahead = ["similarity", "scaled", "masked", "weights", "v", "head", "concat", "output"]
+    attention, across = (["q", read, "k", *ahead] for read in ("tokens", "memory"))
     added, fed = ["residual", "norm"], ["feed-forward", "residual", "norm"]
     said = ["logits", "normaliser", "probabilities"]
     assert names(trace.walk("encoder", 0, 0, 1)) == [*begin, *attention, *added, *fed]
     assert names(trace.walk("encoder", 1, 0, 1)) == ["x", *attention, *added, *fed]
-    assert names(trace.walk("decoder", 0, 0, 1)) == [*begin, *attention, *added, "cross", *added, *fed]
-    assert names(trace.walk("cross", 2, 0, 1)) == ["x", *attention, *added, *fed, *said]
+    assert names(trace.walk("decoder", 0, 0, 1)) == [
+        *begin,
+        *attention,
+        *added,
+        "memory",
+        "cross",
+        *added,
+        *fed,
+    ]
+    assert names(trace.walk("cross", 2, 0, 1)) == ["x", *across, *added, *fed, *said]
 
 
 def test_the_steps_of_a_pre_norm_model_without_added_positions():
@@ -245,6 +263,7 @@ def test_the_steps_of_a_pre_norm_model_without_added_positions():
     attention = [
         "normed",
         "q",
+        "tokens",
         "k",
         "similarity",
         "masked",
@@ -313,11 +332,11 @@ def test_the_sentences_name_the_token_and_where_it_looks():
     assert f"{row.max():.3f}, goes to “{most}”" in steps["weights"].english
     assert f"{row.max():.3f} 归“{most}”" in steps["weights"].chinese
     assert steps["k"].rows == tuple(trace.inputs.texts)
-    assert (steps["k"].formula, steps["v"].formula) == ("k = memory W_K", "v = memory W_V")
+    assert (steps["k"].formula, steps["v"].formula) == ("k_j = memory_j W_K", "v_j = memory_j W_V")
     best = trace.candidates(2)[0]
     assert f"“{best.text}” comes next with {best.probability:.3f}" in steps["probabilities"].english
     own = {step.name: step for step in trace.walk("decoder", 1, 1, 2)}
-    assert (own["k"].formula, own["v"].formula) == ("k = x W_K", "v = x W_V")
+    assert (own["k"].formula, own["v"].formula) == ("k_j = x_j W_K", "v_j = x_j W_V")
     assert [Candidate(9, piece, 0.5).text for piece in ("▁the", "▁", "<0xE7>")] == ["the", "▁", "<0xE7>"]
     bytes_alone = ("<0x0A>", "<0x41>", "<0x20>", "<0x1B>")
     assert [Candidate(9, piece, 0.5).text for piece in bytes_alone] == ["␊", "A", "<0x20>", "␛"]

@@ -12,7 +12,6 @@ import { parse } from "../../regard/page/compute/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/figures/layout.js";
 import { bracketed, csv, fixed, percent, short } from "../../regard/page/compute/number.js";
 import { Player } from "../../regard/page/parts/player.js";
-import { relations, roleOf } from "../../regard/page/compute/head_roles.js";
 import { mayAttend, cached } from "../../regard/page/state/source.js";
 import { spread } from "../../regard/page/state/source_file.js";
 import { DEFAULTS, fitted, fromHash, toHash } from "../../regard/page/state/store.js";
@@ -181,13 +180,6 @@ test("numbers are short, and true minus signs", () => {
   );
 });
 
-test("roles are what most attention goes to", () => {
-  const previous = { data: Float32Array.from([1, 0, 0, 0.9, 0.1, 0, 0, 0.9, 0.1]), shape: [3, 3] };
-  assert.equal(roleOf(previous, true)?.role, "previous");
-  assert.ok(!("previous" in relations(previous, false)));
-  assert.equal(roleOf({ data: new Float32Array(9).fill(1 / 3), shape: [3, 3] }, true), null);
-});
-
 test("masks: no looking ahead, and no looking at what is masked", () => {
   assert.ok(!mayAttend(ABOUT.kinds[1], 2, 3) && mayAttend(ABOUT.kinds[1], 2, 2));
   assert.ok(!mayAttend(ABOUT.kinds[2], 2, 1) && mayAttend(ABOUT.kinds[2], 0, 6));
@@ -278,7 +270,7 @@ test("formulas are written with their numbers", () => {
         [0.5, -1],
       ],
     },
-    { name: "similarity", values: [-5, 2.5] },
+    { name: "similarity", formula: "q · k", values: [-5, 2.5] },
     { name: "scaled", values: [-2.5, 1.25] },
     { name: "masked", values: [null, 1.25] },
     { name: "weights", values: [0, 1] },
@@ -317,7 +309,7 @@ test("an answer is right from all digits and from those that are written, and no
   const steps = [
     { name: "q", values: q },
     { name: "k", values: [k] },
-    { name: "similarity", values: [product] },
+    { name: "similarity", formula: "q · k", values: [product] },
     { name: "scaled", values: [product / 2] },
   ].map((step) => ({ formula: "", ...step }));
   const at = (index) => ({ steps, index, focus: 0, about: ABOUT, query: 0 });

@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline";
 import { truncated } from "../../regard/page/screens/generate.js";
-import { formulaLines } from "../../regard/page/compute/substitute.js";
+import { formulaLines, panelLines } from "../../regard/page/compute/substitute.js";
 import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
 import { fileSource } from "../../regard/page/state/source_file.js";
 import { failures } from "./cases.mjs";
@@ -23,6 +23,18 @@ const FUNCTIONS = {
       answers.push(answer?.data ? { shape: answer.shape, data: Array.from(answer.data) } : answer);
     }
     return answers;
+  },
+
+  /** The formula and the lines of every panel, of the walks of a saved file or of those that a server sent. */
+  async panels(held, places, walks) {
+    const source = fileSource(held);
+    const found = [];
+    for (const [i, place] of places.entries()) {
+      const steps = walks?.[i] ?? (await source.walk(...place));
+      const at = { steps, focus: 0, about: held.about, query: place[3] };
+      found.push(steps.map(({ name, formula }, index) => ({ name, formula, lines: panelLines({ ...at, index }) })));
+    }
+    return found;
   },
 
   /** The steps that have an exercise, and whether the number at the end of the step's own line would be right. */

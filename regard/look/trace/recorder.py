@@ -249,6 +249,8 @@ def _traced(
         arrays[name] = array_of(value)
     predictions = _predictions(model, seen, states_ND, pair.targets, multi_label=multi_label)
     arrays |= {f"said.{name}": array_of(value) for name, value in predictions.items()}
+    if config.label_head != "none":
+        arrays["label_head.output"] = array_of(states_ND)
     is_label = isinstance(model, Classifier)
     targets = pair.targets or ((int(arrays["said.ids"][-1, 0, 0]),) if is_label else ())
     mentioned = np.unique([*arrays["said.ids"].flat, *(targets if is_label else ())]).tolist()

@@ -38,7 +38,7 @@ SHOWN = 10
 """Numbers of a vector, or rows, that are written out."""
 LONGEST_WORD = 84.0
 ON_TERMINAL = 4
-"""Numbers of a vector on a terminal."""
+"""Numbers of a vector, and rows, on a terminal."""
 NOTE: dict[Language, str] = {
     "en": "every line follows from those above it · of a long vector, the first numbers",
     "zh": "每一行都可由上面各行算出 · 长向量只列出开头的几个数",
@@ -69,7 +69,7 @@ def walk_svg(steps: Sequence[Step], title: str, language: Language = "en") -> st
 
 def _sentence(step: Step, top: float, language: Language) -> tuple[list[Markup], float]:
     drawn, y = [], top + 6
-    named = step.formula.split(" = ")[0] == step.name
+    named = step.formula.split(" = ")[0] in (step.name, f"{step.name}_j")
     for line in folded(step.formula if named else f"{step.name}: {step.formula}", SENTENCE, 1.1 * TEXT):
         y += LINE
         drawn.append(words(line, MARGIN, y, font_weight=600))
@@ -144,15 +144,22 @@ def _screen(trace: TraceData, choice: Choice) -> Screen:
     lines = table("step", "formula", "numbers")
     for step in steps:
         values = np.atleast_1d(step.values)
+        names = [cut(display_piece(name)) for name in step.rows] or [""] * len(values)
         if values.ndim == 2:
-            numbers = Text(f"{values.shape[0]} vectors of {values.shape[1]} numbers", "dim")
+            rows = zip(names, values, strict=True)
+            written = [f"{name} {_first([short_number(value) for value in row])}" for name, row in rows]
+            numbers = Text(_first(written, "\n"))
         else:
-            pairs = zip(step.rows or [""] * len(values), values.tolist(), strict=True)
-            written = [f"{cut(display_piece(name))} {value:.3f}".strip() for name, value in pairs]
-            more = f"  … {len(written) - ON_TERMINAL} more" if len(written) > ON_TERMINAL else ""
-            numbers = Text("  ".join(written[:ON_TERMINAL]) + more)
+            pairs = zip(names, values.tolist(), strict=True)
+            numbers = Text(_first([f"{name} {short_number(value)}".strip() for name, value in pairs]))
         lines.add_row(Text(step.name, "bold"), Text(visible(step.formula)), numbers)
     return Screen(title, title_of(trace), lines)
+
+
+def _first(written: list[str], between: str = "  ") -> str:
+    """The first of some numbers or rows, and how many follow."""
+    more = [f"… {len(written) - ON_TERMINAL} more"] if len(written) > ON_TERMINAL else []
+    return between.join([*written[:ON_TERMINAL], *more])
 
 
 VIEWS = {"walk": View(_svg, _screen, _records)}

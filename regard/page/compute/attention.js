@@ -71,7 +71,7 @@ export function hasScale({ similarity, positions }) {
 }
 
 /** The bias that positions add to one query's scores; null if none. @param {Arrays} arrays @param {Place} place */
-function scoreBias(arrays, { kind, head, query }) {
+export function scoreBias(arrays, { kind, head, query }) {
   if (kind === "cross") return null;
   const found = arrays(`${kind === "encoder" ? "input" : "output"}_positions.score_bias`);
   return found && rowOf(found, head, query);

@@ -13,6 +13,7 @@ const SIGNS = {
   ldots: "…",
   lVert: "‖",
   rVert: "‖",
+  leftarrow: "←",
   top: "⊤",
 };
 const NAMES = new Set(["max", "exp", "log", "sin", "cos", "tanh"]);
@@ -94,7 +95,8 @@ class Reader {
     if (token.startsWith("\\")) return this.command(token.slice(1));
     if (/^[0-9]/.test(token)) return node("mn", [token]);
     if (/^\p{L}$/u.test(token)) return node("mi", [token]);
-    return node("mo", [token === "-" ? "−" : token]);
+    // Parentheses would otherwise grow with the superscripts beside them; \left and \right do.
+    return node("mo", [token === "-" ? "−" : token], /[()|]/.test(token) ? { stretchy: "false" } : undefined);
   }
 
   /** @param {string} name @returns {Formula | null} */

@@ -76,13 +76,101 @@ export function exponentials(scores) {
  * @property {number} query
  */
 
+/**
+ * The token's vector in the residual stream before a step: what a residual connection adds to, and what a norm reads
+ * in a pre-norm model.
+ * @param {At} at
+ * @returns {WalkStep | undefined}
+ */
+export const streamBefore = ({ steps, index, about }) =>
+  before(steps, index, about.settings.norm_position === "post" ? "norm" : "residual", "x");
+
+/** What a block or the output layer reads: the stream, normalised in a pre-norm model. @param {At} at */
+export const readBefore = (at) =>
+  at.about.settings.norm_position === "post" ? streamBefore(at) : before(at.steps, at.index, "final-norm", "normed");
+
+/** What a norm normalises. @param {At} at */
+export const unnormed = (at) =>
+  at.steps[at.index].name === "norm" ? before(at.steps, at.index, "residual") : streamBefore(at);
+
+/** Whether a similarity is a dot product of queries and keys. @param {WalkStep} step */
+export const isDotProduct = (step) => step.formula === "q · k";
+
+/** Whether the walk has a scale, and nothing else between similarity and mask. @param {At} at */
+export const isScaledOnly = ({ steps }) => {
+  const names = steps.map((step) => step.name);
+  return names[names.indexOf("masked") - 1] === "scaled";
+};
+
+const BLOCKS = ["output", "cross", "feed-forward", "intervention"];
+const SCORES = ["biased", "scaled", "similarity"];
+
+/** The steps that a step is computed from. @type {Record<string, (at: At) => (WalkStep | undefined)[]>} */
+const FROM = {
+  x: (at) => named(at, "embedding", "position"),
+  normed: (at) => [unnormed(at)],
+  q: (at) => [readBefore(at)],
+  k: (at) => [before(at.steps, at.index, "tokens", "memory")],
+  v: (at) => [before(at.steps, at.index, "tokens", "memory")],
+  similarity: (at) => named(at, "q", "k", "bias"),
+  scaled: (at) => named(at, "similarity"),
+  biased: (at) => [before(at.steps, at.index, "scaled", "similarity"), ...named(at, "bias")],
+  masked: ({ steps, index }) => [before(steps, index, "intervention", ...SCORES)],
+  weights: (at) => named(at, "masked"),
+  head: (at) => [weightsBefore(at), ...named(at, "v")],
+  concat: ({ steps, index }) => [before(steps, index, "intervention", "head")],
+  output: (at) => named(at, "concat"),
+  residual: (at) => [streamBefore(at), before(at.steps, at.index, ...BLOCKS)],
+  norm: (at) => [unnormed(at)],
+  cross: (at) => [readBefore(at), ...named(at, "memory")],
+  "feed-forward": (at) => [readBefore(at)],
+  "final-norm": (at) => [unnormed(at)],
+  "label-head": (at) => [readBefore(at)],
+  logits: (at) => [before(at.steps, at.index, "label-head") ?? readBefore(at)],
+  normaliser: (at) => [before(at.steps, at.index, "label-head") ?? readBefore(at), ...named(at, "logits")],
+  probabilities: (at) => named(at, "logits", "normaliser"),
+};
+
+/** The weights that were used; an intervention may have replaced those of the softmax. @param {At} at */
+export const weightsBefore = ({ steps, index }) => before(steps, index, "intervention", "weights");
+
+/** @param {At} at @param {...string} names */
+const named = ({ steps, index }, ...names) => names.map((name) => before(steps, index, name));
+
+/**
+ * The steps that a panel shows: those that the step is computed from, then the step itself.
+ * @param {At} at
+ * @returns {WalkStep[]}
+ */
+export function panelSteps(at) {
+  const step = at.steps[at.index];
+  return [...(FROM[step.name]?.(at) ?? []), step].filter((each) => each !== undefined);
+}
+
+/**
+ * The numbers of a panel as lines of text: the name of the step, of the row, and the numbers as they are written.
+ * @param {At} at
+ * @returns {{ name: string, row: string, numbers: string[] }[]}
+ */
+export function panelLines(at) {
+  return panelSteps(at).flatMap(({ name, rows, values }) => {
+    const listed = rows.length ? values : [values];
+    return listed.map((value, i) => ({
+      name,
+      row: rows[i] ?? "",
+      numbers: (Array.isArray(value) ? value : [value]).map(short),
+    }));
+  });
+}
+
 /** @param {At} at @param {...string} names */
 const last = ({ steps, index }, ...names) => vectorBefore(steps, index, ...names);
 
 /** @param {At} at @param {any} values */
 function normed(at, values) {
-  const from = last(at, "residual", "x");
+  const from = unnormed(at)?.values ?? [];
   const { mean, variance } = moments(from);
+  if (!["layer", "rms"].includes(at.about.settings.norm)) return [];
   if (at.about.settings.norm === "rms") return [`√mean(x²) = ${short(Math.sqrt(variance + mean ** 2))}`];
   const plain = (from[0] - mean) / Math.sqrt(variance);
   return [
@@ -112,7 +200,7 @@ const LINES = {
   q: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],
   k: ({ about: { sizes } }) => [`${sizes.d_model} → d_k = ${sizes.d_k}`],
   similarity: (at, values) => {
-    if (at.about.settings.similarity === "additive") return [`= ${short(values[at.focus])}`];
+    if (!isDotProduct(at.steps[at.index])) return [`= ${short(values[at.focus])}`];
     return [products(last(at, "q"), rowsBefore(at.steps, at.index, "k")[at.focus], values[at.focus])];
   },
   scaled: (at, values) => {
@@ -121,8 +209,8 @@ const LINES = {
     return [`${product} / √${d_k} = ${product} / ${root(d_k)} = ${short(values[at.focus])}`];
   },
   biased: (at, values) => {
-    const score = last(at, "scaled", "similarity")[at.focus];
-    return [`${short(score)} + ${bracketed(values[at.focus] - score)} = ${short(values[at.focus])}`];
+    const [score, bias] = [last(at, "scaled", "similarity"), last(at, "bias")].map((each) => each[at.focus]);
+    return [`${short(score)} + ${bracketed(bias)} = ${short(values[at.focus])}`];
   },
   masked: ({ focus }, values) => [short(values[focus])],
   weights: (at, values) => {
@@ -136,7 +224,7 @@ const LINES = {
   },
   v: ({ about: { sizes } }) => [`${sizes.d_model} → d_v = ${sizes.d_v}`],
   head: (at, values) => {
-    const [weights, rows] = [last(at, "weights"), rowsBefore(at.steps, at.index, "v")];
+    const [weights, rows] = [weightsBefore(at)?.values ?? [], rowsBefore(at.steps, at.index, "v")];
     const order = weights.map((_, key) => key).sort((a, b) => weights[b] - weights[a]);
     const [shares, firsts] = [order.map((key) => weights[key]), order.map((key) => rows[key][0])];
     return [products(shares, firsts, values[0])];
@@ -144,8 +232,8 @@ const LINES = {
   concat: ({ about: { sizes } }) => [`${sizes.n_heads} · ${sizes.d_v} = ${sizes.n_heads * sizes.d_v}`],
   output: ({ about: { sizes } }) => [`${sizes.n_heads * sizes.d_v} → ${sizes.d_model}`],
   residual: (at, values) => {
-    const added = last(at, "output", "cross", "feed-forward", "intervention");
-    return [`${short(values[0] - added[0])} + ${bracketed(added[0])} = ${short(values[0])}`];
+    const [from, added] = panelSteps(at).map((step) => step.values[0]);
+    return [`${short(from)} + ${bracketed(added)} = ${short(values[0])}`];
   },
   norm: normed,
   normed,

@@ -1,6 +1,17 @@
 // Computes a walk from the arrays of a saved file, step by step like `regard/look/walk.py`.
 
-import { addressOf, headOutput, masked, ofHead, recorded, scores, stackOf, sublayers, weights } from "./attention.js";
+import {
+  addressOf,
+  headOutput,
+  masked,
+  ofHead,
+  recorded,
+  scoreBias,
+  scores,
+  stackOf,
+  sublayers,
+  weights,
+} from "./attention.js";
 import { argmax, softmax } from "./tensor.js";
 
 /**
@@ -19,8 +30,9 @@ import { argmax, softmax } from "./tensor.js";
  * @property {Words} intervention
  */
 
-const OF_KEYS = ["k", "similarity", "scaled", "biased", "weights", "v"];
+const OF_KEYS = ["tokens", "memory", "k", "similarity", "scaled", "bias", "biased", "masked", "weights", "v"];
 const OF_CANDIDATES = ["logits", "probabilities"];
+const OF_PREDICTIONS = [...OF_CANDIDATES, "label-head", "normaliser"];
 
 /** The numbers of each step at one place. */
 class Numbers {
@@ -47,6 +59,15 @@ class Numbers {
     const { data, shape } = this.arrays(name);
     const width = shape[1];
     return Array.from(data.subarray(this.place.query * width, (this.place.query + 1) * width));
+  }
+
+  /** The vectors of all tokens that the block reads. */
+  attended() {
+    const { kind, layer } = this.place;
+    if (this.about.settings.norm_position === "pre")
+      return this.arrays(`${this.stack}.layers.${layer}.add_and_norm.${this.blocks.indexOf(kind)}.normed`);
+    if (layer === 0) return this.arrays(`${this.side}.with_positions`);
+    return this.arrays(`${this.stack}.layers.${layer - 1}.add_and_norm.${this.blocks.length - 1}.output`);
   }
 
   get side() {
@@ -120,6 +141,12 @@ class Numbers {
         return this.around(block, "normed");
       case "q":
         return rows("q")[query];
+      case "tokens":
+        return matrix(this.attended());
+      case "memory":
+        return matrix(this.arrays("encoder.output"));
+      case "bias":
+        return scoreBias(this.arrays, this.place);
       case "k":
       case "v":
         return rows(name);
@@ -149,6 +176,8 @@ class Numbers {
         return this.around(block, "output");
       case "final-norm":
         return this.row(`${this.stack}.output`);
+      case "label-head":
+        return matrix(this.arrays("label_head.output"))[0];
       case "logits":
         return this.predictions[query].candidates.map((each) => each.logit);
       case "normaliser":
@@ -181,12 +210,16 @@ export function buildWalk(arrays, about, sentences, predictions, place) {
   /** @type {WalkStep[]} */
   const steps = [];
   let block = kind;
+  let previous = "";
   for (const step of words) {
     if (!isIncluded(step.name, place)) continue;
     // After the last step of a block, the next block of the layer begins.
-    if (steps.at(-1)?.name === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
+    if (previous === end) block = numbers.blocks[numbers.blocks.indexOf(block) + 1];
+    previous = step.name;
     for (const { words: shown, values } of withInterventions(numbers, sentences, step, block)) {
-      const rows = ["masked", "weights"].includes(step.name) ? keys : rowsOf(shown.name, keys, predictions[query]);
+      const named = ["masked", "weights"].includes(step.name) ? step.name : shown.name;
+      const whose = named === "memory" ? about.inputs.tokens.map((token) => token.text) : keys;
+      const rows = rowsOf(named, whose, predictions[query]);
       steps.push({
         ...shown,
         english: filled(shown.english, gaps),
@@ -206,7 +239,7 @@ export function buildWalk(arrays, about, sentences, predictions, place) {
  * @param {Place} place
  */
 function isIncluded(name, { kind, query }) {
-  return kind !== "encoder" || query === 0 || ![...OF_CANDIDATES, "normaliser"].includes(name);
+  return kind !== "encoder" || query === 0 || !OF_PREDICTIONS.includes(name);
 }
 
 /**
@@ -234,6 +267,8 @@ function withInterventions(numbers, sentences, words, block) {
         : [step];
     case "weights":
       return recorded(numbers.arrays, numbers.place, "weights") ? [step, by(numbers.weights)] : [step];
+    case "memory":
+      return block !== kind && numbers.isSkipped(block) ? [] : [step];
     case "output":
     case "cross":
     case "feed-forward":
@@ -273,6 +308,11 @@ function gapsOf({ weights, predictions, place: { query } }, token, keys) {
 function rowsOf(name, keys, prediction) {
   if (OF_CANDIDATES.includes(name)) return prediction?.candidates.map((each) => each.piece) ?? [];
   return OF_KEYS.includes(name) ? keys : [];
+}
+
+/** The rows of a matrix. @param {Tensor} tensor @returns {number[][]} */
+function matrix({ data, shape: [rows, width] }) {
+  return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * width, (row + 1) * width)));
 }
 
 /** @param {any} values @returns {number[]} */

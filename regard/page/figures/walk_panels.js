@@ -1,8 +1,17 @@
 // The figures of the walk's steps.
 
-import { hasScale } from "../compute/attention.js";
 import { short } from "../compute/number.js";
-import { before, exponentials, products, rowsBefore, vectorBefore } from "../compute/substitute.js";
+import {
+  before,
+  exponentials,
+  isDotProduct,
+  isScaledOnly,
+  panelSteps,
+  products,
+  rowsBefore,
+  vectorBefore,
+  weightsBefore,
+} from "../compute/substitute.js";
 import { entropy, softmax } from "../compute/tensor.js";
 import { hideAnswer } from "../parts/exercise.js";
 import { scalars } from "./bars.js";
@@ -12,6 +21,7 @@ import { bars, heat } from "./vectors.js";
 /**
  * @typedef {import("../frame.js").Context} Context
  * @typedef {import("../compute/substitute.js").At} At
+ * @typedef {import("../state/source.js").WalkStep} WalkStep
  * @typedef {import("./svg.js").Part} Part
  */
 
@@ -22,9 +32,12 @@ export const SIGNS = {
   x: "x",
   normed: "norm",
   q: "q",
+  tokens: "xⱼ",
+  memory: "mem",
   k: "k",
   similarity: "q·k",
   scaled: "÷√dₖ",
+  bias: "b",
   biased: "+ b",
   intervention: "✎",
   masked: "mask",
@@ -38,6 +51,7 @@ export const SIGNS = {
   cross: "cross",
   "feed-forward": "FFN",
   "final-norm": "norm",
+  "label-head": "head",
   logits: "logits",
   normaliser: "log Σ",
   probabilities: "p",
@@ -57,15 +71,16 @@ export function doubt(at) {
   return { with: entropy(at.steps[at.index].values), without: entropy(unscaled(at)), most: Math.log2(seen) };
 }
 
-/** A step's vector as bars, below the vectors it was computed from. @param {...string} names */
-function vectors(...names) {
-  return (context, { steps, index }) =>
-    [...names.map((name) => before(steps, index, name)), steps[index]]
-      .filter((step) => step !== undefined)
-      .map(({ name, values }) =>
-        bars(context, { values, name: context.t(`walk.${name}`), wide: Boolean(context.state.wide) }),
-      );
+/** One step: a vector as bars, several vectors as rows. @param {Context} context @param {WalkStep} step */
+function drawnStep(context, { name, rows, values }) {
+  const wide = Boolean(context.state.wide);
+  const title = context.t(`walk.${name}`);
+  if (Array.isArray(values[0])) return heat(context, { rows, values, caption: title, wide });
+  return bars(context, { values, name: title, wide });
 }
+
+/** A step's vectors below those that it was computed from. @param {Context} context @param {At} at */
+const vectors = (context, at) => panelSteps(at).map((step) => drawnStep(context, step));
 
 /** One number per key. @param {Context} context @param {At} at @param {object} [given] */
 function perKey(context, { steps, index, focus }, given = {}) {
@@ -74,31 +89,41 @@ function perKey(context, { steps, index, focus }, given = {}) {
   return scalars(context, { rows, values, selected: focus, pick, ...given });
 }
 
-/** One vector per key. @param {Context} context @param {At} at */
-function keyRows(context, { steps, index, focus }) {
-  const { rows, values } = steps[index];
+/** One vector per key, below the vectors that it was computed from. @param {Context} context @param {At} at */
+function keyRows(context, at) {
   const pick = (key) => context.store.set({ key });
-  return [heat(context, { rows, values, selected: focus, wide: Boolean(context.state.wide), pick })];
+  return panelSteps(at).map(({ name, rows, values }) =>
+    heat(context, {
+      rows,
+      values,
+      caption: context.t(`walk.${name}`),
+      selected: at.focus,
+      wide: Boolean(context.state.wide),
+      pick,
+    }),
+  );
 }
 
 /** Query, key and their element-wise products. @param {Context} context @param {At} at */
 function elements(context, { steps, index, focus }) {
   const [q, k] = [vectorBefore(steps, index, "q"), rowsBefore(steps, index, "k")[focus]];
   const token = steps[index].rows[focus];
+  const multiplied = isDotProduct(steps[index]);
+  const sum = short(steps[index].values[focus]);
   return heat(context, {
-    rows: ["q", `k  ${token}`, "q ⊙ k"],
-    values: [q, k, q.map((value, i) => value * k[i])],
+    rows: ["q", `k  ${token}`, ...(multiplied ? ["q ⊙ k"] : [])],
+    values: [q, k, ...(multiplied ? [q.map((value, i) => value * k[i])] : [])],
     alike: false,
     wide: Boolean(context.state.wide),
-    selected: 2,
-    caption: context.t("walk.products", { key: token, sum: short(steps[index].values[focus]) }),
+    selected: multiplied ? 2 : -1,
+    caption: multiplied ? context.t("walk.products", { key: token, sum }) : "",
   });
 }
 
 /** One dot product per key; the tooltip shows its terms. @param {Context} context @param {At} at */
 function compared(context, at) {
   const { steps, index } = at;
-  if (context.about.settings.similarity === "additive") return [perKey(context, at)];
+  if (!isDotProduct(steps[index])) return [elements(context, at), perKey(context, at)];
   const [q, k] = [vectorBefore(steps, index, "q"), rowsBefore(steps, index, "k")];
   const tips = k.map((row, key) => products(q, row, steps[index].values[key]));
   return [elements(context, at), perKey(context, at, { tips })];
@@ -106,10 +131,10 @@ function compared(context, at) {
 
 /** Scores, exponentials and weights. @param {Context} context @param {At} at */
 function softmaxed(context, at) {
-  const { t, state, about } = context;
+  const { t, state } = context;
   const scores = vectorBefore(at.steps, at.index, "masked");
   const { powers, shift } = exponentials(scores);
-  const compares = hasScale(about.settings) && state.unscaled;
+  const compares = isScaledOnly(at) && state.unscaled;
   return [
     perKey(context, at, {
       most: 1,
@@ -125,8 +150,9 @@ function softmaxed(context, at) {
 }
 
 /** Values times their weights, and the sum below. @param {Context} context @param {At} at */
-function summed(context, { steps, index, focus }) {
-  const shares = vectorBefore(steps, index, "weights");
+function summed(context, at) {
+  const { steps, index, focus } = at;
+  const shares = weightsBefore(at)?.values ?? [];
   const wide = Boolean(context.state.wide);
   return [
     heat(context, {
@@ -159,15 +185,12 @@ function joined(context, { steps, index }) {
 }
 
 /** Two vectors and their sum. @param {Context} context @param {At} at */
-function added(context, { steps, index }) {
-  const output = before(steps, index, "output", "cross", "feed-forward", "intervention");
-  /** @type {number[]} */
-  const values = steps[index].values;
-  const from = values.map((value, i) => value - output?.values[i]);
+function added(context, at) {
+  const [from, output, sum] = panelSteps(at);
   return [
     heat(context, {
-      rows: ["x", context.t(`walk.${output?.name}`), "="],
-      values: [from, output?.values, values],
+      rows: ["x", context.t(`walk.${output.name}`), "="],
+      values: [from.values, output.values, sum.values],
       selected: 2,
       wide: Boolean(context.state.wide),
     }),
@@ -176,32 +199,47 @@ function added(context, { steps, index }) {
 
 /** How steps are drawn that are more than a vector. @type {Record<string, (context: Context, at: At) => Part[]>} */
 const PANELS = {
-  x: vectors("embedding", "position"),
-  normed: (context, at) => vectors(before(at.steps, at.index, "residual", "x")?.name ?? "")(context, at),
-  q: vectors("x"),
+  tokens: keyRows,
+  memory: vectors,
   k: keyRows,
   similarity: compared,
-  scaled: (context, at) => [perKey(context, at, { ghost: vectorBefore(at.steps, at.index, "similarity") })],
-  biased: (context, at) => [
-    perKey(context, at, { ghost: vectorBefore(at.steps, at.index, "scaled", "similarity") }),
-  ],
-  masked: (context, at) => [perKey(context, at)],
+  scaled: (context, at) => [perKey(context, at, withColumns(at))],
+  bias: (context, at) => [perKey(context, at)],
+  biased: (context, at) => [perKey(context, at, withColumns(at))],
+  masked: (context, at) => [perKey(context, at, withColumns(at))],
   weights: softmaxed,
   v: keyRows,
   head: summed,
   concat: joined,
   residual: added,
-  norm: vectors("residual"),
-  "final-norm": vectors("residual"),
-  logits: (context, { steps, index }) => [scalars(context, steps[index])],
-  normaliser: (context, { steps, index }) => [scalars(context, { rows: ["z"], values: [steps[index].values] })],
-  probabilities: (context, { steps, index }) => [scalars(context, { ...steps[index], most: 1, selected: 0 })],
+  logits: (context, at) => [...read(context, at), scalars(context, at.steps[at.index])],
+  normaliser: (context, at) => [
+    ...read(context, at),
+    scalars(context, { rows: ["z"], values: [at.steps[at.index].values] }),
+  ],
+  probabilities: (context, at) => [
+    scalars(context, { ...at.steps[at.index], most: 1, selected: 0, ...withColumns(at) }),
+  ],
 };
+
+/** The vector that the output layer reads. @param {Context} context @param {At} at */
+const read = (context, at) =>
+  panelSteps(at)
+    .filter(({ rows, values }) => !rows.length && Array.isArray(values))
+    .map((step) => drawnStep(context, step));
+
+/** The numbers that one number per row was computed from, as columns. @param {At} at */
+function withColumns(at) {
+  const { rows } = at.steps[at.index];
+  const from = panelSteps(at).slice(0, -1);
+  const number = (values, row) => short(Array.isArray(values) ? values[row] : values);
+  return { columns: from.map(({ name, values }) => ({ name: SIGNS[name], values: rows.map((_, i) => number(values, i)) })) };
+}
 
 /** The figure of a step. @param {Context} context @param {At} at */
 export function panel(context, at) {
   const { name, rows } = at.steps[at.index];
-  const draw = PANELS[name] ?? (rows.length ? PANELS.masked : vectors());
+  const draw = PANELS[name] ?? (rows.length ? PANELS.bias : vectors);
   const figure = stack(draw(context, at), context.t(`walk.${name}`));
   for (const text of figure.querySelectorAll("text"))
     text.textContent = hideAnswer(context, at, String(text.textContent));

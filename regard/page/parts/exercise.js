@@ -1,7 +1,17 @@
 // Exercises of the walkthrough: the user computes one number of a step, and the answer is checked.
 
 import { short } from "../compute/number.js";
-import { before, exponentials, moments, rowsBefore, vectorBefore } from "../compute/substitute.js";
+import {
+  before,
+  exponentials,
+  isDotProduct,
+  moments,
+  panelSteps,
+  rowsBefore,
+  unnormed,
+  vectorBefore,
+  weightsBefore,
+} from "../compute/substitute.js";
 import { dot } from "../compute/tensor.js";
 import { checkbox } from "./controls.js";
 import { h } from "./dom.js";
@@ -24,10 +34,10 @@ const exact = (value) => value;
 const written = (value) => Number(short(value).replace("−", "-"));
 
 /** @param {At} at @returns {Exercise | null} */
-function normed({ about, steps, index }) {
-  const from = vectorBefore(steps, index, "residual", "x");
+function normed(at) {
+  const from = unnormed(at)?.values ?? [];
   const { mean, variance } = moments(from);
-  if (about.settings.norm === "rms") return null;
+  if (at.about.settings.norm !== "layer") return null;
   return { work: (read) => (read(from[0]) - read(mean)) / Math.sqrt(read(variance)) };
 }
 
@@ -47,8 +57,8 @@ const EXERCISES = {
       ? null
       : { work: (read) => read(parts[0]) + read(parts[1]) };
   },
-  similarity: ({ about, steps, index, focus }) => {
-    if (about.settings.similarity === "additive") return null;
+  similarity: ({ steps, index, focus }) => {
+    if (!isDotProduct(steps[index])) return null;
     const [q, k] = [vectorBefore(steps, index, "q"), rowsBefore(steps, index, "k")[focus]];
     return summed(q, k, { q, k });
   },
@@ -61,14 +71,14 @@ const EXERCISES = {
     const { powers, sum } = exponentials(vectorBefore(steps, index, "masked"));
     return { work: (read) => read(powers[focus]) / read(sum) };
   },
-  head: ({ steps, index }) => {
-    const firsts = rowsBefore(steps, index, "v").map((row) => row[0]);
-    const shares = vectorBefore(steps, index, "weights");
+  head: (at) => {
+    const firsts = rowsBefore(at.steps, at.index, "v").map((row) => row[0]);
+    const shares = weightsBefore(at)?.values ?? [];
     return summed(shares, firsts, { weight: shares, "v[0]": firsts });
   },
-  residual: ({ steps, index }) => {
-    const added = vectorBefore(steps, index, "output", "cross", "feed-forward", "intervention")[0];
-    return { work: (read) => read(steps[index].values[0] - added) + read(added) };
+  residual: (at) => {
+    const [from, added] = panelSteps(at).map((step) => step.values[0]);
+    return { work: (read) => read(from) + read(added) };
   },
   normed,
   norm: normed,

@@ -1,9 +1,8 @@
 // The walkthrough: the formula step by step, with the numbers of one token in one head.
 
-import { hasScale } from "../compute/attention.js";
 import { parse } from "../compute/latex.js";
-import { fixed, short } from "../compute/number.js";
-import { formulaLines } from "../compute/substitute.js";
+import { fixed } from "../compute/number.js";
+import { formulaLines, isScaledOnly, panelLines } from "../compute/substitute.js";
 import { argmax } from "../compute/tensor.js";
 import { doubt, panel, SIGNS } from "../figures/walk_panels.js";
 import { placeControls, checkbox } from "../parts/controls.js";
@@ -15,8 +14,8 @@ import { Player } from "../parts/player.js";
 /** @typedef {import("../state/source.js").WalkStep} WalkStep */
 
 const player = new Player("walk", "panel", 2600);
-const OF_KEYS = ["similarity", "scaled", "biased", "masked", "weights"]; // one number per key
-const NARROW = [...OF_KEYS, "logits", "normaliser", "probabilities"]; // steps whose dimensions are never hidden
+const OF_KEYS = ["similarity", "scaled", "bias", "biased", "masked", "weights"]; // one number per key
+const NARROW = ["scaled", "bias", "biased", "masked", "weights", "probabilities"]; // no dimensions are hidden
 
 /**
  * @param {import("../compute/latex.js").Formula | string} part
@@ -60,7 +59,7 @@ function way({ store, t }, steps, index) {
  * @param {import("../compute/substitute.js").At} at
  */
 function comparison({ about, state, store, t }, at) {
-  if (at.steps[at.index].name !== "weights" || !hasScale(about.settings)) return null;
+  if (at.steps[at.index].name !== "weights" || !isScaledOnly(at)) return null;
   const bits = doubt(at);
   const d_k = about.sizes.d_k;
   return h(
@@ -83,15 +82,19 @@ function comparison({ about, state, store, t }, at) {
   );
 }
 
-/** @param {WalkStep} step @param {import("../words/i18n.js").Say} t */
-function table(step, t) {
-  const { rows, values } = step;
-  const listed = Array.isArray(values) ? values : [values];
-  const line = (value) => (Array.isArray(value) ? value.map(short) : [short(value)]);
+/**
+ * All numbers of a panel: those that the step is computed from, then its own.
+ * @param {import("../compute/substitute.js").At} at
+ * @param {import("../words/i18n.js").Say} t
+ */
+function table(at, t) {
+  const lines = panelLines(at);
+  const width = Math.max(...lines.map(({ numbers }) => numbers.length));
+  const wide = (numbers) => Array.from({ length: width }, (_, i) => numbers[i] ?? "");
   return {
-    caption: t(`walk.${step.name}`),
-    head: ["", ...line(listed[0]).map((_, i) => String(i))],
-    rows: listed.map((value, i) => [rows[i] ?? i, ...line(value)]),
+    caption: t(`walk.${at.steps[at.index].name}`),
+    head: ["", "", ...wide([]).map((_, i) => String(i))],
+    rows: lines.map(({ name, row, numbers }) => [t(`walk.${name}`), row, ...wide(numbers)]),
   };
 }
 
@@ -177,7 +180,7 @@ export const walk = {
       ),
       figure,
       heard: `${t(`walk.${steps[index].name}`)}. ${state.lang === "zh" ? steps[index].chinese : steps[index].english}`,
-      table: table(steps[index], t),
+      table: table(at, t),
     };
   },
 };
