@@ -84,6 +84,21 @@ def test_two_traces_beside_each_other(opened, server):
     assert OTHER in tab.locator("main section").nth(1).inner_text()
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_both_sides_have_one_scale_and_a_head_that_is_off_is_marked(opened, server, language):
+    where = {"kind": "cross", "layer": 0, "head": 1}
+    tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", lang=language, **where))
+    sides = tab.locator(".compare .split > section")
+    scales = [side.locator("svg.figure text").all_text_contents()[-2:] for side in sides.all()]
+    assert scales == [["0", "1.000"]] * 2
+    told = page_text("compare.is-off", language)
+    assert [told in text for text in sides.all_inner_texts()] == [False, True]
+    assert tab.locator(".aparts button", has_text="✕").count() == 1
+    assert told in tab.locator(".aparts button", has_text="✕").get_attribute("aria-label")
+    drawn(tab, lambda: tab.click("#head−"))
+    assert told not in tab.locator(".compare .split").inner_text()
+
+
 def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_path):
     tab = opened(at(server, screen="compare", text=SOURCE, off="cross.0.1", kind="cross", layer=0, lang="en"))
     _, rows = saved_csv(tab, tmp_path)

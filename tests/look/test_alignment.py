@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from regard.look.alignment.alignment import accuracy_of_each_head, align, best_heads
-from regard.look.influence.attention import ROLES, head_roles
+from regard.look.export import document
+from regard.look.influence.attention import ROLES, head_roles, head_summaries
 from regard.look.interventions.interventions import Pin, Uniform
 from regard.look.trace.recorder import look
 from tests.look.traced import model_of, subwords, trace_of
@@ -102,6 +103,37 @@ def test_a_head_made_to_play_a_role_is_found_to_play_it(role, goal):
     others = {"itself", "previous", "next"} - {role}
     assert all(roles[other][1, 2] < 0.6 for other in others)
     assert (np.delete(roles[role].ravel(), 5) < 1).all()
+
+
+def test_an_even_head_has_no_role_however_short_the_text():
+    for kind in ("encoder", "decoder", "cross"):
+        for source, target in (("猫", "the"), ("猫坐在", "the cat sat")):
+            change = [Uniform(kind=kind, layer=1, head=2)]
+            even = look(model_of(), subwords(), source, target, interventions=change)
+            summary = head_summaries(even, kind)[1][2]
+            assert summary.role is None, (kind, source)
+            n_seen = even.may_attend(kind).sum(axis=1)
+            assert summary.entropy == pytest.approx(np.log2(n_seen).mean())
+            assert summary.confidence == pytest.approx((1 / n_seen).mean())
+
+
+def test_a_head_is_named_by_what_it_follows_beyond_an_even_head_s_share():
+    model = model_of()
+    n = len(trace_of(model).outputs)
+    pins = [Pin(kind="decoder", layer=1, head=2, query=i, key=max(0, i - 1)) for i in range(n)]
+    trace = trace_of(model, interventions=pins)
+    summary = head_summaries(trace, "decoder")[1][2]
+    assert (summary.role, summary.share) == ("previous", 1.0)
+    assert summary.even == pytest.approx(np.mean([1 / (i + 1) for i in range(1, n)]))
+    assert summary.distance == pytest.approx((n - 1) / n)
+    shares = head_roles([trace], "decoder")
+    for layer, heads in enumerate(head_summaries(trace, "decoder")):
+        for head, each in enumerate(heads):
+            assert each.role is None or each.share == pytest.approx(shares[each.role][layer, head])
+    assert {each.distance for layer in head_summaries(trace, "cross") for each in layer} == {None}
+    described = document.head_summaries(trace)
+    assert described["decoder"][1][2]["role"] == "previous"
+    assert [*described] == ["encoder", "decoder", "cross"]
 
 
 def test_a_masked_head_cannot_be_found_to_look_ahead_and_an_even_one_has_no_focus():

@@ -111,6 +111,7 @@ def test_every_head_has_a_thumbnail():
     found = shown(Thumbnails(weights), width=60)
     assert re.findall(r"head (\d+)", found) == [str(head) for head in range(13)]
     assert found.count("layer 1") == found.count("layer 0") > 1
+    assert found.index("layer 1") < found.index("layer 0")  # as in Figure 1
 
 
 def test_links_and_coverage_in_words():

@@ -10,6 +10,7 @@ import torch
 from regard.look.alignment.alignment import Alignment
 from regard.look.figures.colours import BOTH_WAYS, ONE_WAY
 from regard.look.figures.heatmap import max_pooled, sampled
+from regard.look.interventions.interventions import HeadOff, SkipBlock
 from regard.look.trace.beam import BeamTree, Node, Reason
 from regard.look.trace.recorder import look
 from regard.look.trace.tokens import Word
@@ -80,7 +81,7 @@ def test_lines_are_the_weights_of_the_chosen_heads():
     for head in (0, 2):
         weights = seen.attention("cross", 1, head)
         expected += [
-            f"{query} ← {key}: {weights[i, j]:.4f} (head {head})"
+            f"{query} → {key}: {weights[i, j]:.4f} (head {head})"
             for i, query in enumerate(seen.outputs.texts)
             for j, key in enumerate(seen.inputs.texts)
             if weights[i, j] >= FAINTEST
@@ -110,9 +111,11 @@ def test_a_line_runs_between_its_two_words():
     middle = {text.text: float(text.get("y")) - 4 for text in all_of(drawn, "text")}
     for path in all_of(drawn, "path"):
         if len(path):
-            query, key = path[0].text.split(":")[0].split(" ← ")
+            query, key = path[0].text.split(":")[0].split(" → ")
             numbers = [float(number) for number in re.findall(r"-?[\d.]+", path.get("d"))]
-            assert (numbers[1], numbers[-1]) == pytest.approx((middle[key], middle[query]), abs=0.1)
+            assert (numbers[1], numbers[-1]) == pytest.approx((middle[query], middle[key]), abs=0.1)
+    across = {text.text: float(text.get("x")) for text in all_of(drawn, "text")}
+    assert max(across[word] for word in seen.outputs.texts) < min(across[word] for word in seen.inputs.texts)
 
 
 def test_more_heads_than_strokes_are_drawn_as_their_mean():
@@ -135,6 +138,33 @@ def test_thumbnails_have_a_pixel_for_every_weight():
         found = ["#" + bytes(pixel).hex() for pixel in held(image).reshape(-1, 3).tolist()]
         weights = seen.attention("decoder", layer, head)
         assert found == [shades[level] for level in ONE_WAY.levels_of(weights, 1.0).ravel()]
+
+
+def test_weights_have_one_scale_and_the_last_layer_is_on_top():
+    seen = trace()
+    drawn = picture(seen, choose(seen, "matrix", layer=1, head=2))
+    weights = seen.attention("cross", 1, 2)
+    assert weights.max() < 0.9  # a scale of its own would have another end
+    levels = [
+        int(rect.get("class")[1:]) for rect in all_of(drawn, "rect") if re.match(r"s\d", rect.get("class"))
+    ]
+    assert levels[-weights.size :] == ONE_WAY.levels_of(weights, 1.0).ravel().tolist()
+    tops = {image[0].text: float(image.get("y")) for image in all_of(heads_svg(seen, choose(seen)), "image")}
+    assert tops["layer 2, head 0"] < tops["layer 1, head 0"] < tops["layer 0, head 0"]
+
+
+def test_a_head_that_is_off_is_marked():
+    model = model_of()
+    off = trace_of(model, interventions=[HeadOff(kind="cross", layer=1, head=2)])
+    drawn = heads_svg(off, choose(off))
+    assert {each[0].text for each in all_of(drawn, "image") if "off" in each[0].text} == {
+        "layer 1, head 2: off"
+    }
+    assert texts(drawn).count("✕") == 1
+    assert "✕" not in texts(heads_svg(trace(), choose(trace())))
+    assert "head 2 ✕ off" in texts(picture(off, choose(off, "matrix", layer=1)))
+    skipped = trace_of(model, interventions=[SkipBlock(block="cross", layer=0)])
+    assert texts(heads_svg(skipped, choose(skipped))).count("✕") == skipped.config.n_heads
 
 
 def test_pooling_keeps_the_largest_and_leaves_small_ones_alone():

@@ -16,6 +16,8 @@ import numpy as np
 
 from regard.errors import RequestError
 from regard.look.alignment.alignment import Head, Rows, align, default_heads
+from regard.look.influence.attention import HeadSummary
+from regard.look.influence.attention import head_summaries as summaries
 from regard.look.influence.methods import InfluenceMeasures
 from regard.look.interventions.interventions import to_json
 from regard.look.trace.beam import BeamTree
@@ -129,6 +131,20 @@ def walk(trace: TraceData, kind: Kind, layer: int, head: int, query: int) -> lis
         }
         for step in walk_steps(trace, kind, layer, head, query)
     ]
+
+
+def head_summaries(trace: TraceData) -> dict[str, list[list[dict[str, Any]]]]:
+    """The role and the statistics of every head, by kind, layer and head."""
+
+    def plainly(summary: HeadSummary) -> dict[str, Any]:
+        return {
+            name: _short(value) if isinstance(value, float) else value
+            for name, value in asdict(summary).items()
+        }
+
+    return {
+        kind: [[plainly(head) for head in layer] for layer in summaries(trace, kind)] for kind in trace.kinds
+    }
 
 
 def alignment(

@@ -20,7 +20,7 @@ import numpy as np
 
 from regard import page
 from regard.errors import RequestError
-from regard.look.export.document import DTYPES, alignment, beam, describe, plain, steps
+from regard.look.export.document import DTYPES, alignment, beam, describe, head_summaries, plain, steps
 from regard.look.influence.methods import stored_convergence
 from regard.look.trace.blocks import INFLUENCE, layers_of
 from regard.look.trace.data import TraceData
@@ -49,6 +49,7 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
     about = {
         "about": describe(trace),
         "steps": steps(trace),
+        "summaries": head_summaries(trace),
         "alignment": aligned if aligned is not None else _alignment(trace),
         "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),

@@ -247,17 +247,19 @@ def heatmaps_svg(
     title: str,
     names: Sequence[str] | None = None,
     note: str = NOTE,
+    most: float | None = None,
 ) -> str:
     """Draw several matrices, (heads, rows, columns), side by side on one scale, as `heatmap_svg` does.
 
-    The `names` of the heads are their numbers by default.
+    The `names` of the heads are their numbers by default; `most` has the darkest shade, by default the
+    largest weight, rounded up.
     """
     weights_HLM = np.asarray(weights, dtype=np.float64)
     heads = len(weights_HLM) if weights_HLM.ndim else 0
     names = [f"head {head}" for head in range(heads)] if names is None else list(names)
     _check(weights_HLM, names, rows, columns)
     grid = Grid.of(names, rows, columns)
-    most = round_up(float(weights_HLM.max()))
+    most = round_up(float(weights_HLM.max())) if most is None else most
     width = max(grid.width, NARROWEST)
     drawn, top = heading(title, note, width, ONE_WAY, most)
     for head in range(heads):

@@ -145,7 +145,10 @@ class SmallHeatMap:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Thumbnails:
-    """All heads: a row of small heat maps for each layer; heads that do not fit are printed below."""
+    """All heads: a row of small heat maps for each layer, the last layer on top as in Figure 1.
+
+    Heads that do not fit are printed below.
+    """
 
     weights: np.ndarray
     """(layers, heads, queries, keys)."""
@@ -163,7 +166,7 @@ class Thumbnails:
         for start in range(0, n_heads, at_once):
             heads = range(start, min(n_heads, start + at_once))
             yield Text(" " * beside + "".join(f"head {head}".ljust(slot) for head in heads).rstrip())
-            for layer in range(n_layers):
+            for layer in reversed(range(n_layers)):
                 small = [
                     SmallHeatMap(self.weights[layer, head], width, height).lines(console, options)
                     for head in heads

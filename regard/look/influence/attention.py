@@ -8,6 +8,7 @@ both sides together. Heads that are off take no part; a block without a head pas
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -105,6 +106,71 @@ Role = Literal["itself", "previous", "next", "first", "last", "special", "focus"
 to special tokens; and focus: 1 if one token has all attention, 0 if it is spread evenly."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
+
+RELATIONS: dict[Kind, tuple[Role, ...]] = {
+    "encoder": ("itself", "previous", "next", "first", "last"),
+    "decoder": ("itself", "previous", "first"),
+    "cross": ("first", "last"),
+}
+"""The roles by which a head is named. The last token that a masked query sees is itself; the places of two
+different texts have no neighbours in common."""
+NAMED_FROM = 0.5
+"""How far a head must be from even attention (0) towards attention to its place alone (1) to have a role."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSummary:
+    """What the weights of one head do in one text; means over the queries."""
+
+    role: Role | None
+    """The relation that its attention follows; None if it follows none."""
+    share: float
+    """The share of attention that goes to this role's token; 0 without a role."""
+    even: float
+    """The share that an even head would give it."""
+    entropy: float
+    """In bits."""
+    confidence: float
+    """The largest weight."""
+    distance: float | None
+    """From query to key in tokens, by weight; None for cross-attention."""
+
+
+def head_summaries(trace: TraceData, kind: Kind) -> list[list[HeadSummary]]:
+    """The role and the statistics of every head of every layer, in this text.
+
+    A head has the role whose token gets the most attention beyond an even head's share: (share - even) /
+    (1 - even), at least `NAMED_FROM`. Queries that see a single token have no choice, and do not count.
+    An even head therefore has no role, however short the text.
+    """
+    may_attend_LM = trace.may_attend(kind)
+    even_LM = may_attend_LM / may_attend_LM.sum(axis=1, keepdims=True)
+    even = {role: _shares(trace, even_LM, kind, role) for role in RELATIONS[kind]}
+    apart_LM = np.abs(np.subtract.outer(*(np.arange(n) for n in even_LM.shape)))
+
+    def summary(layer: int, head: int) -> HeadSummary:
+        weights_LM = trace.attention(kind, layer, head).astype(np.float64)
+        gains = {}
+        for role, even_shares in even.items():
+            if even_shares.size:
+                share, base = float(_shares(trace, weights_LM, kind, role).mean()), float(even_shares.mean())
+                gains[role] = ((share - base) / (1 - base), share, base)
+        role = max(gains, key=lambda each: gains[each][0], default=None)
+        gain, share, base = (0.0, 0.0, 0.0) if role is None else gains[role]
+        if gain < NAMED_FROM:
+            role, share, base = None, 0.0, 0.0
+        logs_LM = np.log2(np.where(weights_LM > 0, weights_LM, 1.0))
+        return HeadSummary(
+            role=role,
+            share=share,
+            even=base,
+            entropy=float(-(weights_LM * logs_LM).sum(axis=1).mean()),
+            confidence=float(weights_LM.max(axis=1).mean()),
+            distance=None if kind == "cross" else float((weights_LM * apart_LM).sum(axis=1).mean()),
+        )
+
+    heads = range(trace.config.n_heads)
+    return [[summary(layer, head) for head in heads] for layer in range(layers_of(trace.config, kind))]
 
 
 def head_roles(traces: Sequence[TraceData], kind: Kind) -> dict[Role, np.ndarray]:

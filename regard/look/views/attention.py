@@ -26,6 +26,7 @@ from regard.look.figures.svg import (
     text_width,
     words,
 )
+from regard.look.influence.attention import heads_on
 from regard.look.trace.blocks import layers_of
 from regard.look.trace.data import TraceData
 from regard.look.views.view import (
@@ -54,6 +55,9 @@ MOST_LINES = 3000
 """The strongest are drawn."""
 STROKES = [*zip(STYLE["series"]["colours"], STYLE["series"]["dashes"], strict=False)]
 """Heads differ in colour, in dashes, and in where their lines end."""
+MOST_WEIGHT: float = STYLE["attention"]["most_weight"]
+"""The weight with the darkest shade, in every figure."""
+OFF: str = STYLE["attention"]["off"]
 FAINTEST: float = STYLE["attention_line"]["faintest"]
 STRONGEST_KEYS = 4
 """Tokens listed on a terminal for each query."""
@@ -73,20 +77,23 @@ def heads_svg(trace: TraceData, choice: Choice) -> str:
     beside = max(text_width(name, SMALL) for name in names) + 8
     whole = max(beside + n_heads * (width + BETWEEN), NARROWEST)
     note = f"{KIND_NAMES[kind]}, {n_layers} layers of {n_heads} heads{changes_of(trace)} · {AXES[kind]}"
-    drawn, top = heading(title, note, whole, ONE_WAY)
+    drawn, top = heading(title, note, whole, ONE_WAY, MOST_WEIGHT)
     top += LINE
     lefts = [MARGIN + beside + head * (width + BETWEEN) for head in range(n_heads)]
     drawn += [words(f"head {head}", left, top - 5, "soft", SMALL) for head, left in enumerate(lefts)]
     for layer in range(n_layers):
-        down = top + layer * (height + BETWEEN)
+        down = top + (n_layers - 1 - layer) * (height + BETWEEN)  # the last layer on top, as in Figure 1
+        on = heads_on(trace, kind, layer)
         drawn.append(words(names[layer], MARGIN, down + height / 2 + 4, "soft", SMALL))
         for head, left in enumerate(lefts):
             weights_LM = max_pooled(trace.attention(kind, layer, head))
-            drawn += image(
-                weights_LM, ONE_WAY, 1.0, Box(left, down, width, height), f"layer {layer}, head {head}"
-            )
+            place = f"layer {layer}, head {head}"
+            name, box = place if head in on else f"{place}: off", Box(left, down, width, height)
+            drawn += image(weights_LM, ONE_WAY, MOST_WEIGHT, box, name)
             frame = {"x": left, "y": down, "width": width, "height": height}
             drawn.append(element("rect", **frame, class_="soft-line frame"))
+            if head not in on:
+                drawn.append(words(OFF, left + width - 4, down + 13, "orange", text_anchor="end"))
     bottom = top + n_layers * (height + BETWEEN) + MARGIN
     style = f"{ONE_WAY.style}.regard .frame{{stroke-opacity:0.45;pointer-events:none}}"
     return document(whole + 2 * MARGIN, bottom, drawn, title=title, style=style)
@@ -94,40 +101,56 @@ def heads_svg(trace: TraceData, choice: Choice) -> str:
 
 def matrix_svg(trace: TraceData, choice: Choice) -> str:
     """Draw the weights of heads of one layer side by side, on one scale."""
-    names = [f"head {head}" for head in choice.heads] if len(choice.heads) > 1 else [""]
+    names = [_head_name(trace, choice, head) for head in choice.heads] if len(choice.heads) > 1 else [""]
     here = place_name(choice.kind, choice.layer, choice.heads)
     rows, columns = trace.queries(choice.kind).texts, trace.keys(choice.kind).texts
-    note = f"{here}{changes_of(trace)} · {AXES[choice.kind]}"
-    return heatmaps_svg(weights_of(trace, choice), rows, columns, title_of(trace), names, note)
+    note = f"{here}{_only_off(trace, choice)}{changes_of(trace)} · {AXES[choice.kind]}"
+    weights_HLM = weights_of(trace, choice)
+    return heatmaps_svg(weights_HLM, rows, columns, title_of(trace), names, note, MOST_WEIGHT)
+
+
+def _head_name(trace: TraceData, choice: Choice, head: int) -> str:
+    """The name of a head, and whether it is off."""
+    is_off = head not in heads_on(trace, choice.kind, choice.layer)
+    return f"head {head} {OFF} off" if is_off else f"head {head}"
+
+
+def _only_off(trace: TraceData, choice: Choice) -> str:
+    """That the only head is off, for a note; empty otherwise."""
+    on = heads_on(trace, choice.kind, choice.layer)
+    return f" {OFF} off" if len(choice.heads) == 1 and choice.heads[0] not in on else ""
 
 
 def lines_svg(trace: TraceData, choice: Choice) -> str:
-    """Draw up to four heads of a layer over each other, or the mean of more; wider lines for more weight."""
+    """Draw up to four heads of a layer over each other, or the mean of more; wider lines for more weight.
+
+    Queries are at the left, keys at the right.
+    """
     kind, heads = choice.kind, choice.heads
     if not heads:
         raise RequestError("there is no head to draw: choose at least one", code="no_head")
-    weights_HLM, names = weights_of(trace, choice), [f"head {head}" for head in heads]
+    weights_HLM, names = weights_of(trace, choice), [_head_name(trace, choice, head) for head in heads]
     if len(heads) > len(STROKES):
         weights_HLM, names = weights_HLM.mean(axis=0, keepdims=True), [f"mean of {len(heads)} heads"]
     sides = trace.keys(kind).texts, trace.queries(kind).texts
     keys, queries = ([clipped(word, LONGEST_WORD) for word in side] for side in sides)
-    beside = max(text_width(word, TEXT) for word in [*keys, "attended to"]) + 8
-    after = max(text_width(word, TEXT) for word in [*queries, "attends"]) + 8
+    beside = max(text_width(word, TEXT) for word in [*queries, "attends"]) + 8
+    after = max(text_width(word, TEXT) for word in [*keys, "attended to"]) + 8
     width = max(beside + ACROSS + after, NARROWEST)
     note = f"{place_name(kind, choice.layer)}{changes_of(trace)} · weights below {FAINTEST} are left out"
     drawn, top = heading(title_of(trace), note, width)
     drawn += _legend(names, top)
     top += 2 * LINE + 28
     height = ROW * max(len(keys), len(queries))
-    left = _Column(keys, MARGIN + beside, top, height)
-    right = _Column(queries, MARGIN + beside + ACROSS, top, height)
+    left = _Column(queries, MARGIN + beside, top, height)
+    right = _Column(keys, MARGIN + beside + ACROSS, top, height)
     for head, i, j in _strongest(weights_HLM):
         weight, shift = float(weights_HLM[head, i, j]), 3.0 * (head - (len(names) - 1) / 2)
-        tooltip = f"{queries[i]} ← {keys[j]}: {weight:.4f} ({names[head]})"
-        ends = (left.x, left.at(j) + shift, right.x, right.at(i) + shift)
+        tooltip = f"{queries[i]} → {keys[j]}: {weight:.4f} ({names[head]})"
+        ends = (left.x, left.at(i) + shift, right.x, right.at(j) + shift)
         drawn.append(_line(ends, weight, head, tooltip))
-    drawn += left.labels("attended to", -8, "end")
-    drawn += right.labels("attends", 8, "start")
+    drawn += left.labels("attends", -8, "end")
+    drawn += right.labels("attended to", 8, "start")
     return document(width + 2 * MARGIN, top + height + MARGIN, drawn, title=title_of(trace))
 
 
@@ -166,9 +189,9 @@ def _strongest(weights_HLM: np.ndarray) -> Iterator[tuple[int, int, int]]:
 
 
 def _line(ends: tuple[float, float, float, float], weight: float, head: int, tooltip: str) -> Markup:
-    left, key, right, query = ends
+    left, query, right, key = ends
     bend = (right - left) / 2
-    path = [left, key, left + bend, key, right - bend, query, right, query]
+    path = [left, query, left + bend, query, right - bend, key, right, key]
     d = "M{} {}C{} {} {} {} {} {}".format(*map(number, path))
     return element("path", element("title", tooltip), d=d, **_stroke(head), **_strength(weight))
 
@@ -216,7 +239,10 @@ def _heads_screen(trace: TraceData, choice: Choice) -> Screen:
     from regard.look.figures.terminal import Thumbnails
 
     weights = _heads_table(trace, choice).values
-    note = f"{KIND_NAMES[choice.kind]} · {AXES[choice.kind]}"
+    heads = {*range(trace.config.n_heads)}
+    off = [(i, head) for i in range(len(weights)) for head in heads - {*heads_on(trace, choice.kind, i)}]
+    named = ", ".join(f"{layer}.{head}" for layer, head in sorted(off))
+    note = f"{KIND_NAMES[choice.kind]} · {AXES[choice.kind]}" + (f" · {OFF} off: {named}" if off else "")
     return Screen(title_of(trace), note, Thumbnails(weights))
 
 
@@ -230,10 +256,11 @@ def _matrix_screen(trace: TraceData, choice: Choice) -> Screen:
     drawn: list[RenderableType] = []
     for head, weights_LM in zip(choice.heads, weights_of(trace, choice), strict=True):
         if len(choice.heads) > 1:
-            drawn += [Text(f"head {head}", "bold")]
+            drawn += [Text(_head_name(trace, choice, head), "bold")]
         drawn += [HeatMap(weights_LM, rows, columns), Text()]
     here = place_name(choice.kind, choice.layer, choice.heads)
-    return Screen(title_of(trace), f"{here} · {AXES[choice.kind]} · in hundredths", Group(*drawn[:-1]))
+    note = f"{here}{_only_off(trace, choice)} · {AXES[choice.kind]} · in hundredths"
+    return Screen(title_of(trace), note, Group(*drawn[:-1]))
 
 
 def _lines_screen(trace: TraceData, choice: Choice) -> Screen:

@@ -19,12 +19,14 @@ import { emphasis, figure, hatching, label } from "./svg.js";
  * @property {(row: number, column: number) => void} pick
  * @property {(row: number, column: number) => string} say
  * @property {string} label
+ * @property {number} [most] The value of the darkest shade; default: the largest one.
  * @property {number} [threshold]
  * @property {{ row: number, column: number, sure: boolean }[]} [marks] Outlined cells; dashed if not sure.
  */
 /** @typedef {import("../frame.js").Context} Context */
 
 const { most_rectangles: MOST_RECTANGLES, label_angle: ANGLE } = style.matrix;
+export const { most_weight: MOST_WEIGHT, off: OFF } = style.attention;
 export const LABEL = 110; // maximum width of a label
 const LEGEND = 160; // width of the legend below the matrix
 
@@ -38,7 +40,8 @@ export function matrixFigure({ theme, palette, tip }, shown) {
   const cell = cellSize(rows.length, columns.length);
   const [left, top] = [widest(rows), widest(columns) * 0.8 + 8];
   const [width, height] = [cell * columns.length, cell * rows.length];
-  const most = furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
+  const most =
+    shown.most ?? furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
   const signed = matrix.data.some((value) => value < 0);
   const hatch = hatching(palette.line);
   const frame = s("rect", { width, height, fill: "transparent", stroke: palette.grid });

@@ -2,7 +2,7 @@
 
 import { fixed, percent } from "../compute/number.js";
 import { linesFigure } from "../figures/lines.js";
-import { matrixFigure } from "../figures/matrix.js";
+import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 
@@ -21,6 +21,7 @@ function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
   const here = outputs.findIndex((word) => word.first <= state.query && state.query <= word.last);
   return {
     matrix: { data: Float32Array.from(shares.flat()), shape: [outputs.length, inputs.length] },
+    most: MOST_WEIGHT,
     rows: outputs.map(name),
     columns: inputs.map(name),
     marks: [...gold.possible].map((link) => {

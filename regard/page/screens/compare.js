@@ -4,12 +4,12 @@ import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { diff } from "../compute/text.js";
 import { on, shade } from "../figures/colour.js";
-import { matrixFigure } from "../figures/matrix.js";
+import { matrixFigure, MOST_WEIGHT, OFF } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { changes } from "../state/server.js";
-import { mayAttend } from "../state/source.js";
+import { isOff, mayAttend } from "../state/source.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/server.js").Opened} Opened */
@@ -50,8 +50,11 @@ async function column(context, { source, about }) {
       mayAttend(kind, query, i) ? [[text, key.text, fixed(matrix.data[query * keys.length + i], 3)]] : [],
     ),
   );
+  const off = isOff(about, kind.kind, state.layer, state.head);
+  const place = `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`;
   const drawn = matrixFigure(context, {
     matrix,
+    most: MOST_WEIGHT,
     rows: queries.map((token) => token.text),
     columns: keys.map((token) => token.text),
     may: (query, key) => mayAttend(kind, query, key),
@@ -60,9 +63,11 @@ async function column(context, { source, about }) {
     pick: (query) => store.set({ query }),
     say: (query, key) =>
       `${queries[query].text} → ${keys[key].text}: ${fixed(matrix.data[query * keys.length + key], 3)}`,
-    label: `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`,
+    label: off ? `${place}: ${t("compare.is-off")}` : place,
   });
-  return { drawn, rows };
+  if (off) drawn.classList.add("off");
+  const note = off && h("p", { class: "tag" }, `${OFF} ${t("compare.is-off")}`);
+  return { drawn, note, rows };
 }
 
 /**
@@ -74,10 +79,12 @@ async function column(context, { source, about }) {
 async function apart({ state, store, t, theme }, one, other) {
   const rows = await Promise.all(
     one.about.kinds.flatMap((kind) =>
-      Array.from({ length: kind.layers }, async (_, layer) => {
+      Array.from({ length: kind.layers }, async (_, i) => {
+        const layer = kind.layers - 1 - i; // the last layer on top
         const [a, b] = await Promise.all([one, other].map(({ source }) => source.heads(kind.kind, layer)));
         const cells = Array.from({ length: kind.heads }, (_, head) => {
           const value = meanDistance(at(a, head), at(b, head));
+          const off = isOff(other.about, kind.kind, layer, head);
           const colour = shade(value, 1, theme);
           return h(
             "td",
@@ -90,9 +97,11 @@ async function apart({ state, store, t, theme }, one, other) {
                 style: { "background-color": colour, color: on(colour) },
                 "aria-current":
                   kind.kind === state.kind && layer === state.layer && head === state.head && "true",
+                title: off && t("compare.is-off"),
+                "aria-label": off && `${fixed(value, 2)}, ${t("compare.is-off")}`,
                 onclick: () => store.set({ kind: kind.kind, layer, head, query: -1 }),
               },
-              fixed(value, 2),
+              off ? `${OFF} ${fixed(value, 2)}` : fixed(value, 2),
             ),
           );
         });
@@ -193,11 +202,12 @@ export const compare = {
         h(
           "div",
           { class: "split even" },
-          h("section", {}, heading(context, names[0], one), h("div", { class: "scroll" }, left.drawn)),
+          h("section", {}, heading(context, names[0], one), left.note, h("div", { class: "scroll" }, left.drawn)),
           h(
             "section",
             {},
             heading(context, names[1], other, same ? undefined : about.outputs?.text),
+            right.note,
             h("div", { class: "scroll" }, right.drawn),
           ),
         ),

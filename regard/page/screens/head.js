@@ -3,7 +3,7 @@
 import { fixed, percent } from "../compute/number.js";
 import { entropy } from "../compute/tensor.js";
 import { arcsFigure, linesFigure } from "../figures/lines.js";
-import { matrixFigure } from "../figures/matrix.js";
+import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { placeControls, segments, slider } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { mayAttend } from "../state/source.js";
@@ -85,6 +85,7 @@ export const head = {
     /** @type {import("../figures/matrix.js").Shown} */
     const shown = {
       matrix,
+      most: form === "weights" ? MOST_WEIGHT : undefined,
       rows: queries.map((token) => token.text),
       columns: keys.map((token) => token.text),
       may: (query, key) => mayAttend(kind, query, key),

@@ -1,13 +1,13 @@
 // All heads of all layers as thumbnails, with the last layer on top as in Figure 1 of the paper.
 
-import { attentionStatistics, roleOf } from "../compute/head_roles.js";
 import { percent, short } from "../compute/number.js";
 import { at, furthest, pooled } from "../compute/tensor.js";
 import { on, shade } from "../figures/colour.js";
-import { thumbnail } from "../figures/matrix.js";
+import { MOST_WEIGHT, OFF, thumbnail } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
 import { segments } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
+import { isOff } from "../state/source.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /**
@@ -16,8 +16,7 @@ import { h, s } from "../parts/dom.js";
  * @property {number} layer
  * @property {number} head
  * @property {import("../compute/tensor.js").Tensor} matrix
- * @property {ReturnType<typeof roleOf>} role
- * @property {Record<string, number>} statistics
+ * @property {import("../state/source.js").HeadSummary} summary
  */
 /**
  * @typedef {object} Measure A measure that labels heads.
@@ -38,13 +37,10 @@ const known = new WeakMap();
  * @returns {Promise<Head[]>}
  */
 async function headsOf(source, kind, layer) {
-  const all = await source.heads(kind.kind, layer);
+  const [all, summaries] = await Promise.all([source.heads(kind.kind, layer), source.summaries()]);
   return Array.from({ length: kind.heads }, (_, head) => {
-    const matrix = at(all, head);
-    const self = kind.queries === kind.keys;
-    const small = pooled(matrix, PIXELS);
-    const statistics = attentionStatistics(matrix, self);
-    return { kind, layer, head, matrix: small, role: roleOf(matrix, self), statistics };
+    const summary = summaries[kind.kind][layer][head];
+    return { kind, layer, head, matrix: pooled(at(all, head), PIXELS), summary };
   });
 }
 
@@ -77,7 +73,8 @@ async function measured({ server, source, state }, all) {
       : state.by === "importance" && server
         ? (await server.ablate(state, { effects: true })).effects
         : {};
-  const of = ({ kind, layer, head, statistics }) => found[kind.kind]?.[layer]?.[head] ?? statistics[state.by];
+  const of = ({ kind, layer, head, summary }) =>
+    found[kind.kind]?.[layer]?.[head] ?? summary[state.by] ?? undefined;
   const values = all.flat(2).map(of);
   return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
 }
@@ -88,9 +85,20 @@ function valueOf(head, { of }) {
   return value === undefined ? "\u00a0" : short(value);
 }
 
+/**
+ * A head's role, its share of attention, and that of an even head.
+ * @param {import("../words/i18n.js").Say} t
+ * @param {import("../state/source.js").HeadSummary} summary
+ */
+const roleWords = (t, { role, share, even }) => ({
+  role: t(`role.${role}`),
+  share: percent(share),
+  even: percent(even),
+});
+
 /** @param {Context} context @param {Head} shown @param {Measure | null} by */
-function thumb({ state, store, theme, t, tip }, shown, by) {
-  const { kind, layer, head, matrix, role } = shown;
+function thumb({ about, state, store, theme, t, tip }, shown, by) {
+  const { kind, layer, head, matrix, summary } = shown;
   const value = by?.of(shown);
   const colour = by && value !== undefined ? shade(value, by.most, theme) : null;
   const written = by ? valueOf(shown, by) : "";
@@ -98,10 +106,12 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
   const place = [t(`kind.${kind.kind}`), `${t("layer")} ${layer}`, `${t("head.number")} ${head}`];
   const tooltip = [
     ...place,
-    ...(role ? [`${t(`role.${role.role}`)} ${percent(role.share)}`] : []),
+    ...(isOff(about, kind.kind, layer, head) ? [t("off.is.off")] : []),
+    ...(summary.role ? [t("role.share", roleWords(t, summary))] : []),
     ...(colour ? [`${t(`map.${state.by}`)} ${written}`] : []),
   ].join(" · ");
-  const canvas = thumbnail(matrix, furthest(matrix.data), theme);
+  const off = isOff(about, kind.kind, layer, head);
+  const canvas = thumbnail(matrix, MOST_WEIGHT, theme);
   canvas.setAttribute("aria-hidden", "true");
   return h(
     "button",
@@ -123,9 +133,10 @@ function thumb({ state, store, theme, t, tip }, shown, by) {
       onmouseleave: () => tip.hide(),
     },
     canvas,
+    off && h("span", { class: "off" }, OFF),
     by
       ? h("span", { class: "role by", style: colour ? { background: colour, color: on(colour) } : {} }, written)
-      : h("span", { class: "role" }, role ? t(`role.${role.role}.short`) : "\u00a0"),
+      : h("span", { class: "role" }, summary.role ? t(`role.${summary.role}.short`) : "\u00a0"),
   );
 }
 
@@ -149,7 +160,7 @@ function drawn({ theme, palette, t, about, state }, all, by) {
         ),
         ...heads.map(({ matrix }, head) =>
           s("image", {
-            href: thumbnail(matrix, furthest(matrix.data), theme).toDataURL(),
+            href: thumbnail(matrix, MOST_WEIGHT, theme).toDataURL(),
             x: x + head * (size + 6),
             y,
             width: size,
@@ -224,10 +235,10 @@ export const map = {
       figure: drawn(context, all, by),
       table: {
         caption: t("map"),
-        head: [t("kind"), t("layer"), t("head.number"), t("role"), t("share"), ...(by ? [t(`map.${state.by}`)] : [])],
+        head: [t("kind"), t("layer"), t("head.number"), t("role"), t("share"), t("role.even"), ...(by ? [t(`map.${state.by}`)] : [])],
         rows: heads.map((each) => [
           ...[t(`kind.${each.kind.kind}`), each.layer, each.head],
-          ...(each.role ? [t(`role.${each.role.role}`), percent(each.role.share)] : ["–", ""]),
+          ...(each.summary.role ? Object.values(roleWords(t, each.summary)) : ["–", "", ""]),
           ...(by ? [valueOf(each, by)] : []),
         ]),
       },

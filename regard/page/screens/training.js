@@ -2,7 +2,7 @@
 
 import { fixed, percent, short } from "../compute/number.js";
 import { across, chart, legend } from "../figures/chart.js";
-import { matrixFigure } from "../figures/matrix.js";
+import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { stack } from "../figures/svg.js";
 import { segments, stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
@@ -42,6 +42,7 @@ async function moment(context, { run, ...place }) {
   const columns = texts(place.kind === "decoder" ? "outputs" : "inputs");
   const drawn = matrixFigure(context, {
     matrix,
+    most: MOST_WEIGHT,
     rows,
     columns,
     may: (query, key) => place.kind !== "decoder" || key <= query,

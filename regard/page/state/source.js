@@ -102,12 +102,21 @@
  *
  * @typedef {import("../compute/tensor.js").Tensor} Tensor
  *
+ * @typedef {object} HeadSummary Of one head in this text, from `head_summaries` in Python; means over the queries.
+ * @property {string | null} role What its attention follows; null if nothing.
+ * @property {number} share The share of attention to it.
+ * @property {number} even The share that an even head would give it.
+ * @property {number} entropy In bits.
+ * @property {number} confidence The largest weight.
+ * @property {number | null} distance In tokens; null for cross-attention.
+ *
  * @typedef {object} Source
  * @property {() => Promise<About>} describe
  * @property {(kind: string, layer: number) => Promise<Tensor>} heads All heads of a layer.
  * @property {(kind: string, layer: number, head: number, form: string) => Promise<Tensor>} matrix
  * @property {(kind: string, layer: number, head: number, query: number) => Promise<WalkStep[] | null>} walk
  * @property {() => Promise<Prediction[]>} steps
+ * @property {() => Promise<Record<string, HeadSummary[][]>>} summaries By kind, layer and head.
  * @property {() => Promise<Beam | null>} beam
  * @property {() => Promise<Alignment | null>} alignment
  * @property {(row: number) => Promise<Influence | null>} influence Of each token on an output token or on the label;
@@ -137,9 +146,25 @@ export function cached(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const names = ["describe", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences"];
+  const names = ["describe", "matrix", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences"];
   const methods = names.map((name) => [name, ask(name)]);
   return { ...source, ...Object.fromEntries(methods) };
+}
+
+/**
+ * Whether a head contributes nothing: it is off, or its block is skipped.
+ * @param {About} about
+ * @param {string} kind
+ * @param {number} layer
+ * @param {number} head
+ */
+export function isOff({ interventions }, kind, layer, head) {
+  return interventions.some(
+    (each) =>
+      each.layer === layer &&
+      ((each.op === "head-off" && each.kind === kind && each.head === head) ||
+        (each.op === "skip-block" && each.block === kind)),
+  );
 }
 
 /** Whether a query may attend to a key. @param {Kind} kind @param {number} query @param {number} key */

@@ -36,6 +36,7 @@ export function fileSource(held) {
   return {
     describe: async () => about,
     steps: async () => steps,
+    summaries: async () => held.summaries,
     alignment: async () => alignment,
     beam: async () => beam,
     influence: async () => held.influence ?? null,

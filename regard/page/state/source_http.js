@@ -30,6 +30,7 @@ export function httpSource(id, base = "/api/v1/traces") {
   return {
     describe: () => json(""),
     steps: () => json("/steps"),
+    summaries: () => json("/summaries"),
     alignment: () => json("/alignment").catch(nullIfMissing),
     beam: () => json("/beam").catch(nullIfMissing),
     walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),

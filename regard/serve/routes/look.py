@@ -106,6 +106,12 @@ async def steps(request: Request, trace: str) -> Response:
     return JSONResponse(await _shown(request, trace, document.steps))
 
 
+@router.get("/traces/{trace}/summaries")
+async def summaries(request: Request, trace: str) -> Response:
+    """Role, entropy, confidence and distance of every head, by kind, layer and head."""
+    return JSONResponse(await _shown(request, trace, document.head_summaries))
+
+
 @router.get("/traces/{trace}/beam")
 async def beam(request: Request, trace: str) -> Response:
     """The tree of the beam search."""
