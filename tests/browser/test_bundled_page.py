@@ -38,6 +38,21 @@ def test_a_language_that_was_chosen_is_kept_to(opened, server):
     assert tab.locator("#way option:checked").inner_text() == "Chinese → English"
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_text_in_another_language_stays_until_it_is_forced(opened, server, language):
+    french = "Le chat noir dort tranquillement sur le canapé du salon."
+    tab = opened(f"{server.url}/#lang={language}")
+    tab.fill("#text", french)
+    until(tab, "document.querySelector('.notice')")
+    name = {"en": "French", "zh": "法语"}[language]
+    assert page_text("translate.unexpected", language, name=name) in tab.locator(".notice").inner_text()
+    assert tab.locator("#output").inner_text() == french
+    tab.click("#anyway-en-zh")
+    until(tab, "/[\u4e00-\u9fff]/.test(document.querySelector('#output').innerText)")
+    assert tab.locator(".notice").count() == 0
+    assert "from=en" in tab.url
+
+
 def test_what_was_translated_can_be_looked_into_either_way(opened, server):
     tab = opened(f"{server.url}/")
     translate(tab, "The cat is sleeping.", "猫")

@@ -186,3 +186,52 @@ def test_a_key_is_asked_for_and_kept(opened, registry, tmp_path):
         typed(tab, SOURCE)
         drawn(tab, lambda: tab.click("#look"))
         tab.wait_for_selector(".thumb")
+
+
+def with_fields(tab, **fields):
+    """The server's translations, with fields that it gives other texts."""
+
+    def answer(route):
+        response = route.fetch()
+        forced = "source" in route.request.post_data_json
+        items = [{**item, **({} if forced else fields)} for item in response.json()["items"]]
+        route.fulfill(response=response, json={"items": items})
+
+    tab.route("**/api/v1/translate", answer)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_numbers_that_changed_are_marked_and_told(opened, server, model, language):
+    tab = opened(at(server, screen="translate", lang=language))
+    text = model.translate(SOURCE).text
+    kept = {"source": SOURCE[:2], "source_start": 0, "source_end": 2, "source_value": "1,400,000,000"}
+    other = {"target": text[:3], "target_start": 0, "target_end": 3, "target_value": "14,000,000,000"}
+    lost = {"target": "", "target_start": None, "target_end": None, "target_value": ""}
+    with_fields(tab, numbers=[{**kept, **other}, {**kept, **lost}])
+    typed(tab, SOURCE)
+    told = tab.locator(".notice li").all_inner_texts()
+    assert told == [
+        page_text("translate.number.changed", language, **kept, **other),
+        page_text("translate.number.lost", language, **kept),
+    ]
+    assert tab.locator(".mirror mark.changed").all_inner_texts() == [SOURCE[:2]]
+    assert tab.locator("#output mark.changed").count() >= 1
+    assert tab.locator(".notices").get_attribute("role") == "status"
+    tab.unroute("**/api/v1/translate")
+    typed(tab, OTHER)
+    until(tab, "!document.querySelector('.notice, mark.changed')")
+
+
+def test_a_text_in_another_language_is_translated_only_when_forced(opened, server):
+    tab = opened(at(server, screen="translate", lang="en"))
+    with_fields(tab, unexpected_language="fr")
+    typed(tab, SOURCE)
+    assert page_text("translate.unexpected", name="French") in tab.locator(".notice").inner_text()
+    sent = []
+    tab.on(
+        "request", lambda request: sent.append(request.post_data_json) if "translate" in request.url else None
+    )
+    tab.locator(".notice button").first.click()
+    until(tab, "!document.querySelector('.notice')")
+    assert sent[0]["source"]
+    tab.unroute("**/api/v1/translate")

@@ -11,7 +11,7 @@ import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";
-import { textOfPiece, cut, pieces, wordProbabilities } from "../../regard/page/compute/text.js";
+import { textOfPiece, cut, marked, pieces, wordProbabilities } from "../../regard/page/compute/text.js";
 
 const link = (source, target, start, end) => ({
   source,
@@ -36,6 +36,25 @@ test("a translation is cut into its words, and nothing is lost between them", ()
     ],
   );
   assert.deepEqual(pieces("", [], []), []);
+});
+
+test("numbers that changed are marked, inside of words and between them", () => {
+  const changed = (start, end) => ({ source: "14亿", target: "14 billion", target_start: start, target_end: end });
+  const text = "𝔄 14 billion cats";
+  const shown = (found) => found.map((piece) => [piece.text, piece.changed]);
+  const ranges = [
+    ["𝔄 ", false],
+    ["14 billion", true],
+    [" cats", false],
+  ];
+  assert.deepEqual(shown(pieces(text, [], [], [changed(2, 12)])), ranges);
+  assert.deepEqual(shown(pieces(text, [link("亿", "14 billion", 2, 12)], [], [changed(2, 12)])), ranges);
+  assert.deepEqual(shown(pieces(text, [], [], [changed(null, null)])), [[text, false]]); // the value is lost
+  assert.deepEqual(marked("有14亿人", [[1, 4]]), [
+    { text: "有", inside: false },
+    { text: "14亿", inside: true },
+    { text: "人", inside: false },
+  ]);
 });
 
 test("a word is as sure as its least sure token, whatever spells it", () => {
@@ -143,6 +162,10 @@ test("a state names a way, or the nearest is taken", () => {
     source: "zh",
     target: "en",
   });
+  const one = new Server([{ id: "c", directions: both.slice(0, 1), config: {}, run: false }]);
+  const given = { ...state, model: "c" };
+  assert.deepEqual(one.translateRequest(given), { text: "x", model: "c", target: "en" }); // nothing is forced
+  assert.equal(one.translateRequest({ ...given, from: "zh", to: "en" }).source, "zh");
 });
 
 test("a search is asked for as one chose it, and only where there is one", () => {

@@ -150,20 +150,17 @@ def head_summaries(trace: TraceData, kind: Kind) -> list[list[HeadSummary]]:
 
     def summary(layer: int, head: int) -> HeadSummary:
         weights_LM = trace.attention(kind, layer, head).astype(np.float64)
-        gains = {}
+        best: tuple[float, Role | None, float, float] = (NAMED_FROM, None, 0.0, 0.0)
         for role, even_shares in even.items():
             if even_shares.size:
                 share, base = float(_shares(trace, weights_LM, kind, role).mean()), float(even_shares.mean())
-                gains[role] = ((share - base) / (1 - base), share, base)
-        role = max(gains, key=lambda each: gains[each][0], default=None)
-        gain, share, base = (0.0, 0.0, 0.0) if role is None else gains[role]
-        if gain < NAMED_FROM:
-            role, share, base = None, 0.0, 0.0
+                if (gain := (share - base) / (1 - base)) > best[0] or (gain == best[0] and best[1] is None):
+                    best = gain, role, share, base
         logs_LM = np.log2(np.where(weights_LM > 0, weights_LM, 1.0))
         return HeadSummary(
-            role=role,
-            share=share,
-            even=base,
+            role=best[1],
+            share=best[2],
+            even=best[3],
             entropy=float(-(weights_LM * logs_LM).sum(axis=1).mean()),
             confidence=float(weights_LM.max(axis=1).mean()),
             distance=None if kind == "cross" else float((weights_LM * apart_LM).sum(axis=1).mean()),

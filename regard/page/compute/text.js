@@ -20,7 +20,17 @@ export function textOfPiece(piece) {
  * @property {number} target_end
  * @property {number} strength
  *
- * @typedef {{ text: string, link: Link | null, probability: number | null }} Piece
+ * @typedef {object} NumberChange A value of the source that the translation does not have. Offsets count code points.
+ * @property {string} source
+ * @property {number} source_start
+ * @property {number} source_end
+ * @property {string} source_value
+ * @property {string} target What stands in its place; empty if the value is lost.
+ * @property {number | null} target_start
+ * @property {number | null} target_end
+ * @property {string} target_value
+ *
+ * @typedef {{ text: string, link: Link | null, probability: number | null, changed: boolean }} Piece
  * @typedef {{ start: number, end: number, probability: number }} Sure
  */
 
@@ -78,19 +88,42 @@ export function wordProbabilities(text, tokens, scores) {
 }
 
 /**
+ * A text in parts that lie inside or outside of some ranges of code points; parts between `from` and `to` (UTF-16).
+ * @param {string} text
+ * @param {[number, number][]} ranges
+ * @param {number} [from]
+ * @param {number} [to]
+ * @returns {{ text: string, inside: boolean }[]}
+ */
+export function marked(text, ranges, from = 0, to = text.length) {
+  const at = places(text);
+  const inside = (i) => ranges.some(([start, end]) => at[start] <= i && i < at[end]);
+  const bounds = ranges.flat().map((i) => at[i]).filter((i) => i > from && i < to);
+  const cuts = [...new Set([from, ...bounds, to])].sort((a, b) => a - b);
+  return cuts.slice(1).map((end, i) => ({ text: text.slice(cuts[i], end), inside: inside(cuts[i]) }));
+}
+
+/**
  * The whole output in pieces: aligned words, and the text between them.
  * @param {string} text
  * @param {Link[]} links
  * @param {Sure[]} sure
+ * @param {NumberChange[]} [numbers]
  * @returns {Piece[]}
  */
-export function pieces(text, links, sure) {
+export function pieces(text, links, sure, numbers = []) {
   const at = places(text);
+  /** @type {[number, number][]} */
+  const ranges = numbers.flatMap(({ target_start: start, target_end: end }) =>
+    start === null || end === null ? [] : [[start, end]],
+  );
   /** @type {Piece[]} */
   const found = [];
   let end = 0;
   const between = (until) => {
-    if (until > end) found.push({ text: text.slice(end, until), link: null, probability: null });
+    if (until <= end) return;
+    for (const part of marked(text, ranges, end, until))
+      found.push({ text: part.text, link: null, probability: null, changed: part.inside });
   };
   for (const link of [...links].sort((a, b) => a.target_start - b.target_start)) {
     const [first, last] = [at[link.target_start], at[link.target_end]];
@@ -98,7 +131,8 @@ export function pieces(text, links, sure) {
     between(first);
     const within = sure.filter((each) => each.start < last && each.end > first);
     const probability = within.length ? Math.min(...within.map((each) => each.probability)) : null;
-    found.push({ text: text.slice(first, last), link, probability });
+    const changed = marked(text, ranges, first, last).some((part) => part.inside);
+    found.push({ text: text.slice(first, last), link, probability, changed });
     end = last;
   }
   between(text.length);

@@ -1,7 +1,7 @@
 // Translate (or summarise, answer, converse) as the user types: alternatives, word sources, doubtful words.
 
 import { fixed, percent } from "../compute/number.js";
-import { cut, pieces, wordProbabilities } from "../compute/text.js";
+import { cut, marked, pieces, wordProbabilities } from "../compute/text.js";
 import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { FileTranslation } from "../parts/file_translation.js";
@@ -25,6 +25,7 @@ class Translator {
     this.title = h("span", {});
     this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
     this.status = h("p", { class: "status soft", role: "status" });
+    this.notices = h("div", { class: "notices", role: "status" });
     this.others = h("ol", { class: "others" });
     this.legend = h("p", { class: "soft legend" });
     this.inside = h("button", { id: "look", type: "button", class: "primary" });
@@ -56,6 +57,7 @@ class Translator {
           { class: "pane said" },
           h("div", { class: "pane-head" }, this.title, this.copy),
           this.output,
+          this.notices,
           this.status,
         ),
       ),
@@ -133,7 +135,7 @@ class Translator {
   /** @param {any} item */
   answered(item) {
     this.answer = item;
-    this.words = item ? pieces(item.text, item.alignment ?? [], this.sure(item)) : [];
+    this.words = item ? pieces(item.text, item.alignment ?? [], this.sure(item), item.numbers ?? []) : [];
     this.output.removeAttribute("aria-busy");
     this.show();
   }
@@ -148,7 +150,8 @@ class Translator {
     const { answer } = this;
     server.shown = answer && { of: this.requested, text: answer.text };
     this.lit = -1;
-    this.mirror.replaceChildren();
+    this.markSource();
+    this.notices.replaceChildren(...notices(this.context, answer));
     this.output.replaceChildren(
       ...(answer
         ? this.words.map((piece, i) => this.word(piece, i))
@@ -195,18 +198,30 @@ class Translator {
 
   /** @param {Piece} piece @param {number} i */
   word(piece, i) {
-    if (!piece.link) return document.createTextNode(piece.text);
+    if (!piece.link) return piece.changed ? h("mark", { class: "changed" }, piece.text) : piece.text;
     const doubtful = piece.probability !== null && piece.probability < DOUBT;
     return h(
-      "span",
+      piece.changed ? "mark" : "span",
       {
-        class: doubtful ? "word doubtful" : "word",
+        class: `word${doubtful ? " doubtful" : ""}${piece.changed ? " changed" : ""}`,
         dataset: { word: i },
         onmouseenter: (event) => this.light(i, event),
         onclick: () => this.light(i),
       },
       piece.text,
     );
+  }
+
+  /** Mark the numbers of the source that were not kept; not while the text is being changed. */
+  markSource() {
+    const text = this.text.value.normalize("NFC");
+    const { state } = this.context.store;
+    const numbers = text === state.text.normalize("NFC") ? (this.answer?.numbers ?? []) : [];
+    const ranges = numbers.map((each) => [each.source_start, each.source_end]);
+    this.mirror.replaceChildren(
+      ...marked(text, ranges).map((part) => (part.inside ? h("mark", { class: "changed" }, part.text) : part.text)),
+    );
+    this.mirror.scrollTop = this.text.scrollTop;
   }
 
   /** Highlight a word and its source. @param {number} i @param {MouseEvent} [event] */
@@ -217,7 +232,7 @@ class Translator {
       each.classList.toggle("lit", Number(each.dataset.word) === i);
     const link = this.words[i]?.link;
     if (!link) {
-      this.mirror.replaceChildren();
+      this.markSource();
       return tip.hide();
     }
     const [before, of, after] = cut(this.text.value.normalize("NFC"), link.source_start, link.source_end);
@@ -252,6 +267,37 @@ class Translator {
     this.copy.textContent = t("copied");
     setTimeout(() => (this.copy.textContent = t("copy")), 1500);
   }
+}
+
+/**
+ * What the user should know about a translation: numbers that changed, and a text in another language.
+ * @param {Context} context
+ * @param {any} answer
+ * @returns {HTMLElement[]}
+ */
+export function notices({ server, state, store, t }, answer) {
+  const numbers = (answer?.numbers ?? []).map((each) =>
+    h("li", {}, t(each.target ? "translate.number.changed" : "translate.number.lost", each)),
+  );
+  const found = numbers.length
+    ? [h("div", { class: "notice" }, h("strong", {}, t("translate.numbers")), h("ul", {}, numbers))]
+    : [];
+  if (!answer?.unexpected_language) return found;
+  const named = new Intl.DisplayNames([state.lang || "en"], { type: "language" });
+  const anyway = server.model(state).directions.map(({ source, target }) =>
+    h(
+      "button",
+      {
+        id: `anyway-${source}-${target}`,
+        type: "button",
+        onclick: () => store.set({ model: server.way(state).model, from: source, to: target }),
+      },
+      t("translate.anyway", { name: named.of(source) }),
+    ),
+  );
+  const name = named.of(answer.unexpected_language);
+  const words = h("p", {}, t("translate.unexpected", { name }));
+  return [...found, h("div", { class: "notice" }, words, h("div", { class: "choices" }, anyway))];
 }
 
 /** @type {Translator | null} */

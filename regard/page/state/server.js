@@ -100,7 +100,9 @@ export class Server {
   /** The body of a request for a translation. @param {State} state @param {object} [more] */
   translateRequest(state, more = {}) {
     const { model, from, to } = this.way(state);
-    return { text: state.text, model, ...(from && { source: from }), ...(to && { target: to }), ...more };
+    // Only a language that the user chose is sent: the server translates a text of any language from it.
+    const chosen = from && state.from === from;
+    return { text: state.text, model, ...(chosen && { source: from }), ...(to && { target: to }), ...more };
   }
 
   /**
@@ -281,7 +283,7 @@ async function opened(body) {
         return current[name](...given);
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "beam", "alignment", "influence", "influences", "file"];
+  const names = ["heads", "matrix", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file"];
   const source = Object.fromEntries(names.map((name) => [name, renewed(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: cached(whole), about: about };
