@@ -124,7 +124,7 @@ def unexpected_sentences(document: Sequence[Part], languages: Sequence[str]) -> 
     If the document as a whole is, so are its short sentences, which alone leave it in doubt.
     """
     texts = {i: part.text for i, part in enumerate(document) if part.translated}
-    whole = other_language("".join(part.text for part in document), languages) if texts else None
+    whole = other_language("\n".join(texts.values()), languages) if texts else None
     found = {}
     for i, text in texts.items():
         other = other_language(text, languages) if len(texts) > 1 else whole

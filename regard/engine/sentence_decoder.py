@@ -2,7 +2,8 @@
 
 A sentence is decoded with its required phrases. An output that lacks one is searched again more strictly, or
 replaced by a draft that has the phrase in the place of the words it stands for (`phrases/placement.py`). An
-output that lacks a URL or code is decoded again with placeholders for them (`document/verbatim.py`).
+output that lacks a URL or code is decoded again with placeholders for them (`document/verbatim.py`); if code
+is still missing, the text around it is translated.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from typing import NamedTuple
 from regard.decode.hypothesis import Hypothesis
 from regard.engine.direction import Direction
 from regard.engine.document.layout import without_breaks
-from regard.engine.document.verbatim import WithPlaceholders, verbatim, with_placeholders
+from regard.engine.document.verbatim import (
+    WithPlaceholders,
+    around_exact,
+    exact,
+    verbatim,
+    with_placeholders,
+)
 from regard.engine.engines.protocol import Decoded, Engines, Request, Search, has_new_loop
 from regard.engine.options import TranslateOptions
 from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
 from regard.engine.phrases.placement import Draft, drafted
-from regard.engine.results import Aligner, Result
+from regard.engine.results import Aligner, Result, joined
 from regard.engine.streams import TextStream
 from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
 
@@ -35,7 +42,7 @@ class Requirements:
         given = options.glossary
         terms = read_glossary(given) if isinstance(given, str | Path) else given
         self._glossary = Glossary(terms, options.keep)
-        self._complete = translating and not options.sample
+        self._translating, self._complete = translating, translating and not options.sample
 
     def phrases(self, source: str) -> list[Phrase]:
         """Phrases required by the glossary, or by `keep`."""
@@ -43,7 +50,11 @@ class Requirements:
 
     def verbatim(self, source: str) -> list[str]:
         """What must be copied as it is, without duplicates."""
-        return list(dict.fromkeys(verbatim(source))) if self._complete else []
+        return list(dict.fromkeys(verbatim(source))) if self._complete else self.exact(source)
+
+    def exact(self, source: str) -> list[str]:
+        """Code and formulas, which come out byte for byte."""
+        return exact(source) if self._translating else []
 
 
 class Piece(NamedTuple):
@@ -95,7 +106,7 @@ class SentenceDecoder:
         ):
             best, *others = outputs[i]
             outputs[i] = results or [replace(best, missing=(*best.missing, *lost[i])), *others]
-        return outputs
+        return [self._with_code(each, results) for each, results in zip(sentences, outputs, strict=True)]
 
     def stream(self, sentence: Piece) -> TextStream[Result]:
         """The greedy or sampled output of a sentence as it is decoded, without scores or a second attempt."""
@@ -131,7 +142,46 @@ class SentenceDecoder:
     # --- verbatim copies -----------------------------------------------------------------------------------
 
     def _lost(self, source: str, best: Result) -> list[str]:
-        return [each for each in self._required.verbatim(source) if each not in best.text]
+        lost = [each for each in self._required.verbatim(source) if each not in best.text]
+        return list(dict.fromkeys([*lost, *self._lost_code(source, best)]))
+
+    def _lost_code(self, source: str, result: Result) -> list[str]:
+        """Code and formulas that occur less often than in the source."""
+        code = self._required.exact(source)
+        return [each for each in dict.fromkeys(code) if result.text.count(each) < code.count(each)]
+
+    def _with_code(self, sentence: Piece, results: list[Result]) -> list[Result]:
+        """The outputs that have all code and formulas; if none has, the text around them is translated."""
+        if not self._required.exact(sentence.text):
+            return results
+        complete = [each for each in results if not self._lost_code(sentence.text, each)]
+        return complete or self._translated_around_code(sentence) or results
+
+    def _translated_around_code(self, sentence: Piece) -> list[Result]:
+        pieces = around_exact(sentence.text)
+        bodies = [each.strip() for each in pieces[::2] if any(map(str.isalnum, each))]
+        read = encoded(self._subwords, bodies)
+        if any(len(ids) > self._most for ids in read):
+            return []
+        prefixes = [sentence.prefix, *[()] * len(bodies)]
+        asked = [
+            sentence._replace(text=body, ids=(*sentence.direction.tag, *ids), prefix=prefix)
+            for body, ids, prefix in zip(bodies, read, prefixes, strict=False)
+        ]
+        outputs = iter(self._containing(asked))
+        text, place, placed = "", 0, []
+        for i, piece in enumerate(pieces):
+            if i % 2 or not any(map(str.isalnum, piece)):
+                text += piece
+            else:
+                best, body = next(outputs)[0], piece.strip()
+                start = piece.index(body)
+                text += piece[:start]
+                links = tuple(link.moved(place + start, len(text)) for link in best.alignment)
+                placed.append(replace(best, alignment=links))
+                text += best.text + piece[start + len(body) :]
+            place += len(piece)
+        return [joined(text, placed, 1)]
 
     def _retried_with_placeholders(self, sentences: list[Piece]) -> list[list[Result]]:
         """Outputs of each sentence that lost nothing; an empty list where the retry failed."""

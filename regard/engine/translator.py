@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from regard.config import DecodingConfig
 from regard.engine.direction import Direction, Directions
-from regard.engine.document.layout import Part, parts, trimmed
+from regard.engine.document.layout import CodeLines, Part, parts, trimmed
 from regard.engine.document.sentences import cut
 from regard.engine.engines.protocol import Engines
 from regard.engine.options import TranslateOptions
@@ -158,12 +158,15 @@ class Translator:
         found = self._parts(text)
         foreign = self._directions.unexpected(found) if self._checks_language else {}
         if not foreign:
-            return _Document(found, self._direction or self._directions.detect(text))
+            # Code is in no language.
+            prose = " ".join(part.text for part in found if part.translated)
+            return _Document(found, self._direction or self._directions.detect(prose))
         language = next(iter(foreign.values())).language
         rest = [part for i, part in enumerate(found) if i not in foreign]
         if not any(part.translated for part in rest):
             return _Document([Part(text, translated=False)], None, language)
-        direction = self._direction or self._directions.detect("".join(part.text for part in rest))
+        prose = " ".join(part.text for part in rest if part.translated)
+        direction = self._direction or self._directions.detect(prose)
         return _Document(found, direction, language, foreign.keys())
 
     def _parts(self, text: str) -> list[Part]:
@@ -279,6 +282,18 @@ class OutputLine(NamedTuple):
     """Whether the line could not be processed; then nothing is printed, and a note gives the reason."""
 
 
+def mark_code(blocks: Iterable[list[InputLine]]) -> Iterator[list[InputLine]]:
+    """Mark the lines of files that belong to blocks of code or to formulas of several lines."""
+    name, code = "", CodeLines()
+    for block in blocks:
+        marked = []
+        for line in block:
+            if line.number and line.name != name:
+                name, code = line.name, CodeLines()
+            marked.append(line._replace(is_code=code.is_code(line.text)) if line.number else line)
+        yield marked
+
+
 class LineTranslator:
     """Translates lines; every line of input has exactly one line of output."""
 
@@ -303,14 +318,18 @@ class LineTranslator:
             RequestError: an option cannot be satisfied.
         """
         checked = [self._checked(line) for line in lines]
-        results = iter(self._translator([line.text for line in checked if line.problem is None]))
+        texts = [line.text for line in checked if line.problem is None and not line.is_code]
+        results = iter(self._translator(texts))
         return [
-            self._failure(line) if line.problem else self._output(line, next(results)) for line in checked
+            self._failure(line)
+            if line.problem
+            else self._output(line, Result(text=line.text) if line.is_code else next(results))
+            for line in checked
         ]
 
     def _checked(self, line: InputLine) -> InputLine:
         """The line, with a problem if it cannot be translated."""
-        if line.problem is not None:
+        if line.problem is not None or line.is_code:
             return line
         try:
             self._translator.direction(line.text)

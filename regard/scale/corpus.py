@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.durable import open_atomically, sync_folder, write_atomically
-from regard.engine.translator import OutputLine
+from regard.engine.translator import OutputLine, mark_code
 from regard.errors import ConfigError, CorpusError
 from regard.scale.cluster import AUTO, import_ray, joined
 from regard.scale.shipping import packed
@@ -134,7 +134,9 @@ class CorpusRun:
                 "workers", self._workers, threads=settings.threads, gpu=settings.device == "cuda"
             )
             parcels = [packed(model, ray) for model in self._models]
-            yield from self._in_order(cut(blocks, shard_lines), WorkerPool(settings, parcels, n_workers))
+            yield from self._in_order(
+                cut(mark_code(blocks), shard_lines), WorkerPool(settings, parcels, n_workers)
+            )
         if self._is_temporary:
             shutil.rmtree(self.shards, ignore_errors=True)
 

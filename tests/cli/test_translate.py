@@ -47,6 +47,20 @@ def test_texts_or_lines_become_lines(translate):
     assert translate(stdin="").out == ""
 
 
+@pytest.mark.parametrize("words", [[], ["--sentences"]])
+def test_blocks_of_code_in_a_document_stay_as_they_are(translate, words):
+    code = b"```python\r\nx = 1  # \xe5\x9b\x9b\xe6\x9c\x88 \r\n\r\n\ty  \r\n```"
+    found = translate(
+        *words, stdin="三月\n\n".encode() + code + b"\n\n    z = 2  # three\n\n" + "四月".encode()
+    )
+    assert found.status == 0
+    out = found.out.replace("\r", "")
+    assert "\n\n" + code.decode().replace("\r", "") + "\n\n    z = 2  # three\n\n" in out
+    assert "三月" not in out
+    typed = translate("三月\n```\n三月  x\n```", *words)
+    assert typed.out.endswith("\n```\n三月  x\n```\n")
+
+
 def test_outputs_are_drawn_where_that_is_asked_for(translate):
     words = ("三月", "--sample", "--n-best", "3")
     drawn = {seed: translate(*words, "--seed", seed).out for seed in "123"}

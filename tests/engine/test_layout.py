@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.engine.document.layout import parts
+from tests.engine.documents import CODE, documents
 
 PAGE = """\
 # Heading one
@@ -56,3 +57,47 @@ def test_joined_the_parts_are_the_text(text, whole_lines):
     assert "".join(part.text for part in found) == text
     for part in found:
         assert not part.translated or (part.text == part.text.strip() and len(part.text.splitlines()) == 1)
+
+
+@pytest.mark.parametrize("block", CODE)
+def test_blocks_of_code_and_formulas_stay(block):
+    found = parts(f"One.\n\n{block}\n\nTwo.")
+    assert "".join(part.text for part in found) == f"One.\n\n{block}\n\nTwo."
+    assert [part.text for part in found if part.translated] == ["One.", "Two."]
+
+
+@pytest.mark.parametrize(
+    ("text", "translated"),
+    [
+        ("```\nnever closed\n\nto the end", []),
+        ("```\na\n````\nafter a longer end", ["after a longer end"]),
+        ("````\na\n```\nb\n````\nc", ["c"]),
+        ("~~~\na\n```\nb\n~~~\nc", ["c"]),
+        ("```not a fence``` but text", ["```not a fence``` but text"]),
+        (
+            "One.\n    x = 1, but after a line of a paragraph",
+            ["One.", "x = 1, but after a line of a paragraph"],
+        ),
+        ("    An indented paragraph of words.", ["An indented paragraph of words."]),
+        ("    for $5 he and/or she got the file(s).", ["for $5 he and/or she got the file(s)."]),
+        ("\u3000\u3000全角缩进的段落，x = 1。", ["全角缩进的段落，x = 1。"]),
+        ("- item\n\n    more of the item", ["item", "more of the item"]),
+        ("$$ x = 1 $$ and words", ["$$ x = 1 $$ and words"]),
+        ("`x. Y` is one. And two.", ["`x. Y` is one.", "And two."]),
+        ("Set $a. B$ here. And `c. D`!", ["Set $a. B$ here.", "And `c. D`!"]),
+        ("`code` $x$", []),
+        ("It is $5. Or $10.", ["It is $5.", "Or $10."]),
+    ],
+)
+def test_what_is_code_and_what_is_not(text, translated):
+    assert [part.text for part in parts(text) if part.translated] == translated
+
+
+@given(documents())
+def test_code_survives_in_any_document(document):
+    text, blocks = document
+    found = parts(text)
+    assert "".join(part.text for part in found) == text
+    kept = "".join(part.text if not part.translated else "\0" for part in found)
+    for block in blocks:
+        assert block in kept

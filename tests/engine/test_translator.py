@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 from itertools import count, islice
 from unicodedata import normalize
 
@@ -124,6 +125,25 @@ def test_what_has_no_letter_asks_nothing_of_the_model(subwords, text):
     result = translator_with(lambda: engine, subwords).translate(text)
     assert (result.text, result.tokens, result.engine, result.split) == (text, (), "", 1)
     assert engine.requests == []
+
+
+@pytest.mark.parametrize("options", [{}, {"whole_lines": True}, {"n_best": 2}, {"sample": True}])
+def test_code_and_formulas_come_out_whatever_the_model_says(subwords, options):
+    class Forgetful(Echo):
+        """It says the same of everything."""
+
+        def _output(self, request, i):
+            return super()._output(replace(request, ids=tuple(subwords.encode_one("six").tolist())), i)
+
+        def stream(self, _request, _search):
+            yield from subwords.encode_one("six").tolist()
+
+    text = "Set `a  b` to $x_1$, or `a  b`.\n\n```\nx  =  1\t\n```\nAnd \\sqrt{d_k} too"
+    model = translator_with(Forgetful, subwords, max_length=61)
+    for said in (model.translate(text, **options).text, "".join(model.stream(text, **options))):
+        first, blank, *code, last = said.split("\n")
+        assert first == "six `a  b` six $x_1$six `a  b`."
+        assert (blank, code, last) == ("", ["```", "x  =  1\t", "```"], "six \\sqrt{d_k} six")
 
 
 def test_lines_that_the_model_breaks_are_mended(subwords):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.engine.document.verbatim import verbatim, with_placeholders
+from regard.engine.document.verbatim import around_exact, exact, verbatim, with_placeholders
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,25 @@ from regard.engine.document.verbatim import verbatim, with_placeholders
 )
 def test_what_is_found(text, found):
     assert verbatim(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (r"缩放因子是\sqrt{d_k}，其中 $d_k$ 是维度。", [r"\sqrt{d_k}", "$d_k$"]),
+        (r"\frac{QK^T}{\sqrt{d_k}} V and \alpha_i^2", [r"\frac{QK^T}{\sqrt{d_k}}", r"\alpha_i^2"]),
+        (r"\(a + b\), \[c\] and $$d = 1$$", [r"\(a + b\)", r"\[c\]", "$$d = 1$$"]),
+        (r"\begin{a}x  y\end{a}", [r"\begin{a}x  y\end{a}"]),
+        ("`x  y`, ``a ` b`` and $2x + 1$", ["`x  y`", "``a ` b``", "$2x + 1$"]),
+        ("$5 and $10, $5-$10, US$5, 5$ or $ 7 $", []),
+        ("$x and $y, $HOME/bin", []),
+    ],
+)
+def test_code_and_formulas(text, found):
+    assert exact(text) == found
+    assert set(found) <= set(verbatim(text))
+    assert "".join(around_exact(text)) == text
+    assert around_exact(text)[1::2] == found
 
 
 def test_stand_ins_are_names_that_the_text_does_not_have_and_no_part_of_a_word():
@@ -59,7 +78,33 @@ def test_an_echo_of_what_is_hidden_is_the_text_but_for_spaces(text):
 
 
 @pytest.mark.parametrize(
-    "run", ["a", "-", "=", "<", "{", "`", "a\\", "a@", "a.", "1.", "{{a", "%(", "http://"]
+    "run",
+    [
+        "a",
+        "-",
+        "=",
+        "<",
+        "{",
+        "`",
+        "a\\",
+        "a@",
+        "a.",
+        "1.",
+        "{{a",
+        "%(",
+        "http://",
+        "$",
+        "$a",
+        "$a ",
+        "`a",
+        "``",
+        "``a",
+        "\\(",
+        "\\[a",
+        "\\a{",
+        "\\a{{",
+        "\\a{b}",
+    ],
 )
 def test_a_long_run_of_signs_is_read_through_once(run):
     """Where every sign of a run is begun from anew, this takes minutes."""

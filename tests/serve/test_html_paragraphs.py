@@ -22,10 +22,16 @@ def test_a_sentence_goes_on_through_tags_inside_of_it_and_ends_at_others():
 
 def test_breaks_of_lines_are_spaces_but_where_a_page_is_laid_out():
     page = "<p>\n\tIf a line\n\thas no <b> verb</b>\n</p><pre>two\n lines</pre>"
-    assert texts(page) == ["If a line has no verb", "two\n lines"]
+    assert texts(page) == ["If a line has no verb"]
     first = next(each for each in paragraphs(page) if each.text)
     assert first.outside == ("\n\t", "\n")
     assert [mark.place for mark in first.tags] == [17, 21]
+
+
+def test_preformatted_text_and_formulas_are_not_read():
+    page = "one<pre class='x'>x = 1  # <b>two</b>\n\n\ty</pre>three <math><mi>x</mi></math>"
+    assert texts(page) == ["one", "three"]
+    assert "".join(each.raw for each in paragraphs(page)) == page
 
 
 def test_code_is_a_word_that_is_not_read():

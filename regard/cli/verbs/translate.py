@@ -163,14 +163,16 @@ class TranslationJob(NamedTuple):
 def _here(job: TranslationJob, texts: list[str] | None) -> Generator[list[OutputLine]]:
     """Translate in this process, as lines arrive."""
     from regard.cli.shared.input_lines import input_blocks
-    from regard.engine.translator import LineTranslator
+    from regard.engine.translator import LineTranslator, mark_code
     from regard.loaded import load
 
     loaded = load(job.model, engine=job.engine, device=job.device, threads=job.threads)  # type: ignore[arg-type]
     strict = job.options["too_long"] == "error"
     translator = loaded.translator(**job.options)
     write = LineTranslator(translator, strict=strict, scores=job.scores, as_json=job.as_json)
-    yield from map(write, input_blocks(texts))
+    # Other tasks read lines, not documents.
+    lines = input_blocks(texts)
+    yield from map(write, mark_code(lines) if loaded.task.name == "translate" else lines)
 
 
 def _on_cluster(

@@ -14,7 +14,7 @@ _INLINE = frozenset(
     """.split()  # noqa: SIM905
 )
 """Tags that may occur inside a sentence; any other ends it."""
-_VERBATIM = ("script", "style", "code", "textarea")
+_VERBATIM = ("script", "style", "code", "textarea", "pre", "math")
 """Elements whose content is not text in the page's language."""
 MAX_TAGS = 256
 """Maximum number of tags in a paragraph; if there are more, every text between two tags stands alone."""
@@ -81,18 +81,14 @@ def paragraphs(page: str) -> list[Paragraph]:
     """The paragraphs of a page; their HTML, concatenated, is the page."""
     found: list[Paragraph] = []
     current: list[HtmlPart] = []
-    in_pre = 0  # depth of <pre>, in which line breaks matter
     for part in parts(page):
         if part.is_text or (not part.is_tag and current) or _is_inline(part):
             current.append(part)
             continue
-        found += _paragraph(current, keep_lines=in_pre > 0)
+        found += _paragraph(current)
         current = []
         found.append(Paragraph(part.raw))
-        name = _NAME.match(part.raw)
-        if name and name[2].lower() == "pre":
-            in_pre += -1 if name[1] else 1
-    return [*found, *_paragraph(current, keep_lines=in_pre > 0)]
+    return [*found, *_paragraph(current)]
 
 
 def _is_inline(part: HtmlPart) -> bool:
@@ -100,11 +96,11 @@ def _is_inline(part: HtmlPart) -> bool:
     return part.raw.startswith("<!--") or (name is not None and name[2].lower() in _INLINE)
 
 
-def _paragraph(current: list[HtmlPart], *, keep_lines: bool) -> list[Paragraph]:
+def _paragraph(current: list[HtmlPart]) -> list[Paragraph]:
     """Consecutive parts as one paragraph; as they are, if there is nothing to translate."""
     raw = "".join(part.raw for part in current)
     crowded = sum(part.is_tag for part in current) > MAX_TAGS
-    if keep_lines or crowded or not any(part.is_text for part in current):
+    if crowded or not any(part.is_text for part in current):
         return [
             Paragraph(part.raw, plain(part.raw).strip(" \t\r\n\f") if part.is_text else "")
             for part in current

@@ -269,6 +269,8 @@ class InputLine(NamedTuple):
     """Why it cannot be read; the text is then empty."""
     name: str = ""
     """The name of its file in messages."""
+    is_code: bool = False
+    """Whether it belongs to a block of code, and stays as it is."""
 
     @property
     def where(self) -> str:
