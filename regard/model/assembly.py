@@ -17,7 +17,7 @@ from regard.model.fast.cache import Cache, room_for
 from regard.model.fast.cached_decoder import decode_new, empty_keys_values
 from regard.model.output_probabilities import OutputProbabilities
 from regard.model.positional_encoding import Positions
-from regard.model.taps import tap
+from regard.model.taps import note, tap
 from regard.packing import Packed
 
 
@@ -56,6 +56,7 @@ class Assembly(nn.Module):
         """Figure 1, below the stacks: embedding plus position, then dropout (5.4)."""
         if not isinstance(tokens, Packed):
             raise ShapeError("tokens", "a result of `regard.pack`", type(tokens).__name__, code="not_packed")
+        note(embedding, "places", tokens.boundaries.positions_N)
         x_ND = tap(embedding, "embedded", embedding(tokens.ids_N))
         position_ND = positions(tokens.boundaries)
         if position_ND is not None:

@@ -29,6 +29,7 @@ from regard.errors import ShapeError
 
 Replace = Callable[[str, Tensor], Tensor]
 """`replace(address, value)` returns the value to continue with."""
+Watch = Callable[[str, Tensor], None]
 Replacements = Mapping[str, Callable[[Tensor], Tensor]]
 """For each address, or pattern of addresses, a function of the value."""
 Keep = Callable[[str], bool] | Collection[str]
@@ -41,14 +42,20 @@ class Recorder:
     """Activations by address: the module's path in the model, a dot, the activation's name."""
 
     def __init__(
-        self, model: nn.Module, replace: Replace | Replacements | None, keep: Keep | None, *, detach: bool
+        self,
+        model: nn.Module,
+        replace: Replace | Replacements | None,
+        keep: Keep | None,
+        *,
+        detach: bool,
+        watch: Watch | None = None,
     ) -> None:
         _check_plain(model)
         self.seen: dict[str, Tensor] = {}
         self._model = model  # while it lives, the ids of its modules are not used again
         self._paths = {id(module): path for path, module in model.named_modules()}
         self._addresses = addresses(model)
-        self._detach = detach
+        self._detach, self._watch = detach, watch
         self._replace = None if isinstance(replace, Mapping) else replace
         self._replacements = replace if isinstance(replace, Mapping) else {}
         for pattern in self._replacements:
@@ -88,7 +95,14 @@ class Recorder:
             self._applied.add(pattern)
         if kept:
             self.seen[address] = value.detach() if self._detach else value
+        if self._watch is not None:
+            self._watch(address, value)
         return value
+
+    def note(self, module: nn.Module, name: str, value: Tensor) -> None:
+        """Show a value that is no activation."""
+        if self._watch is not None and (path := self.path_of(module)) is not None:
+            self._watch(_join(path, name), value)
 
     def check_effect(self) -> None:
         """Raise if the recording cannot have had the effect that was asked for."""
@@ -178,6 +192,13 @@ def tap(module: nn.Module, name: str, value: Tensor) -> Tensor:
     return value
 
 
+def note(module: nn.Module, name: str, value: Tensor) -> None:
+    """Show the `watch` of all active recorders something that is no activation, such as positions."""
+    if not torch.compiler.is_compiling():
+        for recorder in _recorders.get():
+            recorder.note(module, name, value)
+
+
 @contextmanager
 def recording(
     model: nn.Module,
@@ -185,6 +206,7 @@ def recording(
     keep: Keep | None = None,
     *,
     detach: bool = True,
+    watch: Watch | None = None,
 ) -> Iterator[dict[str, Tensor]]:
     """Record activations of a model by address, and optionally replace some.
 
@@ -199,12 +221,14 @@ def recording(
         keep: addresses or patterns to keep, or a condition on addresses; default all, and `()` for none.
         detach: whether to keep values without the graph; with False, gradients can be taken with respect to
             what was recorded.
+        watch: `watch(address, value)` is called with every activation, after all replacements so far; and, as
+            `input_embedding.places` or `output_embedding.places`, with the positions of the tokens, (N,).
 
     Raises:
         ShapeError: the module is compiled; an entry of `replace` or `keep` is no address of the model; a
             replacement has another shape; or, at the end, the model ran and nothing was replaced.
     """
-    recorder = Recorder(model, replace, keep, detach=detach)
+    recorder = Recorder(model, replace, keep, detach=detach, watch=watch)
     token = _recorders.set((*_recorders.get(), recorder))
     try:
         yield recorder.seen

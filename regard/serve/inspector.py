@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from regard.errors import RequestError
-from regard.look.interventions.apply import continued
-from regard.look.interventions.interventions import Intervention
+from regard.look.interventions.ablation import continued
+from regard.look.interventions.activations import Activation
+from regard.look.interventions.interventions import Intervention, from_json
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore, ResultCache
 from regard.serve.http.errors import bad_value, busy, too_large, unclear_language
@@ -156,6 +157,37 @@ class Inspector:
             raise bad_value("prefix and target exclude each other: send one of them.", "prefix")
         for param, side in (("source", text.source), ("target", text.target)):
             self.check_length(served, param, side or ())
+
+    def interventions(
+        self, served: Served, lists: Sequence[Sequence[dict[str, Any]]]
+    ) -> list[tuple[Intervention, ...]]:
+        """The interventions of a request; a patch may name a stored trace of this model.
+
+        Raises:
+            ApiError: there are too many, they refer to too many or too long texts, or a trace is unknown.
+            RequestError: one is malformed.
+        """
+        limits = self._limits
+        if (n := sum(map(len, lists))) > (most := limits.interventions):
+            raise bad_value(f"A request may have {most} interventions; this one has {n}.", "interventions")
+
+        def stored(trace: str) -> Trace:
+            blob = self.traces.get(trace)
+            if blob.name != served.id:
+                raise bad_value(f"Trace {trace!r} is of another model.", "interventions")
+            return Trace.from_bytes(blob.content)
+
+        found = [from_json(each, stored) for each in lists]
+        changes = [each for one in found for each in one if isinstance(each, Activation)]
+        texts = {reference for each in changes for reference in each.references}
+        if len(texts) > (most := limits.intervention_texts):
+            raise bad_value(
+                f"Interventions may refer to {most} texts; these have {len(texts)}.", "interventions"
+            )
+        for source, target in texts:
+            self.check_length(served, "interventions", source)
+            self.check_length(served, "interventions", target or "")
+        return found
 
     # --- ablation -----------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """`regard look`: every view on the terminal, every kind of file and of model, and mistakes in plain words."""
 
+import json
 import re
 
 import numpy as np
@@ -98,6 +99,30 @@ def test_an_alignment_is_scored_by_the_links_that_are_right(look):
         refused = look("三月", *words)
         assert refused.status == 2
         assert why in refused.err
+
+
+def test_interventions_are_given_as_json_or_as_a_file(look, talker, tmp_path):
+    at = "encoder.layers.0.feed_forward.output"
+    changes = [{"op": "ablate", "at": at, "by": "mean", "texts": ["四月二日", ["五月", "in May"]]}]
+    found = look("三月", "--intervene", json.dumps(changes), "--beam", "3", "-o", "a.safetensors")
+    assert (found.status, found.err) == (0, "")
+    expected = regard.load(talker).look("三月", interventions=changes, beam_size=3)
+    trace = Trace.load(tmp_path / "a.safetensors")
+    assert trace.targets == expected.targets
+    np.testing.assert_allclose(trace.log_probs, expected.log_probs, atol=1e-5)
+    (tmp_path / "b.json").write_text(
+        json.dumps([{"op": "patch", "at": at, "trace": "a.safetensors", "positions": [1]}])
+    )
+    assert look("三月", "--intervene", "b.json", "-o", "b.safetensors").status == 0
+    rows = [Trace.load(tmp_path / f"{name}.safetensors").arrays[at][1] for name in "ab"]
+    np.testing.assert_allclose(*rows, atol=1e-5)
+    for words, code in (
+        ("[1", "bad_intervention"),
+        ('[{"op": "ablate"}]', "bad_intervention"),
+        ('[{"op": "ablate", "at": "encoder.layer", "by": "zero"}]', "intervention_mismatch"),
+        ("none.json", "unreadable_file"),
+    ):
+        assert f"error[{code}]" in look("三月", "--intervene", words).err
 
 
 def test_what_a_token_hangs_on_by_one_method_or_all(look, alone, tmp_path):

@@ -203,6 +203,24 @@ def test_a_label_without_some_heads(server, folders):
     assert answer["effects"]["encoder"][0][1] == pytest.approx(change, abs=1e-4)
 
 
+def test_a_continuation_of_a_steered_model(server, writer):
+    vector = np.linspace(-3, 3, writer.bundle.config.d_model).tolist()
+    steer = {"op": "add", "at": "decoder.layers.0.add_and_norm.1.output", "values": [vector], "scale": 4}
+    answer = server.post("/api/v1/ablate", source="the cat", model="writer", interventions=[[steer]]).json()
+    (item,) = answer["items"]
+    assert item["text"] != answer["intact"]["text"]
+    # Greedy and cached: each token is the most likely one of the changed model that reads the whole text.
+    subwords = writer.subwords
+    prompt = subwords.encode_one("the cat").tolist()
+    added = []
+    while len(added) < 24:
+        trace = writer.look([*prompt, *added], interventions=[steer])
+        if (best := trace.candidates(-1)[0].id) == subwords.eos_id:
+            break
+        added.append(best)
+    assert item["text"] == subwords.decode([*prompt, *added])[len(subwords.decode(prompt)) :]
+
+
 def test_a_continuation_without_some_heads(server, writer):
     off = [HeadOff(kind="decoder", layer=0, head=head) for head in range(3)]
     asked = {"source": "the cat", "model": "writer", "interventions": [to_json(off)], "effects": True}

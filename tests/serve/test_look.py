@@ -80,6 +80,48 @@ def test_walk_steps_beam_and_alignment(server, made, trace, model):
     assert aligned["measured"] is heads.measured
 
 
+def test_activations_are_ablated_added_to_and_patched_from_a_stored_trace(server, made, model, sources):
+    at = "encoder.layers.0.feed_forward.output"
+    vector = np.linspace(-1, 1, model.bundle.config.d_model).tolist()
+    lists = [
+        [{"op": "ablate", "at": at, "by": "mean", "texts": list(sources[1:3])}],
+        [{"op": "ablate", "at": at, "by": "resample", "texts": list(sources[1:3]), "seed": 4}],
+        [{"op": "add", "at": "decoder.layers.0.add_and_norm.2.output", "values": [vector], "scale": 2}],
+        [{"op": "patch", "at": at, "positions": [1], "trace": made["trace_id"]}],
+    ]
+    patched = model.look(sources[0], beam_size=4).arrays[at][1].tolist()
+    same = [*lists[:3], [{"op": "patch", "at": at, "positions": [1], "values": [patched]}]]
+    for sent, ours in zip(lists, same, strict=True):
+        answer = server.post("/api/v1/traces", source=sources[1], beam=3, interventions=sent)
+        assert answer.status_code == 201, answer.text
+        told, expected = answer.json(), model.look(sources[1], beam_size=3, interventions=ours)
+        assert [each["id"] for each in told["wanted"]] == list(expected.targets)
+        log_probs = [each["log_prob"] for each in told["wanted"]]
+        assert np.allclose(log_probs, expected.log_probs, atol=1e-3)
+        assert "values" not in told["interventions"][0]
+    found = server.post("/api/v1/ablate", source=sources[1], interventions=lists).json()
+    assert len(found["items"]) == 4
+    assert len({item["log_prob_of_intact"] for item in found["items"]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "place"),
+    [
+        ({"by": "mean"}, 422, "interventions[0] (ablate): mean needs texts"),
+        ({"at": "encoder.layers.0.ffn", "by": "zero"}, 422, "interventions[0] (ablate)"),
+        ({"by": "mean", "texts": [str(i) for i in range(17)]}, 422, "16 texts"),
+        ({"by": "mean", "texts": ["三月" * 2000]}, 413, "tokens"),
+        ({"op": "patch", "trace": "nothing"}, 422, "interventions[0] (patch): There is no such trace"),
+        ({"op": "add", "values": [[1.0]]}, 422, "values have 1"),
+    ],
+)
+def test_an_intervention_that_cannot_be_is_refused(server, sources, change, status, place):
+    usual = {"op": "ablate", "at": "encoder.layers.0.feed_forward.output"}
+    answer = server.post("/api/v1/traces", source=sources[0], interventions=[usual | change])
+    assert answer.status_code == status, answer.text
+    assert place in answer.json()["error"]["message"]
+
+
 def test_influence_by_one_method_and_by_all(server, made, trace, model):
     path = f"/api/v1/traces/{made['trace_id']}"
     told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.shared.options import BUNDLED, DeviceOption
 from regard.look.influence import MOST_STEPS, STEPS
 from regard.look.views import MODULES
+
+if TYPE_CHECKING:
+    from regard.look.interventions.interventions import Intervention
 
 
 def look(
@@ -70,6 +73,14 @@ def look(
             help="Reference links to score --view alignment, such as '0-0 1-2 2p1'; p: possible.",
         ),
     ] = None,
+    intervene: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="Changes inside the model: a JSON list, or a file with one, such as"
+            ' \'[{"op": "head-off", "kind": "cross", "layer": 1, "head": 3}]\'.',
+        ),
+    ] = None,
     beam: Annotated[int | None, typer.Option(help="Beam size of the search; 1 is greedy.")] = None,
     out: Annotated[
         Path | None,
@@ -99,6 +110,7 @@ def look(
         if given is not None and view != only:
             raise RequestError(f"{flag} needs the view {only}: add --view {only}", code="option_conflict")
     known = None if gold is None else Gold.read(gold)
+    changes = () if intervene is None else _interventions(intervene)
     needs = {view_named(view).needs}
     if out is not None:
         check_suffix(out)  # before minutes of work
@@ -107,7 +119,7 @@ def look(
     searches = target is None and loaded.verb == "translate"
     if beam is None and searches and "search" in needs:
         beam = loaded.decoding.beam_size  # a search is observed if its beam size is given
-    trace = loaded.look(source, target, to=to, beam_size=beam)
+    trace = loaded.look(source, target, to=to, beam_size=beam, interventions=changes)
     if loaded.labels and "label-influence" in needs:
         trace = loaded.with_influence(trace, steps=steps)
     if "influence" in needs:
@@ -125,3 +137,21 @@ def look(
         score = aligned(trace, choose(trace, view, **place)).score(known)
         shares = f"precision {score.precision:.3f}, recall {score.recall:.3f}"
         typer.echo(f"alignment error rate {score.error_rate:.3f} ({shares})")
+
+
+def _interventions(given: str) -> tuple[Intervention, ...]:
+    """The list in a JSON text, or in a file; the traces that patches name are files."""
+    import json
+
+    from regard.errors import RequestError
+    from regard.look.interventions.interventions import from_json
+    from regard.look.trace.file import read_file
+    from regard.look.trace.trace import Trace
+
+    text = given if given.lstrip().startswith("[") else read_file(Path(given)).decode("utf-8", "replace")
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        what = f"--intervene is not JSON: {error}; give a list, or a file with one"
+        raise RequestError(what, code="bad_intervention") from error
+    return from_json(values, Trace.load)

@@ -69,7 +69,7 @@ def describe(trace: TraceData) -> dict[str, Any]:
         "inputs": _side(trace.inputs),
         "outputs": _side(trace.outputs),
         "wanted": [{"id": i, "text": text, "log_prob": log_prob} for i, text, log_prob in targets],
-        "interventions": to_json(trace.interventions),
+        "interventions": [_without_values(each) for each in to_json(trace.interventions)],
         "engine": trace.engine,
         "weights_hash": trace.weights_hash,
         "dtype": str(trace.log_probs.dtype),
@@ -256,6 +256,11 @@ def _short(value: float) -> float | None:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _without_values(intervention: dict[str, Any]) -> dict[str, Any]:
+    """An intervention without its numbers, which the file of the trace has."""
+    return {name: value for name, value in intervention.items() if name != "values"}
 
 
 def _kind(trace: TraceData, kind: Kind) -> dict[str, Any]:

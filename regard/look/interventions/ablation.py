@@ -1,4 +1,7 @@
-"""A traced text run many times side by side, each copy changed in its own way; the effect of each head."""
+"""A traced text run many times side by side, each copy changed in its own way; the effect of each head.
+
+Also the continuation of a text by a changed language model.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.engine.generator import Generator
+from regard.engine.options import GenerateOptions
 from regard.errors import RequestError
-from regard.look.interventions.apply import intervened, replacing
-from regard.look.interventions.interventions import HeadOff
+from regard.look.interventions.apply import intervened, recording_changed
+from regard.look.interventions.interventions import HeadOff, Intervention, check
 from regard.look.trace.blocks import Kind, layers_of, place_of, stack_of
-from regard.look.trace.recorder import log_probs_of, predicting_states
-from regard.model.taps import Replace, recording
+from regard.look.trace.recorder import log_probs_of, predicting_states, resolved
+from regard.model.language_model import LanguageModel
+from regard.model.taps import Replace
 from regard.model.transformer import Memory, Transformer
 from regard.packing import Boundaries, pack
 
@@ -66,7 +72,7 @@ def log_probs_of_copies(
     inputs, outputs = (
         None if side is None else pack([side.ids] * copies, device) for side in (trace.inputs, trace.outputs)
     )
-    with recording(model, _after(replacing(trace.interventions, model.config), change), keep=()):
+    with recording_changed(model, trace.interventions, change):
         if one_memory and isinstance(model, Transformer):
             assert trace.inputs is not None, "an encoder-decoder model has inputs"
             assert outputs is not None, "an encoder-decoder model has outputs"
@@ -84,16 +90,6 @@ def log_probs_of_copies(
 def each_copy(value: Tensor, copies: int) -> Tensor:
     """A copy of packed (copies · tokens, …) as (copies, tokens, …)."""
     return value.clone().unflatten(0, (copies, -1))
-
-
-def _after(first: Replace | None, then: Replace | None) -> Replace | None:
-    if first is None or then is None:
-        return first or then
-
-    def change(address: str, value: Tensor) -> Tensor:
-        return then(address, first(address, value))
-
-    return change
 
 
 @torch.inference_mode()
@@ -151,3 +147,21 @@ def _each_without_its_own(batch: Sequence[HeadOff]) -> Replace:
         return heads.flatten(0, 1)
 
     return change
+
+
+def continued(
+    generator: Generator, prompt: list[int], most: int, interventions: Sequence[Intervention] = ()
+) -> list[int]:
+    """Continue a prompt greedily with the interventions in place, by at most `most` tokens.
+
+    Raises:
+        RequestError: the text would become too long, or the interventions do not fit the model.
+    """
+    model, subwords = generator.model, generator.subwords
+    interventions = resolved(model, subwords, interventions)
+    check(interventions, model.config, 0, None)
+    changed = intervened(model, interventions)
+    assert isinstance(changed, LanguageModel), "an intervention keeps the architecture"
+    options = GenerateOptions(max_tokens=most, temperature=0)
+    with recording_changed(changed, interventions):
+        return Generator(changed, subwords).ids(prompt, options)

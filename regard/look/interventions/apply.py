@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ import torch
 from torch import Tensor
 
 from regard.config import ModelConfig
-from regard.engine.generator import Generator
-from regard.engine.options import GenerateOptions
+from regard.errors import RequestError
+from regard.look.interventions.activations import Ablate, Activation, Add, Patch
 from regard.look.interventions.interventions import (
     NEVER,
     Intervention,
@@ -22,13 +23,11 @@ from regard.look.interventions.interventions import (
     SkipBlock,
     Uniform,
     change_scores,
-    check,
     heads_off,
     masked_source,
 )
 from regard.look.trace.blocks import KINDS, place_of
 from regard.model.fast.packed_weights import shared_copy
-from regard.model.language_model import LanguageModel
 from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.positional_encoding import Positions
 from regard.model.taps import Replace, recording
@@ -56,10 +55,88 @@ def intervened(model: Model, interventions: Sequence[Intervention]) -> Model:
     return unplaced
 
 
-def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Replace | None:
-    """The function by which `recording` changes activations; None if nothing changes."""
+class Changes:
+    """Interventions as the `replace` of a recording; its `watch` learns where the tokens are."""
+
+    def __init__(self, interventions: Sequence[Intervention], config: ModelConfig) -> None:
+        self._on_attention = _on_attention(interventions, config)
+        self._at: dict[str, list[tuple[int, Activation]]] = {}
+        for i, each in enumerate(interventions):
+            if isinstance(each, Activation):
+                self._at.setdefault(each.at, []).append((i, each))
+        self._places: dict[str, Tensor] = {}
+
+    def __call__(self, address: str, value: Tensor) -> Tensor:
+        """The value to continue with."""
+        value = self._on_attention(address, value)
+        for i, each in self._at.get(address, ()):
+            value = _changed(value, each, f"interventions[{i}] ({each.OP})", self._places.get(each.side))
+        return value
+
+    def watch(self, address: str, value: Tensor) -> None:
+        """Remember the positions of the tokens that run now, of each side."""
+        if address.endswith("_embedding.places"):
+            self._places[address.removesuffix("_embedding.places")] = value
+
+
+def _changed(value: Tensor, each: Activation, where: str, places_N: Tensor | None) -> Tensor:
+    """A copy of an activation with one intervention applied to the rows of its positions."""
+    changed = value.clone(memory_format=torch.contiguous_format)
+    if each.head is not None:
+        rows_ND = changed[:, each.head]
+    else:
+        rows_ND = changed.view(len(changed), -1)
+    values = torch.tensor(each.values, dtype=value.dtype, device=value.device)
+    if each.values and values.shape[1] != rows_ND.shape[1]:
+        what = f"{where}: {each.at} has {rows_ND.shape[1]} numbers per token, values have {values.shape[1]}"
+        raise RequestError(what, code="intervention_mismatch")
+    if places_N is None:  # a label head, which belongs to the whole text
+        places = [0] * len(rows_ND)
+    else:  # several copies of a text may share one memory
+        places = places_N.repeat(len(rows_ND) // len(places_N)).tolist()
+    wanted = None if each.positions is None else {place: i for i, place in enumerate(each.positions)}
+    rows = [i for i, place in enumerate(places) if wanted is None or place in wanted]
+    if not rows:
+        return changed
+    match each:
+        case Ablate(by="zero"):
+            rows_ND[rows] = 0.0
+        case Ablate(by="mean"):
+            rows_ND[rows] = values[0]
+        case Ablate():
+            rows_ND[rows] = values[[each.drawn(places[i]) for i in rows]]
+        case Add():
+            rows_ND[rows] += each.scale * values[0]
+        case Patch():
+            assert wanted is not None, "resolved patches have positions"
+            rows_ND[rows] = values[[wanted[places[i]] for i in rows]]
+    return changed
+
+
+def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Changes | None:
+    """The `replace` and `watch` by which `recording` changes activations; None if nothing changes."""
     if all(isinstance(each, NoPositions) for each in interventions):  # which `intervened` applies
         return None
+    return Changes(interventions, config)
+
+
+def recording_changed(
+    model: Model, interventions: Sequence[Intervention], then: Replace | None = None
+) -> AbstractContextManager[object]:
+    """Run a model with interventions, and with one more change after them; nothing is kept."""
+    changes = replacing(interventions, model.config)
+    if changes is None:
+        return nullcontext() if then is None else recording(model, then, keep=())
+
+    def both(address: str, value: Tensor) -> Tensor:
+        value = changes(address, value)
+        return value if then is None else then(address, value)
+
+    return recording(model, both, keep=(), watch=changes.watch)
+
+
+def _on_attention(interventions: Sequence[Intervention], config: ModelConfig) -> Replace:
+    """The changes of heads, scores and blocks."""
     hidden = masked_source(interventions)
     rescored = any(isinstance(each, Uniform | Pin | MaskSource | NoScale) for each in interventions)
 
@@ -93,20 +170,3 @@ def wide_copy(scores: Tensor) -> Tensor:
 def narrowed(scores: Tensor, dtype: torch.dtype) -> Tensor:
     """Scores in their original dtype, clamped to its range."""
     return scores.clamp(min=torch.finfo(dtype).min).to(dtype)
-
-
-def continued(
-    generator: Generator, prompt: list[int], most: int, interventions: Sequence[Intervention] = ()
-) -> list[int]:
-    """Continue a prompt greedily with the interventions in place, by at most `most` tokens.
-
-    Raises:
-        RequestError: the text would become too long, or the interventions do not fit the model.
-    """
-    check(interventions, generator.model.config, 0, None)
-    changed = intervened(generator.model, interventions)
-    assert isinstance(changed, LanguageModel), "an intervention keeps the architecture"
-    change = replacing(interventions, changed.config)
-    options = GenerateOptions(max_tokens=most, temperature=0)
-    with recording(changed, change, keep=()):
-        return Generator(changed, generator.subwords).ids(prompt, options)

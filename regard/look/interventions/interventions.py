@@ -2,8 +2,9 @@
 
     [{"op": "head-off", "kind": "cross", "layer": 4, "head": 2}, {"op": "no-scale"}]
 
-Layers, heads and tokens count from 0. The order of the list has no effect: the scale is removed first, then
-attention is made uniform, then pinned; a masked token stays masked.
+Layers, heads and tokens count from 0. The order of these has no effect: the scale is removed first, then
+attention is made uniform, then pinned; a masked token stays masked. Those of `activations.py`, which ablate,
+add and patch at any address, follow in the order of the list.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from typing import Any, ClassVar, get_type_hints
 from regard.config import ModelConfig
 from regard.config.checking import did_you_mean, expected, shown, type_problem
 from regard.errors import RequestError
-from regard.look.trace.blocks import BlockName, Kind, blocks_of, kinds_of, layers_of
+from regard.look.interventions.activations import (
+    ACTIVATIONS,
+    Ablate,
+    Activation,
+    Add,
+    Patch,
+    Traces,
+    address_problem,
+    from_values,
+    to_values,
+)
+from regard.look.trace.blocks import BlockName, Kind, address_of, blocks_of, kinds_of, layers_of
 
 NEVER = -1e30
 """A score whose softmax is exactly 0 beside any other."""
@@ -86,41 +98,50 @@ class NoPositions:
     OP: ClassVar[str] = "no-positions"
 
 
-Intervention = HeadOff | Uniform | Pin | MaskSource | SkipBlock | NoScale | NoPositions
+Intervention = HeadOff | Uniform | Pin | MaskSource | SkipBlock | NoScale | NoPositions | Activation
 
-_CLASSES: dict[str, type[Intervention]] = {
+_CLASSES: dict[str, type[Any]] = {
     each.OP: each for each in (HeadOff, Uniform, Pin, MaskSource, SkipBlock, NoScale, NoPositions)
 }
 
 
 def to_json(interventions: Iterable[Intervention]) -> list[dict[str, Any]]:
     """Interventions as plain values."""
-    return [{"op": each.OP, **asdict(each)} for each in interventions]
+    return [
+        to_values(each) if isinstance(each, Activation) else {"op": each.OP, **asdict(each)}
+        for each in interventions
+    ]
 
 
-def from_json(values: object) -> tuple[Intervention, ...]:
-    """Undo `to_json`.
+def from_json(values: object, traces: Traces | None = None) -> tuple[Intervention, ...]:
+    """Undo `to_json`; `traces` finds the trace that a patch names.
 
     Raises:
         RequestError: the list is malformed; the message names the place and what it expects.
     """
-    if not isinstance(values, list):
+    if not isinstance(values, list | tuple):
         raise RequestError(f"interventions expects a list, got {shown(values)}", code="bad_intervention")
-    return tuple(_one_from_json(value, f"interventions[{i}]") for i, value in enumerate(values))
+    return tuple(
+        each if isinstance(each, Intervention) else _one_from_json(each, f"interventions[{i}]", traces)
+        for i, each in enumerate(values)
+    )
 
 
-def _one_from_json(value: object, where: str) -> Intervention:
+def _one_from_json(value: object, where: str, traces: Traces | None) -> Intervention:
+    if isinstance(value, dict) and value.get("op") in tuple(ACTIVATIONS):
+        return from_values(value, where, traces)
     if problem := _malformed(value, where):
         raise RequestError(problem, code="bad_intervention")
     assert isinstance(value, dict), "checked above"
-    return _CLASSES[value["op"]](**{name: each for name, each in value.items() if name != "op"})
+    made: Intervention = _CLASSES[value["op"]](**{name: each for name, each in value.items() if name != "op"})
+    return made
 
 
 def _malformed(value: object, where: str) -> str | None:
     """Why a value is not an intervention; None if it is one."""
     if not isinstance(value, dict):
         return f"{where} expects an object with an op, got {shown(value)}"
-    op, known = value.get("op"), tuple(_CLASSES)
+    op, known = value.get("op"), (*_CLASSES, *ACTIVATIONS)
     if op not in known:
         hint = did_you_mean(str(op), known)
         return f"{where}.op = {shown(op)} is not one of {', '.join(known)}{hint}"
@@ -190,7 +211,24 @@ def _problem(each: Intervention, config: ModelConfig, lengths: dict[str, int | N
         case NoPositions():
             if config.positions == "none":
                 return "the model has no positions"
+        case Ablate() | Add() | Patch():
+            length = lengths["encoder" if each.side == "input" else "decoder"]
+            if each.positions is not None and length is not None:
+                problems = (_outside("token", place, length) for place in each.positions)
+                return next((problem for problem in problems if problem), None)
     return None
+
+
+def check_addresses(interventions: Sequence[Intervention], addresses: Sequence[str], n_heads: int) -> None:
+    """Check that a model with these addresses has the places of interventions on activations.
+
+    Raises:
+        RequestError: it has not; the message names the place in the list.
+    """
+    for i, each in enumerate(interventions):
+        if isinstance(each, Activation) and (problem := address_problem(each, addresses, n_heads)):
+            what = f"interventions[{i}] ({each.OP}): {problem}"
+            raise RequestError(what, code="intervention_mismatch")
 
 
 def _pin_problem(pin: Pin, lengths: dict[str, int | None]) -> str | None:
@@ -205,6 +243,8 @@ def _pin_problem(pin: Pin, lengths: dict[str, int | None]) -> str | None:
 
 
 def _outside(what: str, number: int, count: int) -> str | None:
+    if not count:
+        return f"there is no {what} {number}, since there are none"
     return None if 0 <= number < count else f"there is no {what} {number}; they are numbered 0 to {count - 1}"
 
 
@@ -232,8 +272,14 @@ def _concerns(each: Intervention, kind: Kind, layer: int, head: int) -> bool:
 
 def heads_off(interventions: Iterable[Intervention], block: BlockName, layer: int) -> list[int]:
     """The heads of a block that are switched off."""
-    off = (each for each in interventions if isinstance(each, HeadOff))
-    return sorted({each.head for each in off if (each.kind, each.layer) == (block, layer)})
+    off: set[int] = set()
+    for each in interventions:
+        if isinstance(each, HeadOff) and (each.kind, each.layer) == (block, layer):
+            off.add(each.head)
+        if isinstance(each, Ablate) and each.head is not None and each.positions is None:
+            at = f"{address_of(block, layer)}.heads"
+            off |= {each.head} if (each.by, each.at) == ("zero", at) else set()
+    return sorted(off)
 
 
 def masked_source(interventions: Iterable[Intervention]) -> list[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from functools import partial
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 import torch
@@ -15,8 +15,9 @@ from torch.nn.functional import logsigmoid
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.interventions.apply import intervened, replacing
-from regard.look.interventions.interventions import Intervention, check
+from regard.look.interventions.activations import Activation, Patch, rows_of, with_rows
+from regard.look.interventions.apply import intervened, recording_changed, replacing
+from regard.look.interventions.interventions import Intervention, check, check_addresses, from_json
 from regard.look.trace.attention_check import AttentionCheck, array_of
 from regard.look.trace.beam import BeamRecorder
 from regard.look.trace.blocks import (
@@ -32,7 +33,7 @@ from regard.look.trace.tokens import display_piece, read_tokens, token_ids
 from regard.look.trace.trace import Trace
 from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
-from regard.model.taps import recording
+from regard.model.taps import addresses, recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -66,11 +67,12 @@ def look(
     *,
     prefix: Sequence[int] = (),
     search: Search | None = None,
-    interventions: Sequence[Intervention] = (),
+    interventions: Sequence[Intervention | Mapping[str, Any]] = (),
     bos: int | None = None,
     eos: int | None = None,
     multi_label: bool = False,
     engine: TorchEngine | None = None,
+    read: Callable[[str], Sequence[int]] | None = None,
 ) -> Trace:
     """Trace what a model does with a text.
 
@@ -83,18 +85,19 @@ def look(
             default: the most likely.
         prefix: token ids with which the output of a search must begin.
         search: its options.
-        interventions: changes inside the model, in the search too.
+        interventions: changes inside the model, in the search too; also as plain values, as in JSON.
         bos: the token that starts an output; default: the vocabulary's.
         eos: the token that ends a text; default: the vocabulary's.
         multi_label: whether a classifier may give several labels, each decided independently.
         engine: an engine that runs this very model, to save the time of making one.
+        read: the token ids of a text that an intervention refers to; default: those of the vocabulary.
 
     Raises:
         RequestError: model, vocabulary, texts and interventions do not fit each other.
     """
     _check_model(model, subwords, target)
     bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
-    interventions = tuple(interventions)
+    interventions = resolved(model, subwords, from_json(interventions), read=read, bos=bos, eos=eos)
     ids, answer = _ids(subwords, source), None if target is None else _target_ids(model, subwords, target)
     observer = BeamRecorder(lambda tokens: [*map(display_piece, subwords.pieces(tokens))])
     if isinstance(model, Transformer) and answer is None:
@@ -117,6 +120,62 @@ def look(
     check(interventions, model.config, len(pair.inputs), len(pair.outputs))
     trace = _traced(model, subwords, pair, interventions, multi_label=multi_label)
     return replace(trace, beam=tree, engine=TorchEngine.name) if (tree := observer.tree()) else trace
+
+
+@torch.inference_mode()
+def resolved(
+    model: Model,
+    subwords: Vocabulary,
+    interventions: Sequence[Intervention],
+    *,
+    read: Callable[[str], Sequence[int]] | None = None,
+    bos: int | None = None,
+    eos: int | None = None,
+) -> tuple[Intervention, ...]:
+    """Interventions with the values that their texts stand for, computed by the unchanged model.
+
+    Raises:
+        RequestError: an address is unknown, a text is too long or has no such positions; the message names
+            the place.
+    """
+    if not any(isinstance(each, Activation) for each in interventions):
+        return tuple(interventions)
+    check_addresses(interventions, addresses(model), model.config.n_heads)
+    bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
+    read = read or partial(_ids, subwords)
+    engine: TorchEngine | None = None
+
+    def rows(each: Activation, source: str, target: str | None) -> np.ndarray:
+        nonlocal engine
+        ids = token_ids(read(source), subwords.vocab_size)
+        answer = None if target is None else _target_ids(model, subwords, target)
+        if isinstance(model, Transformer) and answer is None and each.side == "output":
+            engine = engine or TorchEngine([model], bos=bos, eos=eos, device=_device(model))
+            ((best, *_),) = engine.decode([Request(ids=ids)], Search(beam_size=1))
+            answer = best.ids
+        pair = _pair(model, subwords, ids, answer or (), bos, eos)
+        if max(len(pair.inputs), len(pair.outputs)) > model.config.max_length:
+            most = model.config.max_length
+            raise RequestError(f"a text has more than {most:,} tokens: shorten it", code="too_long")
+        packs = (pack([side], _device(model)) if side else None for side in (pair.inputs, pair.outputs))
+        with recording(model, keep=[each.at]) as seen:
+            predicting_states(model, *packs)
+        if each.at not in seen:
+            raise RequestError(f"{each.at} does not run on a text alone: give values", code="not_recorded")
+        return rows_of(array_of(seen[each.at]), each.head)
+
+    found: list[Intervention] = []
+    for i, each in enumerate(interventions):
+        if isinstance(each, Activation):
+            try:
+                if each.references:
+                    each = with_rows(each, [rows(each, *text) for text in each.references])
+                elif isinstance(each, Patch) and each.positions is None:
+                    each = replace(each, positions=tuple(range(len(each.values))))
+            except RequestError as error:
+                raise RequestError(f"interventions[{i}] ({each.OP}): {error}", code=error.code) from error
+        found.append(each)
+    return tuple(found)
 
 
 def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | None) -> Tensor:
@@ -184,8 +243,7 @@ def _searched(
 ) -> tuple[int, ...]:
     """The best output of a search, with the interventions in place."""
     (running,) = engine.models
-    change = replacing(interventions, running.config)
-    with nullcontext() if change is None else recording(running, change, keep=()):
+    with recording_changed(running, interventions):
         ((best, *_),) = engine.decode([request], search, observer)
     return best.ids
 
@@ -231,15 +289,15 @@ def _traced(
         arrays=arrays,
         multi_label=multi_label,
     )
-    check_run, change = AttentionCheck(trace, arrays), replacing(interventions, config)
+    check_run, changes = AttentionCheck(trace, arrays), replacing(interventions, config)
 
-    def changed(address: str, value: Tensor) -> Tensor:
-        value = value if change is None else change(address, value)
+    def watch(address: str, value: Tensor) -> None:
         check_run.see(address, value)
-        return value.view_as(value)  # a replacement that returned its argument would count as none
+        if changes is not None:
+            changes.watch(address, value)
 
     kept = recorded_of(config) | optional_of(config)
-    with recording(model, changed, keep=kept.__contains__) as seen:
+    with recording(model, changes, keep=kept.__contains__, watch=watch) as seen:
         states_ND = predicting_states(model, inputs, outputs)
     if missing := sorted(recorded_of(config) - seen.keys()):
         what = f"the model does not record {missing[0]}, and a trace needs it: `tap` it, as its module does"

@@ -39,6 +39,8 @@ class Limits:
     """Seconds that a translated file is kept."""
     interventions: int = 512
     """Interventions per request, over all its lists."""
+    intervention_texts: int = 16
+    """Texts that the interventions of a request may refer to."""
     followers: int = 64
     """Clients that follow runs at a time."""
     drain_s: float = 30.0

@@ -243,7 +243,9 @@ class TraceRequest(RequestBody):
         description="Token ids that the output must begin with; not with a target.",
     )
     to: Code | None = Field(None, description="Target language.")
-    interventions: list[dict[str, Any]] = Field([], description="Changes inside the model.")
+    interventions: list[dict[str, Any]] = Field(
+        [], description="Changes inside the model; a patch may name a stored trace by its id."
+    )
     beam: int | None = Field(None, ge=1)
     length_penalty: float | None = Field(None, ge=0, le=10, description="Of the search, if there is one.")
 

@@ -12,11 +12,10 @@ from starlette.responses import JSONResponse, Response
 from regard.look.export import document
 from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
-from regard.look.interventions.interventions import from_json
 from regard.look.trace.blocks import Kind
 from regard.look.trace.trace import Trace
 from regard.serve.http.dependencies import require_key, state_of
-from regard.serve.http.errors import bad_value, not_found
+from regard.serve.http.errors import not_found
 from regard.serve.http.responses import MATRIX, HeadOrAll, Index, matrix_response
 from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
 from regard.serve.inspector import TracedText
@@ -42,7 +41,7 @@ async def make_trace(request: Request, body: TraceRequest) -> Response:
     served = state.models.any(body.model)
     prefix = tuple(body.prefix or ())
     text = TracedText(body.source, _hashable(body.target), body.to, body.beam, prefix, body.length_penalty)
-    changes = from_json(body.interventions)
+    changes = state.inspector.interventions(served, [body.interventions])[0]
 
     def work(job: RequestJob) -> dict[str, Any]:
         trace = state.inspector.trace(served, job, text, changes)
@@ -169,11 +168,9 @@ async def influences(request: Request, trace: str, row: Index = 0, steps: Steps 
 async def ablate(request: Request, body: AblateRequest) -> Response:
     """The output for a text when the model is changed inside: one result per list of interventions."""
     state = state_of(request)
-    if (n := sum(map(len, body.interventions))) > (most := state.limits.interventions):
-        raise bad_value(f"A request may have {most} interventions; this one has {n}.", "interventions")
     served = state.models.any(body.model)
     text = TracedText(body.source, _hashable(body.target), body.to)
-    lists = [from_json(each) for each in body.interventions]
+    lists = state.inspector.interventions(served, body.interventions)
 
     def work(job: RequestJob) -> dict[str, Any]:
         return state.inspector.ablate(served, job, text, lists, effects=body.effects)

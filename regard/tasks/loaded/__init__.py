@@ -10,9 +10,9 @@ torch is imported on first use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -170,7 +170,7 @@ class LoadedModel:
         *,
         to: str | None = None,
         prefix: Sequence[int] = (),
-        interventions: Sequence[Intervention] = (),
+        interventions: Sequence[Intervention | Mapping[str, Any]] = (),
         beam_size: int | None = None,
         length_penalty: float | None = None,
     ) -> Trace:
@@ -186,7 +186,7 @@ class LoadedModel:
                 name or, as `[2]`, its number; by default the most likely.
             to: the target language; by default detected, if the model knows both directions.
             prefix: token ids that the output of a search must begin with.
-            interventions: changes inside the model, also during the search.
+            interventions: changes inside the model, also during the search; also as plain values, as in JSON.
             beam_size: hypotheses kept at each step of the search; by default as in the model folder.
             length_penalty: the paper's alpha in that search; by default as in the model folder.
 
@@ -207,6 +207,7 @@ class LoadedModel:
             self._checked(self.read(source, to=to) if isinstance(source, str) else source),
             None if target is None else self._target_ids(target),
             interventions=interventions,
+            read=partial(self.read, to=to),
             multi_label=self.task.label_separator is not None,
         )
         return self._named(trace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from regard.bundle.bundle import Description
@@ -235,7 +235,7 @@ class LoadedTranslator(LoadedModel):
         *,
         to: str | None = None,
         prefix: Sequence[int] = (),
-        interventions: Sequence[Intervention] = (),
+        interventions: Sequence[Intervention | Mapping[str, Any]] = (),
         beam_size: int | None = None,
         length_penalty: float | None = None,
     ) -> Trace:
@@ -268,6 +268,7 @@ class LoadedTranslator(LoadedModel):
             search=search,
             interventions=interventions,
             engine=self._traced_engine,
+            read=partial(self.read, to=to),
         )
         return self._named(trace)
 
