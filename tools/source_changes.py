@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SYMMETRIC = {"clip", "max", "min", "maximum", "minimum", "promote_types"}  # in two arguments
+SYMMETRIC = {"array_equal", "clip", "max", "min", "maximum", "minimum", "promote_types"}  # in two arguments
 SHOWN = 90  # characters of a node in the description of a change
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

@@ -82,7 +82,15 @@ def layouts() -> Iterator[tuple[str, dict[str, float]]]:
         yield f"matrix of {rows} by {columns}", summed_up(heatmap_svg(weights, *names, "a title"))
     effects = {"encoder": np.linspace(-3, 1, 12).reshape(3, 4), "cross": np.linspace(-1, 2, 6).reshape(2, 3)}
     yield "effects", summed_up(effects_svg(effects, "a title"))
-    for name in ("a step", "averaged and tested", "not finite", "wide numbers"):
+    for name in (
+        "nothing",
+        "a step",
+        "a run",
+        "without validation",
+        "averaged and tested",
+        "not finite",
+        "wide numbers",
+    ):
         yield f"curves, {name}", summed_up(curves_svg(RUNS[name], "a title that is long enough " * 5))
 
 

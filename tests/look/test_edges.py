@@ -15,11 +15,12 @@ from regard.look.alignment.aligner import WordAligner, cross_attention
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
 from regard.look.export.document import describe
-from regard.look.export.html import embedded
+from regard.look.export.html import embedded, sentences
 from regard.look.figures.colours import BOTH_WAYS, ONE_WAY, STYLE
 from regard.look.figures.svg import folded, text_width
 from regard.look.figures.terminal import Thumbnails
 from regard.look.influence.attribution import measure_influence
+from regard.look.influence.methods import Convergence
 from regard.look.interventions.apply import continued
 from regard.look.interventions.interventions import HeadOff, NoScale
 from regard.look.trace.blocks import layers_of
@@ -238,3 +239,26 @@ def test_a_layer_shows_its_three_most_likely_tokens_and_the_last_one_all():
         for layer, told in zip(trace.lens(row), step["lens"], strict=True):
             assert [each["id"] for each in told["candidates"]] == [each.id for each in layer][:3]
         assert len(step["candidates"]) == len(trace.candidates(row))
+
+
+def test_the_two_matrices_of_an_additive_similarity_are_told_apart():
+    steps = trace_of(model_of(similarity="additive")).walk("cross", 0, 0, 1)
+    formulas = {step.formula[:1]: step.formula for step in steps if step.formula[:4] in ("q = ", "k = ")}
+    assert formulas["q"].startswith("q = A (")
+    assert formulas["k"].startswith("k = B (")
+
+
+def test_a_saved_page_has_the_texts_of_every_walk():
+    trace = trace_of(model_of(torch.float32))
+    told = sentences(trace)
+    for kind in trace.kinds:
+        assert len(told["walks"][kind]) == layers_of(trace.config, kind)
+        for layer, places in enumerate(told["walks"][kind]):
+            names = [step.name for step in trace.walk(kind, layer, 1, 0)]
+            assert [told["steps"][place]["name"] for place in places] == names
+
+
+def test_a_convergence_that_has_no_share_is_told_as_null():
+    assert Convergence(steps=4, change=-2.0, delta=0.5).to_json()["relative"] == 0.25
+    assert Convergence(steps=4, change=0.0, delta=0.5).to_json()["relative"] is None
+    assert Convergence(steps=4, change=0.0, delta=0.0).to_json()["relative"] == 0
