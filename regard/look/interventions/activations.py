@@ -15,15 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
 from regard.config.checking import did_you_mean, shown
 from regard.errors import RequestError
-
-if TYPE_CHECKING:
-    from regard.look.trace.data import TraceData
 
 Reference = tuple[str, str | None]
 """A text that the model reads, and an output to assume; None for the one that the model would write."""
@@ -35,6 +32,14 @@ PAIRWISE = ("scores", "weights", "score_bias")
 """Activations of pairs of tokens, which `uniform`, `pin` and `mask-source` change."""
 MOST_TEXTS, MOST_NUMBERS = 64, 4_000_000
 """Largest number of texts of one intervention, and of numbers in its values."""
+
+
+class StoredActivations(Protocol):
+    """A trace, as far as a patch needs it."""
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Activations by address."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +117,7 @@ class Patch(AtAddress):
         """The text, unless its values are known."""
         return () if self.values or self.text is None else (self.text,)
 
-    def of_trace(self, trace: TraceData) -> Patch:
+    def of_trace(self, trace: StoredActivations) -> Patch:
         """With the values of a trace, which must store the activation.
 
         Raises:
@@ -126,7 +131,7 @@ class Patch(AtAddress):
 
 Activation = Ablate | Add | Patch
 ACTIVATIONS: dict[str, type[Activation]] = {each.OP: each for each in (Ablate, Add, Patch)}
-Traces = Callable[[str], "TraceData"]
+Traces = Callable[[str], StoredActivations]
 """Finds a trace by its name: a file on the command line, an id at a server."""
 
 
