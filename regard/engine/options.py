@@ -38,6 +38,8 @@ class TranslateOptions(SamplingOptions):
     """Source phrases and what the translation must contain for them; or a file with two columns."""
     keep: Sequence[str | re.Pattern[str]] = ()
     """What must be copied untranslated wherever it occurs in the source: texts, or patterns, as for URLs."""
+    check_numbers: bool = True
+    """Compare the values of source and translation: amounts, dates, times; correct or report changed ones."""
     whole_lines: bool = False
     """Translate lines as they are; split only lines that are too long into sentences."""
     too_long: Literal["split", "error"] = "split"

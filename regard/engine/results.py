@@ -38,6 +38,39 @@ class WordLink:
         )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberChange:
+    """A value of the source that its translation does not have, and what it has instead.
+
+    Positions count characters of the source text, with accents composed (NFC), and of the translation.
+    """
+
+    source: str
+    source_start: int
+    source_end: int
+    source_value: str
+    """The value in digits, whatever the language: `1400000000`, `45%`, `11-28`, `15:45`."""
+    target: str = ""
+    """What stands for it in the translation; empty if the value is lost."""
+    target_start: int | None = None
+    target_end: int | None = None
+    target_value: str = ""
+
+    def moved(self, source: int, target: int) -> NumberChange:
+        """The same change, moved by some characters in the source and in the translation."""
+        return replace(
+            self,
+            source_start=self.source_start + source,
+            source_end=self.source_end + source,
+            target_start=None if self.target_start is None else self.target_start + target,
+            target_end=None if self.target_end is None else self.target_end + target,
+        )
+
+    def __str__(self) -> str:
+        instead = f"became {self.target!r} ({self.target_value})" if self.target else "is lost"
+        return f"{self.source!r} ({self.source_value}) {instead}"
+
+
 class Aligner(Protocol):
     """Interface for word alignment; implemented in `look/`, because it reads attention."""
 
@@ -75,6 +108,8 @@ class Result:
     unexpected_language: str = ""
     """Code of the language of a text, or of a sentence, that stays as it is because it is in none of the
     model's source languages; empty otherwise, and where `source` was given."""
+    numbers: tuple[NumberChange, ...] = ()
+    """Values of the source, such as amounts and dates, that the text does not have."""
     alignment: tuple[WordLink, ...] = ()
     """Where each word of the translation comes from, if requested."""
     aligned_by: str = ""
@@ -140,6 +175,7 @@ def joined(text: str, results: Sequence[Result], split: int) -> Result:
         unfinished=any(each.unfinished for each in results),
         split=split,
         missing=tuple(dict.fromkeys(phrase for each in results for phrase in each.missing)),
+        numbers=tuple(change for each in results for change in each.numbers),
         alignment=tuple(link for each in results for link in each.alignment),
         aligned_by=next((each.aligned_by for each in results if each.aligned_by), ""),
     )

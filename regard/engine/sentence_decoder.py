@@ -3,7 +3,8 @@
 A sentence is decoded with its required phrases. An output that lacks one is searched again more strictly, or
 replaced by a draft that has the phrase in the place of the words it stands for (`phrases/placement.py`). An
 output that lacks a URL or code is decoded again with placeholders for them (`document/verbatim.py`); if code
-is still missing, the text around it is translated.
+is still missing, the text around it is translated. An output that changes a number of its source is
+corrected, or the change is reported (`numbers.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,18 @@ from regard.engine.document.verbatim import (
     with_placeholders,
 )
 from regard.engine.engines.protocol import Decoded, Engines, Request, Search, has_new_loop
+from regard.engine.numbers import CheckedSource
 from regard.engine.options import TranslateOptions
 from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
 from regard.engine.phrases.placement import Draft, drafted
 from regard.engine.results import Aligner, Result, joined
 from regard.engine.streams import TextStream
 from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
+
+N_BEST = 8
+"""Outputs that are searched where the best one changes a number."""
+NOT_ABSURD = 3.0
+"""An output with stand-ins for numbers may score this much lower than the one that it replaces."""
 
 
 class Requirements:
@@ -43,6 +50,7 @@ class Requirements:
         terms = read_glossary(given) if isinstance(given, str | Path) else given
         self._glossary = Glossary(terms, options.keep)
         self._translating, self._complete = translating, translating and not options.sample
+        self._numbers = translating and options.check_numbers
 
     def phrases(self, source: str) -> list[Phrase]:
         """Phrases required by the glossary, or by `keep`."""
@@ -55,6 +63,15 @@ class Requirements:
     def exact(self, source: str) -> list[str]:
         """Code and formulas, which come out byte for byte."""
         return exact(source) if self._translating else []
+
+    def values(self, piece: Piece) -> CheckedSource | None:
+        """The values of a sentence that its output must have; None if there are none."""
+        return (CheckedSource(piece.text, piece.direction) or None) if self._numbers else None
+
+    @property
+    def corrects_numbers(self) -> bool:
+        """Whether outputs with changed numbers are corrected; sampled outputs stay as they were drawn."""
+        return self._complete
 
 
 class Piece(NamedTuple):
@@ -74,6 +91,10 @@ class Piece(NamedTuple):
     def is_sentence(self) -> bool:
         """Whether it is a sentence, translated or not."""
         return self.ids is not None or self.stays
+
+
+Wrong = tuple[Piece, CheckedSource, Result]
+"""A sentence, its values, and its best output, which has others."""
 
 
 class SentenceDecoder:
@@ -106,7 +127,13 @@ class SentenceDecoder:
         ):
             best, *others = outputs[i]
             outputs[i] = results or [replace(best, missing=(*best.missing, *lost[i])), *others]
-        return [self._with_code(each, results) for each, results in zip(sentences, outputs, strict=True)]
+        outputs = [self._with_code(each, results) for each, results in zip(sentences, outputs, strict=True)]
+        return self._with_numbers(sentences, outputs)
+
+    def requires_anything_of(self, piece: Piece) -> bool:
+        """Whether the output of a sentence must contain something."""
+        required = self._required.phrases(piece.text) or self._required.verbatim(piece.text)
+        return bool(required or (self._required.corrects_numbers and self._required.values(piece)))
 
     def stream(self, sentence: Piece) -> TextStream[Result]:
         """The greedy or sampled output of a sentence as it is decoded, without scores or a second attempt."""
@@ -130,14 +157,84 @@ class SentenceDecoder:
                 engine=engine.name,
                 unfinished=not finished,
                 repetitive=has_new_loop(request, written),
+                numbers=values.reported(text) if (values := self._required.values(sentence)) else (),
             )
 
         pieces = whole_characters(self._subwords, tokens())
         return TextStream((without_breaks(piece) for piece in pieces), result)
 
-    def requires_anything_of(self, text: str) -> bool:
-        """Whether the output of a sentence must contain something."""
-        return bool(self._required.phrases(text) or self._required.verbatim(text))
+    # --- numbers -------------------------------------------------------------------------------------------
+
+    def _with_numbers(self, sentences: list[Piece], outputs: list[list[Result]]) -> list[list[Result]]:
+        """The outputs, corrected where the best one changes a number; what remains changed is reported."""
+        checked = {i: values for i, each in enumerate(sentences) if (values := self._required.values(each))}
+        for i, values in checked.items():
+            outputs[i] = [replace(each, numbers=values.reported(each.text)) for each in outputs[i]]
+        for candidates in (self._put_right, self._next_best, self._with_stand_ins):
+            wrong = [i for i in checked if outputs[i][0].numbers]
+            if not wrong or not self._required.corrects_numbers:
+                break
+            found = candidates([(sentences[i], checked[i], outputs[i][0]) for i in wrong])
+            for i, results in zip(wrong, found, strict=True):
+                if better := self._corrected(checked[i], sentences[i], outputs[i][0], results):
+                    outputs[i] = [better, *outputs[i][1:]]
+        return outputs
+
+    def _corrected(
+        self, values: CheckedSource, sentence: Piece, best: Result, candidates: list[Result]
+    ) -> Result | None:
+        """The best candidate with all values, that lacks and adds nothing else."""
+        fine = [
+            each
+            for each in candidates
+            if not values.changes(each.text)
+            and values.n_added(each.text) == 0
+            and set(each.missing) <= set(best.missing)
+            and len(self._lost(sentence.text, each)) <= len(self._lost(sentence.text, best))
+        ]
+        return max(fine, key=lambda each: each.score, default=None)
+
+    def _put_right(self, wrong: list[Wrong]) -> list[list[Result]]:
+        """The best outputs, with the right values where the changed ones stand."""
+        texts = [
+            [text] if (text := values.corrected(best.text)) and not piece.prefix and self._fits(text) else []
+            for piece, values, best in wrong
+        ]
+        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
+
+    def _next_best(self, wrong: list[Wrong]) -> list[list[Result]]:
+        """The outputs of a wider search, as they are and with the right values."""
+        sentences = [piece for piece, *_ in wrong]
+        search = replace(self._search, n_best=N_BEST, beam_size=max(N_BEST, self._search.beam_size))
+        required = [self._required.phrases(each.text) for each in sentences]
+        found = self._decoded(sentences, required, strict=False, search=search)
+        right = [
+            [text for each in results if (text := values.corrected(each.text)) and self._fits(text)]
+            for (_, values, _), results in zip(wrong, found, strict=True)
+        ]
+        texts = [[] if piece.prefix else each for piece, each in zip(sentences, right, strict=True)]
+        others = self._all_as_results(sentences, texts, [results[0] for results in found])
+        return [[*results, *more] for results, more in zip(found, others, strict=True)]
+
+    def _with_stand_ins(self, wrong: list[Wrong]) -> list[list[Result]]:
+        """Outputs of sources with small numbers in place of the values, which are put in again."""
+        texts: list[list[str]] = [[] for _ in wrong]
+        others = {
+            i: other
+            for i, (piece, values, best) in enumerate(wrong)
+            if not piece.prefix and (other := values.with_stand_ins(best.numbers))
+        }
+        read = encoded(self._subwords, [each.text for each in others.values()])
+        pieces = {
+            i: wrong[i][0]._replace(text=others[i].text, ids=(*wrong[i][0].direction.tag, *ids))
+            for i, ids in zip(others, read, strict=True)
+            if len(ids) <= self._most
+        }
+        for i, results in zip(pieces, self._containing([*pieces.values()]), strict=True):
+            usable = (each.text for each in results if each.score > wrong[i][2].score - NOT_ABSURD)
+            restored = map(others[i].restored, usable)
+            texts[i] = [each for each in restored if each and self._fits(each)]
+        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
 
     # --- verbatim copies -----------------------------------------------------------------------------------
 
@@ -244,7 +341,8 @@ class SentenceDecoder:
 
     def _likelihood(self, request: Request, texts: list[str]) -> list[float]:
         fits = list(map(self._fits, texts))
-        scores = iter(self._given(request, [text for text, may in zip(texts, fits, strict=True) if may]))
+        fitting = [text for text, may in zip(texts, fits, strict=True) if may]
+        scores = iter(self._given([request] * len(fitting), fitting))
         return [next(scores).score if may else -inf for may in fits]
 
     def _fits(self, text: str) -> bool:
@@ -253,26 +351,43 @@ class SentenceDecoder:
     # --- decoding ------------------------------------------------------------------------------------------
 
     def _decoded(
-        self, sentences: list[Piece], required: list[list[Phrase]], *, strict: bool
+        self,
+        sentences: list[Piece],
+        required: list[list[Phrase]],
+        *,
+        strict: bool,
+        search: Search | None = None,
     ) -> list[list[Result]]:
         if not sentences:  # the usual case of a retry
             return []
         pairs = list(zip(sentences, required, strict=True))
         requests = [self._request(sentence, phrases, strict=strict) for sentence, phrases in pairs]
-        decoded = self._engines.decode(requests, self._search)
+        decoded = self._engines.decode(requests, search or self._search)
         return self._results(requests, decoded, required)
 
     def _as_results(self, sentence: Piece, texts: list[str], engine: str) -> list[Result]:
-        """Results for given outputs, scored by the model."""
-        if not texts:
-            return []
-        request = self._request(sentence, [], strict=False)
-        decoded = Decoded(tuple(self._given(request, texts)), engine)
-        return self._results([request], [decoded], [self._required.phrases(sentence.text)])[0]
+        """Results for given outputs of one sentence, scored by the model."""
+        return self._all_as_results([sentence], [texts], [Result(text="", engine=engine)])[0]
 
-    def _given(self, request: Request, texts: list[str]) -> list[Hypothesis]:
+    def _all_as_results(
+        self, sentences: list[Piece], texts: list[list[str]], decoded_by: list[Result]
+    ) -> list[list[Result]]:
+        """Results for given outputs of several sentences, all scored by the model in one call."""
+        some = [i for i, each in enumerate(texts) if each]
+        if not some:
+            return [[] for _ in texts]
+        requests = [self._request(sentences[i], [], strict=False) for i in some]
+        pairs = [(request, text) for i, request in zip(some, requests, strict=True) for text in texts[i]]
+        scored = iter(self._given([request for request, _ in pairs], [text for _, text in pairs]))
+        decoded = [Decoded(tuple(next(scored) for _ in texts[i]), decoded_by[i].engine) for i in some]
+        required = [self._required.phrases(sentences[i].text) for i in some]
+        results = dict(zip(some, self._results(requests, decoded, required), strict=True))
+        return [results.get(i, []) for i in range(len(texts))]
+
+    def _given(self, requests: Sequence[Request], texts: list[str]) -> list[Hypothesis]:
+        """Each text as the output of its request."""
         targets = encoded(self._subwords.outputs, texts)
-        scores = self._engines.first.score([request.ids] * len(targets), targets)
+        scores = self._engines.first.score([request.ids for request in requests], targets)
         eos, alpha = self._subwords.eos_id, self._search.length_penalty
         return [
             Hypothesis.of_tokens((*ids, eos), each, eos=eos, alpha=alpha)

@@ -121,8 +121,8 @@ class Translator:
         for piece in passage.pieces:
             if piece.ids is None:
                 yield piece.text
-            elif self._decode.requires_anything_of(piece.text):
-                # Required phrases need beam search, so the sentence comes as a whole.
+            elif self._decode.requires_anything_of(piece):
+                # Phrases need beam search, and numbers may be corrected: the sentence comes as a whole.
                 outputs += self._decode([piece])
                 yield outputs[-1][0].text
             else:
@@ -230,7 +230,8 @@ class Translator:
                 continue
             one = next(outputs)
             links = tuple(link.moved(piece.start, len(text)) for link in one.alignment)
-            placed.append(replace(one, alignment=links))
+            changes = tuple(change.moved(piece.start, len(text)) for change in one.numbers)
+            placed.append(replace(one, alignment=links, numbers=changes))
             text += one.text
         return joined(text, placed, passage.split)
 
@@ -375,6 +376,8 @@ def _warnings(result: Result) -> Iterator[str]:
         yield f"too long for the model, so it was translated in {result.split} pieces"
     if result.missing:
         yield f"the translation does not contain {', '.join(map(repr, result.missing))}"
+    if result.numbers:
+        yield f"numbers changed: {', '.join(map(str, result.numbers))}"
     if result.repetitive:
         yield "the translation repeats itself in a loop"
     if result.unfinished:

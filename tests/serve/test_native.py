@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import regard
+from regard import bundled
 from tests.serve.running import serving
 
 
@@ -110,26 +111,43 @@ def test_auto_finds_the_language_of_each_text(server, offline):
 
 def test_a_stream_is_the_greedy_translation_piece_by_piece(server, offline, sources):
     texts = sources[:2]
-    found = events(server.post("/api/v1/translate", text=texts, stream=True))
+    found = events(server.post("/api/v1/translate", text=texts, stream=True, check_numbers=False))
     assert found[0][0] == "start"
     assert found[-1][0] == "done"
     for i, text in enumerate(texts):
-        wanted = list(offline.stream(text))
+        wanted = list(offline.stream(text, check_numbers=False))
+        assert len(wanted) > 1
         pieces = [data["text"] for name, data in found if name == "token" and data["i"] == i]
         assert pieces == wanted
         (item,) = [data for name, data in found if name == "item" and data["i"] == i]
-        assert (item["text"], item["unfinished"]) == ("".join(wanted), False)
+        assert (item["text"], item["unfinished"], item["numbers"]) == ("".join(wanted), False, [])
 
 
 def test_a_stream_with_a_beam_is_revised_where_the_search_finds_another(server, offline, sources):
     texts = [*sources[:3], "零点零" * 4, "三百零五月"]
-    found = events(server.post("/api/v1/translate", text=texts, beam=4, stream=True))
-    wanted = [each.text for each in offline.translate(texts, beam_size=4)]
-    greedy = ["".join(offline.stream(text)) for text in texts]
+    more = {"beam": 4, "stream": True, "check_numbers": False}
+    found = events(server.post("/api/v1/translate", text=texts, **more))
+    wanted = [each.text for each in offline.translate(texts, beam_size=4, check_numbers=False)]
+    greedy = ["".join(offline.stream(text, check_numbers=False)) for text in texts]
     assert [data["text"] for name, data in found if name == "item"] == wanted
     revised = {data["i"]: data["text"] for name, data in found if name == "revise"}
     assert revised == {i: text for i, text in enumerate(wanted) if text != greedy[i]}
     assert revised, "a search that never finds another shows nothing here"
+
+
+def test_changed_numbers_are_corrected_or_listed():
+    with serving([bundled.folder("zh-en")]) as both:
+        texts = ["中国有14亿人。", "比赛1月6日上午8点30分举行。"]
+        right, lost = both.post("/api/v1/translate", text=texts).json()["items"]
+        assert (right["text"], right["numbers"]) == ("China has 1.4 billion people.", [])
+        (change,) = lost["numbers"]
+        wanted = {"source": "1月6日", "source_start": 2, "source_end": 6, "source_value": "01-06"}
+        wanted |= {"target": "", "target_start": None, "target_end": None, "target_value": ""}
+        assert change == wanted
+        found = events(both.post("/api/v1/translate", text=texts, stream=True))
+        assert [data["numbers"] for name, data in found if name == "item"] == [[], [wanted]]
+        plain = both.post("/api/v1/translate", text=texts[0], check_numbers=False).json()["items"][0]
+        assert (plain["text"], plain["numbers"]) == ("China has 14 billion people.", [])
 
 
 def test_a_stream_that_is_asked_for_by_header(server):

@@ -59,6 +59,13 @@ def translate(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Copy this untranslated wherever it occurs; may be repeated."),
     ] = None,
+    check_numbers: Annotated[
+        bool,
+        typer.Option(
+            "--check-numbers/--no-check-numbers",
+            help="Compare the values of both texts: amounts, dates, times; correct or report changed ones.",
+        ),
+    ] = True,
     too_long: Annotated[
         str,
         typer.Option(metavar="WAY", help="For sentences that are too long: split, or error."),
@@ -114,6 +121,7 @@ def translate(
         "glossary": glossary,
         "prefix": prefix,
         "keep": keep or (),
+        "check_numbers": check_numbers,
         "too_long": too_long,
         "alignment": alignment,
         "token_scores": scores and as_json,

@@ -45,6 +45,10 @@ class TranslateRequest(RequestBody):
         None, description="Source phrases and their required translations."
     )
     keep: list[str] = Field([], max_length=256, description="Texts to copy untranslated.")
+    check_numbers: bool = Field(
+        True,
+        description="Compare the values of source and translation; correct or report changed ones.",
+    )
     whole_lines: bool = False
     scores: bool = Field(False, description="Return the log-probability of each token.")
     tokens: bool = Field(False, description="Return the output in subwords.")
@@ -80,6 +84,7 @@ class TranslateRequest(RequestBody):
             "prefix",
             "glossary",
             "keep",
+            "check_numbers",
             "whole_lines",
             "alignment",
             "sample",
@@ -108,6 +113,19 @@ class LinkItem(BaseModel):
     strength: float
 
 
+class NumberItem(BaseModel):
+    """A value of the source that the translation does not have; positions count characters."""
+
+    source: str
+    source_start: int
+    source_end: int
+    source_value: str = Field(description="In digits: 1400000000, 45%, 11-28, 15:45.")
+    target: str = Field(description="What the translation has instead; empty if the value is lost.")
+    target_start: int | None
+    target_end: int | None
+    target_value: str
+
+
 class TranslatedItem(BaseModel):
     """The translation of one text."""
 
@@ -123,6 +141,7 @@ class TranslatedItem(BaseModel):
     repetitive: bool
     missing: list[str]
     unexpected_language: str
+    numbers: list[NumberItem]
     tokens: list[str] | None = None
     token_scores: list[float] | None = None
     alignment: list[LinkItem] | None = None

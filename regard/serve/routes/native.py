@@ -261,6 +261,7 @@ def _item(translated: Translated, *, tokens: bool, scores: bool) -> dict[str, An
         "repetitive": result.repetitive,
         "missing": list(result.missing),
         "unexpected_language": result.unexpected_language,
+        "numbers": [asdict(change) for change in result.numbers],
     }
     if tokens or scores:
         item["tokens"] = list(result.tokens)

@@ -168,6 +168,8 @@ class LoadedTranslator(LoadedModel):
     ) -> TranslatedLines:
         """Translate the lines of a test set as they are; a line that is too long is split, and counted.
 
+        Numbers are not checked: the scores are those of the model's own search.
+
         Args:
             lines: the sources.
             to: the target language, for a model that knows both directions.
@@ -180,7 +182,8 @@ class LoadedTranslator(LoadedModel):
         direction = self.directions.requested(None, to)
         # With the source language given, a line is translated whatever it looks like.
         source = direction.source if direction else None
-        results = self.translate(list(lines), source=source, to=to, beam_size=beam_size, whole_lines=True)
+        options = {"source": source, "to": to, "beam_size": beam_size}
+        results = self.translate(list(lines), **options, whole_lines=True, check_numbers=False)
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
         how = [f"{name}, {_precision(name)}" for name in engines]
