@@ -55,7 +55,7 @@ _CENTURY = re.compile(
 _TENTHS = re.compile(
     r"(?P<digits>[一二三四五六七八九两\d])成(?![为功立员长本就都分果熟绩效])(?P<rest>[半一二三四五六七八九])?"
 )
-_BARE = re.compile(r"(?:[百千万]?万|[百千万十]?亿|(?<!十)[百千](?![分姓货度科克米瓦]))(?![一-九])")
+_BARE = re.compile(r"(?:[百千万十]?亿|[百千万]?万|(?<!十)[百千](?![分姓货度科克米瓦]))(?![一-九])")
 _TWO = re.compile(r"(?P<one>[一二三四五六七八九])(?P<two>[二三四五六七八九])(?P<unit>[十百千万])")
 _PERCENT_OF = re.compile(
     rf"{_SIGN}百分(?:之|(?=百))(?P<minus>负)?(?P<digits>{_DIGITS}|[{_HAN}]+(?:点[{_HAN}]+)?)"
@@ -241,6 +241,9 @@ def _number(scan: Scanner, match: re.Match[str]) -> None:
         value = _with_scales(match["digits"] + match["scales"])
     percent = bool(match["percent"])
     hyphen = match["sign"] in ("-", "−") and scan.text[: match.start()].rstrip()[-1:] in tuple("0123456789%")
+    # 红旗-16 is a name, while 为-1.28% is negative.
+    name_before = match["sign"] in ("-", "−") and re.search("[一-龥]$", scan.text[: match.start()])
+    hyphen = hyphen or bool(name_before and not percent and not re.match("°|℃|度", scan.rest[match.end() :]))
     if negative := bool(match["sign"]) and not hyphen:
         value = -value
     following = scan.rest[match.end() : match.end() + 3]
@@ -254,7 +257,7 @@ def _number(scan: Scanner, match: re.Match[str]) -> None:
         match.span(),
         "percent" if percent else "number",
         value,
-        sure=not name and not vague and not (plain and 0 <= value <= 2),
+        sure=not name and not vague and not (name_before and hyphen) and not (plain and 0 <= value <= 2),
         scaled=bool(match["scales"]),
     )
 
@@ -324,7 +327,8 @@ def _value(text: str) -> Fraction:
         if len(text) < 3 and "零" not in text and "〇" not in text:
             raise ValueError(text)
         return _digits(text)
-    if text.endswith("百万") and any(unit in text[:-2] for unit in _UNIT):  # 三百四十五百万
+    if text.endswith("百万") and re.search("[十百]", text[:-2]) and not re.search("[万亿]", text[:-2]):
+        # 三百四十五百万
         return _value(text[:-2]) * 10**6
     total = section = last = Fraction(0)
     unit = Fraction(10)

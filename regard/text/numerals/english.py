@@ -28,7 +28,7 @@ eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteent
 _ORDINALS = {word: i for i, word in enumerate(_UP_TO_TWENTIETH.split(), start=1)}
 _ORDINALS |= {word[:-1] + "ieth": 10 * i for i, word in enumerate(_TENS, start=2)}
 _ORDINALS |= {"hundredth": 100, "thousandth": 1000}
-_PARTS = _ORDINALS | {"half": 2, "halve": 2, "quarter": 4}
+_PARTS = {word: i for word, i in _ORDINALS.items() if i > 2} | {"half": 2, "halve": 2, "quarter": 4}
 _TIMES = {"once": 1, "twice": 2, "double": 2, "doubled": 2, "doubling": 2, "triple": 3, "tripled": 3}
 _TIMES |= {"twofold": 2, "threefold": 3, "fourfold": 4, "fivefold": 5, "tenfold": 10, "quadrupled": 4}
 _TIMES |= {"couple": 2, "pair": 2, "both": 2, "dozen": 12, "single": 1, "zero": 0, "nil": 0, "none": 0}
