@@ -97,7 +97,7 @@ def test_looking_inside_shows_the_trace_and_the_address_brings_it_back(opened, s
     typed(tab, SOURCE)
     drawn(tab, lambda: tab.click("#look"))
     until(tab, "document.querySelectorAll('.thumb').length > 0")
-    trace = model.look(SOURCE, beam_size=4)
+    trace = model.look(SOURCE, model.translate(SOURCE, beam_size=4).text)
     assert tab.locator("[id^=outputs-]").all_inner_texts() == trace.outputs.texts
     tab.click("#thumb-cross-0-2")
     until(tab, "document.querySelector('#screen-head').ariaCurrent === 'page'")

@@ -36,7 +36,8 @@ def test_programs_are_told_what_runs_here(ask, monkeypatch, tmp_path):
     assert told["threads"]["omp"] == "1"
     assert told["threads"]["torch"] == torch.get_num_threads()
     assert told["models"] == bundled.names()
-    assert told["cache"] == {"folder": str(tmp_path / "not" / "yet" / "ctranslate2"), "writable": True}
+    folder = str(tmp_path / "not" / "yet" / "ctranslate2")
+    assert told["cache"] == {"folder": folder, "writable": True, "damaged": []}
 
 
 def test_people_are_told_the_same(ask, monkeypatch, tmp_path):

@@ -187,7 +187,8 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
     off = {"op": "head-off", "kind": "cross", "layer": 0, "head": 1}
     answer = server.post("/api/v1/ablate", source=sources[0], interventions=[[], [off]], effects=True).json()
     same, changed = answer["items"]
-    assert same["text"] == answer["intact"]["text"] == model.translate(sources[0], beam_size=4).text
+    searched = model.translate(sources[0], beam_size=4, check_numbers=False)
+    assert same["text"] == answer["intact"]["text"] == searched.text
     assert same["log_prob_of_intact"] == pytest.approx(answer["intact"]["log_prob"], abs=1e-4)
     effects = model.head_effects(trace)
     assert np.allclose(answer["effects"]["cross"], effects["cross"], atol=1e-4)

@@ -69,7 +69,8 @@ def test_the_model_folder_writes_the_language_that_is_asked_for(run, held_out, e
     assert model.task == run.config.task
     chinese, english = (list(column)[:12] for column in zip(*held_out, strict=True))
     assert all(result.text.isascii() for result in model.translate(chinese))
-    assert not any(result.text.isascii() for result in model.translate(english))
+    # As the model writes them: a corrected number may be in digits alone.
+    assert not any(result.text.isascii() for result in model.translate(english, check_numbers=False))
     results = model.translate([*chinese, *english])
     assert [r.text for r in results] == [
         *(r.text for r in model.translate(chinese, to="en")),

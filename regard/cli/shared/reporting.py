@@ -34,7 +34,7 @@ class LineReporter:
         self._shows_progress = progress and sys.stderr.isatty() and not sys.stdout.isatty()
         self._shows_engines = engines
         self._engines: set[str] = set()
-        self._n_warnings = self._n_lines = 0
+        self._n_warnings = self._n_problems = self._n_lines = 0
         self._started = self._updated = time.monotonic()
         self.n_unreadable = 0
         """Lines that could not be processed."""
@@ -46,8 +46,10 @@ class LineReporter:
             self._engines.add(written.engine)
             self._print(f"engine: {written.engine}")
         for note in written.notes:
-            self._n_warnings += 1
-            if self._n_warnings <= MOST_WARNINGS:
+            # Counted apart, so that warnings never hide that a line was not processed.
+            self._n_problems += written.failed
+            self._n_warnings += not written.failed
+            if (self._n_problems if written.failed else self._n_warnings) <= MOST_WARNINGS:
                 self._print(with_flags(note))
 
     def advance(self, n_lines: int) -> None:
@@ -64,8 +66,9 @@ class LineReporter:
         """Remove the progress, and print how many warnings were left out."""
         if self._shows_progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        if self._n_warnings > MOST_WARNINGS:
-            self._print(f"{self._n_warnings - MOST_WARNINGS:,} more like these")
+        left_out = sum(max(0, count - MOST_WARNINGS) for count in (self._n_problems, self._n_warnings))
+        if left_out:
+            self._print(f"{left_out:,} more like these")
 
     def _print(self, text: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""

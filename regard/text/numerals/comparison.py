@@ -186,6 +186,8 @@ def _likeness(one: Numeral, other: Numeral) -> int:
     """How likely one value was written for another: 0 is not at all."""
     if one.amount is not None and other.amount is not None:
         digits = [_significant(each) for each in (one.amount, other.amount)]
+        if not (other.sure or other.scaled or digits[0] == digits[1]):
+            return 0  # "century", "the second"
         alike = 1 + 4 * (digits[0] == digits[1]) + 2 * (digits[0][0] == digits[1][0])
         return alike + 2 * (one.kind == other.kind) + (one.scaled == other.scaled) + other.sure
     return 10 * (one.kind == other.kind)
