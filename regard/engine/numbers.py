@@ -72,13 +72,18 @@ class CheckedSource:
         """The values that an output does not have, as results report them."""
         return tuple(_reported(each) for each in self.changes(output)) if self else ()
 
-    def corrected(self, output: str) -> str | None:
-        """An output with every changed value put right where it stands; None if that is not possible."""
+    def corrected(self, output: str, *, partly: bool = False) -> str | None:
+        """An output with every changed value put right where it stands; None if that is not possible.
+
+        With `partly`, only values of the wrong size are put right, and others stay changed.
+        """
         found = self.changes(output)
         pairs = [
-            (each.source, each.target) for each in found if each.target is not None and _replaceable(each)
+            (each.source, each.target)
+            for each in found
+            if each.target is not None and _replaceable(each) and (each.same_digits or not partly)
         ]
-        if len(pairs) < len(found):
+        if not pairs or (len(pairs) < len(found) and not partly):
             return None
         for source, target in sorted(pairs, key=lambda pair: -pair[1].start):
             written = _written(source, output, target, self._target)

@@ -170,25 +170,28 @@ class SentenceDecoder:
         checked = {i: values for i, each in enumerate(sentences) if (values := self._required.values(each))}
         for i, values in checked.items():
             outputs[i] = [replace(each, numbers=values.reported(each.text)) for each in outputs[i]]
-        for candidates in (self._put_right, self._next_best, self._with_stand_ins):
+        for candidates in (self._put_right, self._next_best, self._with_stand_ins, self._put_partly_right):
             wrong = [i for i in checked if outputs[i][0].numbers]
             if not wrong or not self._required.corrects_numbers:
                 break
             found = candidates([(sentences[i], checked[i], outputs[i][0]) for i in wrong])
             for i, results in zip(wrong, found, strict=True):
-                if better := self._corrected(checked[i], sentences[i], outputs[i][0], results):
-                    outputs[i] = [better, *outputs[i][1:]]
+                most = len(outputs[i][0].numbers) - 1 if candidates == self._put_partly_right else 0
+                if better := self._corrected(checked[i], sentences[i], outputs[i][0], results, most):
+                    reported = checked[i].reported(better.text)
+                    outputs[i] = [replace(better, numbers=reported), *outputs[i][1:]]
         return outputs
 
     def _corrected(
-        self, values: CheckedSource, sentence: Piece, best: Result, candidates: list[Result]
+        self, values: CheckedSource, sentence: Piece, best: Result, candidates: list[Result], most: int
     ) -> Result | None:
-        """The best candidate with all values, that lacks and adds nothing else."""
+        """The best candidate that changes at most this many values, and lacks and adds nothing else."""
+        n_added = values.n_added(best.text) if most else 0
         fine = [
             each
             for each in candidates
-            if not values.changes(each.text)
-            and values.n_added(each.text) == 0
+            if len(values.changes(each.text)) <= most
+            and values.n_added(each.text) <= n_added
             and set(each.missing) <= set(best.missing)
             and len(self._lost(sentence.text, each)) <= len(self._lost(sentence.text, best))
         ]
@@ -198,6 +201,16 @@ class SentenceDecoder:
         """The best outputs, with the right values where the changed ones stand."""
         texts = [
             [text] if (text := values.corrected(best.text)) and not piece.prefix and self._fits(text) else []
+            for piece, values, best in wrong
+        ]
+        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
+
+    def _put_partly_right(self, wrong: list[Wrong]) -> list[list[Result]]:
+        """The best outputs, with values of the wrong size put right, though others are lost."""
+        texts = [
+            [text]
+            if (text := values.corrected(best.text, partly=True)) and not piece.prefix and self._fits(text)
+            else []
             for piece, values, best in wrong
         ]
         return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])

@@ -77,6 +77,23 @@ def test_a_value_that_cannot_be_corrected_is_reported(model):
     assert LOST[change.source_start : change.source_end] == "1月6日"
 
 
+def test_a_value_of_the_wrong_size_is_corrected_although_another_is_lost(model):
+    result = model.translate("上世纪90年代，GDP增长了百分之八，印度有14亿人。")
+    assert "1.4 billion" in result.text
+    assert [(each.source, each.target) for each in result.numbers] == [("90年代", "")]
+
+
+def test_what_became_of_a_value_is_the_one_most_like_it():
+    source = CheckedSource("90年代有14亿人，2017年有3.5亿人。", Direction("zh", "en"))
+    reported = source.reported("There were 3.5 billion and 14 billion people in 2016.")
+    assert {each.source: each.target for each in reported} == {
+        "90年代": "",
+        "14亿": "14 billion",
+        "2017": "2016",
+        "3.5亿": "3.5 billion",
+    }
+
+
 def test_places_count_in_the_whole_text(model):
     text = f"你好。\n\n{LOST}中国有14亿人。"
     result = model.translate(text, sample=True, temperature=0.01)  # sampled, so reported and not corrected

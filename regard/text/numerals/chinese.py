@@ -241,8 +241,10 @@ def _number(scan: Scanner, match: re.Match[str]) -> None:
         value = _with_scales(match["digits"] + match["scales"])
     percent = bool(match["percent"])
     hyphen = match["sign"] in ("-", "−") and scan.text[: match.start()].rstrip()[-1:] in tuple("0123456789%")
-    # 红旗-16 is a name, while 为-1.28% is negative.
-    name_before = match["sign"] in ("-", "−") and re.search("[一-龥]$", scan.text[: match.start()])
+    # 红旗-16 is a name, while 为-1.28% and 降至-1200 are negative.
+    name_before = match["sign"] in ("-", "−") and re.search(
+        "[一-龥](?<![为是达至到降升跌增减于约近过从由即])$", scan.text[: match.start()]
+    )
     hyphen = hyphen or bool(name_before and not percent and not re.match("°|℃|度", scan.rest[match.end() :]))
     if negative := bool(match["sign"]) and not hyphen:
         value = -value

@@ -37,6 +37,12 @@ class Change:
     target: Numeral | None
     """What the translation has instead; None if the value is lost."""
 
+    @property
+    def same_digits(self) -> bool:
+        """Whether only the size is wrong: 14亿 and 14 billion."""
+        one, other = self.source.amount, self.target.amount if self.target else None
+        return one is not None and other is not None and _significant(one) == _significant(other)
+
 
 def reads_words(language: str | None) -> bool:
     """Whether numerals of a language are read in words, too, not in digits only."""
@@ -60,15 +66,17 @@ def changes(source: list[Numeral], target: list[Numeral], texts: tuple[str, str]
     if not lost:
         return []
     spare = added(source, target, texts)
-    found = []
-    for each in lost:
-        other = max(spare, key=lambda one: _likeness(each, one), default=None)
-        if other is not None and _likeness(each, other) <= 0:
-            other = None
-        if other is not None:
-            spare.remove(other)
-        found.append(Change(each, other))
-    return found
+    likeness = {
+        (i, j): alike
+        for i, one in enumerate(lost)
+        for j, other in enumerate(spare)
+        if (alike := _likeness(one, other)) > 0
+    }
+    instead: dict[int, Numeral] = {}
+    for i, j in sorted(likeness, key=lambda pair: -likeness[pair]):
+        if i not in instead and all(spare[j] is not taken for taken in instead.values()):
+            instead[i] = spare[j]
+    return [Change(each, instead.get(i)) for i, each in enumerate(lost)]
 
 
 def added(source: list[Numeral], target: list[Numeral], texts: tuple[str, str]) -> list[Numeral]:
