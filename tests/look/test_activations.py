@@ -263,7 +263,7 @@ def test_malformed_values_are_refused_by_place(value, place):
         (Ablate(at="encoder.layers.0.multi_head_attention.weights", by="zero"), "use uniform, pin"),
         (Ablate(at="output_probabilities.logits", by="zero"), "intervene below"),
         (Ablate(at=ENCODER, by="zero", head=1), "has no heads"),
-        (Ablate(at=HEADS, by="zero", head=3), "there is no head 3"),
+        (Ablate(at=HEADS, by="zero", head=3), "there is no head 3; they are numbered 0 to 2"),
         (Ablate(at=ENCODER, by="zero", positions=(99,)), "there is no token 99"),
         (Add(at=ENCODER, values=((1.0, 2.0),)), "has 14 numbers per token, values have 2"),
         (Patch(at=ENCODER, text=("猫", None), positions=(3,), from_positions=(50,)), "has no token 50"),

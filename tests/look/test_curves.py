@@ -175,3 +175,18 @@ def test_a_run_that_is_told_from_its_middle_has_no_first_speed():
         [{"step": 5, "tokens": 10, "seconds": 3.0}, {"step": 6, "tokens": 8, "seconds": 5.0}]
     )
     assert (record.speed.steps.tolist(), record.speed.values.tolist()) == ([6], [4])
+
+
+def test_the_speed_takes_steps_whose_tokens_and_time_are_both_known():
+    run = [{"step": 2, "tokens": 500}, {"step": 1, "seconds": 7.0}]
+    run += [{"step": step, "tokens": 10 * step, "seconds": 20.0 + 2 * step} for step in (3, 4, 5)]
+    run.append({"step": 6, "seconds": 99.0})
+    record = read_record(run)
+    assert (record.speed.steps.tolist(), record.speed.values.tolist()) == ([4, 5], [20, 25])
+
+
+def test_a_validation_after_the_first_step_takes_time_from_the_second_step_only():
+    run = [{"step": 1, "tokens": 60, "seconds": 2.0}, {"step": 1, "valid_loss": 3.0}]
+    run += [{"step": 2, "tokens": 60, "seconds": 95.0}, {"step": 3, "tokens": 60, "seconds": 96.0}]
+    record = read_record(run)
+    assert (record.speed.steps.tolist(), record.speed.values.tolist()) == ([1, 3], [30, 60])

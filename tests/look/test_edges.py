@@ -3,7 +3,9 @@
 import base64
 import io
 import re
+import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import torch
 from rich.console import Console
 
 from regard.engine.generator import Generator
+from regard.errors import RequestError
 from regard.look.alignment.aligner import WordAligner, cross_attention
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
@@ -22,15 +25,16 @@ from regard.look.figures.terminal import Thumbnails
 from regard.look.influence.attribution import measure_influence
 from regard.look.influence.methods import Convergence
 from regard.look.interventions.ablation import continued
-from regard.look.interventions.interventions import HeadOff, NoScale
-from regard.look.trace.blocks import layers_of
+from regard.look.interventions.interventions import HeadOff, NoScale, from_json
+from regard.look.trace.blocks import INFLUENCE, layers_of
 from regard.look.trace.comparison import compare, neighbours
 from regard.look.trace.file import packed, write_file
 from regard.look.trace.probes import Probe, read_probes
 from regard.look.trace.recorder import look
 from regard.look.views.attention import lines_svg
 from regard.look.views.beam import tree_of
-from regard.look.views.view import choose
+from regard.look.views.view import choose, printed
+from regard.look.walk import _similarity
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -262,3 +266,42 @@ def test_a_convergence_that_has_no_share_is_told_as_null():
     assert Convergence(steps=4, change=-2.0, delta=0.5).to_json()["relative"] == 0.25
     assert Convergence(steps=4, change=0.0, delta=0.5).to_json()["relative"] is None
     assert Convergence(steps=4, change=0.0, delta=0.0).to_json()["relative"] == 0
+
+
+def test_influences_that_are_all_zero_have_no_bars_and_no_nan():
+    trace = trace_of(model_of(torch.float32, architecture="encoder", n_labels=3))
+    zeros = np.zeros(len(trace.inputs.tokens))
+    still = replace(trace, arrays={**trace.arrays, INFLUENCE: zeros})
+    console = Console(file=io.StringIO(), width=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        console.print(printed(still, choose(still, "steps")))
+    text = console.file.getvalue()
+    assert "nan" not in text
+    assert "█" not in text
+
+
+def test_the_hash_of_a_trace_depends_on_every_number():
+    trace = trace_of(model_of())
+    found = {describe(trace)["hash"]}
+    for name in ("encoder.output", "said.ids"):
+        other = trace.arrays[name].copy()
+        other.flat[-1] += 1
+        found.add(describe(replace(trace, arrays={**trace.arrays, name: other}))["hash"])
+    assert len(found) == 3
+
+
+def test_a_similarity_of_ones_own_is_named():
+    text = _similarity(SimpleNamespace(similarity="closeness"), recorded=False, biased=True)
+    assert text.formula == "closeness(q, k) + bias"
+    assert "“closeness”" in text.english
+    assert "“closeness”" in text.chinese
+
+
+def test_a_trace_that_does_not_fit_a_patch_is_refused_at_its_place():
+    def unknown(name):
+        raise RequestError(f"there is no trace {name}", code="unknown_trace")
+
+    patch = {"op": "patch", "at": "encoder.layers.0.feed_forward.output", "trace": "abc"}
+    with refused("unknown_trace", "interventions[0] (patch)", "abc"):
+        from_json([patch], unknown)

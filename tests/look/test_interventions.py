@@ -213,6 +213,9 @@ def test_effects_want_the_model_that_the_trace_came_from():
         effect_of_each_head(model_of(d_ff=7), trace)
     with refused("model_in_training"):
         effect_of_each_head(model_of().train(), trace)
+    n_rows = len(trace.targets)
+    with refused("unknown_place", f"no row {n_rows + 1}; the output has rows 0 to {n_rows - 1}"):
+        effect_of_each_head(model_of(), trace, n_rows + 1)
 
 
 def test_a_list_travels_as_json():
