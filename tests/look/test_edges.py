@@ -14,6 +14,7 @@ from rich.console import Console
 
 from regard.engine.generator import Generator
 from regard.errors import RequestError
+from regard.look.alignment import aligner
 from regard.look.alignment.aligner import WordAligner, cross_attention
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
@@ -32,9 +33,9 @@ from regard.look.trace.file import packed, write_file
 from regard.look.trace.probes import Probe, read_probes
 from regard.look.trace.recorder import look
 from regard.look.views.attention import lines_svg
-from regard.look.views.beam import tree_of
+from regard.look.views.beam import beam_svg, tree_of
 from regard.look.views.view import choose, printed
-from regard.look.walk import _similarity
+from regard.look.walk import _similarity, walk
 from regard.model.taps import recording
 from regard.packing import pack
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
@@ -305,3 +306,23 @@ def test_a_trace_that_does_not_fit_a_patch_is_refused_at_its_place():
     patch = {"op": "patch", "at": "encoder.layers.0.feed_forward.output", "trace": "abc"}
     with refused("unknown_trace", "interventions[0] (patch)", "abc"):
         from_json([patch], unknown)
+
+
+def test_texts_with_room_for_their_marks_are_aligned_and_longer_ones_are_not():
+    most = aligner.LONGEST_TEXT - 1
+    texts = [((7,) * n, (8,) * m) for n, m in ((most, 1), (1, most), (most + 1, 1), (1, most + 1))]
+    read = aligner._read(subwords(), texts)
+    assert [(len(each.inputs), len(each.outputs)) for each in read] == [(most + 1, 2), (2, most + 1)]
+
+
+def test_the_winning_branches_are_drawn_over_the_others():
+    trace = look(model_of(), subwords(), SOURCE)
+    lines = re.findall(r'<path[^>]*class="(blue|soft)-line"', beam_svg(trace.beam, "x"))
+    assert {"blue", "soft"} <= {*lines}
+    assert lines == sorted(lines, reverse=True)
+
+
+@pytest.mark.parametrize("place", [("encoder", 9, 0), ("encoder", 0, 3), ("cross", 0, -4)])
+def test_a_walk_through_a_head_that_is_not_there_is_refused(place):
+    with refused("unknown_place"):
+        walk(trace_of(model_of()), *place, 0)

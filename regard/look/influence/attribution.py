@@ -150,13 +150,13 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def read_of(trace: TraceData, *, prefix: bool = False) -> dict[str, Tokens]:
+def read_of(trace: TraceData, *, prefix: bool) -> dict[str, Tokens]:
     """The sides whose tokens have an influence, by name, in the order of the values."""
     sides = {"input": trace.inputs, "output": trace.outputs if prefix or trace.inputs is None else None}
     return {name: side for name, side in sides.items() if side is not None}
 
 
-def seen_of(trace: TraceData, row: int, *, prefix: bool = False) -> np.ndarray:
+def seen_of(trace: TraceData, row: int, *, prefix: bool) -> np.ndarray:
     """Whether each token was known when the token of the row was predicted: bool.
 
     Raises:
@@ -314,7 +314,7 @@ def influence_by(
 
 def _mean_mixing(trace: TraceData, row: int, mixing: Mixing, *, prefix: bool) -> np.ndarray:
     """The share of each token in a row, averaged over the blocks that attend to it; shares sum to 1."""
-    seen_of(trace, row)  # checks the row
+    seen_of(trace, row, prefix=prefix)  # checks the row
     kinds: dict[str, Kind] = {"input": "encoder" if trace.outputs is None else "cross", "output": "decoder"}
     sides = read_of(trace, prefix=prefix)
     found = []
@@ -326,7 +326,7 @@ def _mean_mixing(trace: TraceData, row: int, mixing: Mixing, *, prefix: bool) ->
 
 
 def _rollout_row(trace: TraceData, row: int, *, prefix: bool) -> np.ndarray:
-    seen_of(trace, row)
+    seen_of(trace, row, prefix=prefix)
     of_inputs, of_outputs = rollout(trace)
     of_side = {"input": of_inputs, "output": of_outputs}
     shares = [of_side[name] for name in read_of(trace, prefix=prefix)]
