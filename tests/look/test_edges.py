@@ -23,10 +23,13 @@ from regard.look.export.html import embedded, sentences
 from regard.look.figures.colours import BOTH_WAYS, ONE_WAY, STYLE
 from regard.look.figures.svg import folded, text_width
 from regard.look.figures.terminal import Thumbnails
-from regard.look.influence.attribution import measure_influence
+from regard.look.influence import MOST_STEPS
+from regard.look.influence.attribution import integrated_gradients, measure_influence
 from regard.look.influence.methods import Convergence
+from regard.look.interventions import activations
 from regard.look.interventions.ablation import continued
-from regard.look.interventions.interventions import HeadOff, NoScale, from_json
+from regard.look.interventions.activations import Ablate, Patch
+from regard.look.interventions.interventions import HeadOff, NoScale, from_json, to_json
 from regard.look.trace.blocks import INFLUENCE, layers_of
 from regard.look.trace.comparison import compare, neighbours
 from regard.look.trace.file import packed, write_file
@@ -326,3 +329,38 @@ def test_the_winning_branches_are_drawn_over_the_others():
 def test_a_walk_through_a_head_that_is_not_there_is_refused(place):
     with refused("unknown_place"):
         walk(trace_of(model_of()), *place, 0)
+
+
+def test_the_largest_number_of_steps_is_allowed_and_one_more_is_not():
+    model = model_of()
+    trace = trace_of(model)
+    assert np.isfinite(integrated_gradients(model, trace, 0, steps=MOST_STEPS)[0]).all()
+    for steps in (1, MOST_STEPS + 1):
+        with refused("bad_option", f"steps = {steps} must be from 2 to 4,096"):
+            integrated_gradients(model, trace, 0, steps=steps)
+
+
+def test_more_values_than_a_request_may_have_are_refused(monkeypatch):
+    monkeypatch.setattr(activations, "MOST_NUMBERS", 6)
+    at = "encoder.layers.0.feed_forward.output"
+    (kept,) = from_json([{"op": "add", "at": at, "values": [[1, 2, 3, 4, 5, 6]]}])
+    assert kept.values == ((1, 2, 3, 4, 5, 6),)
+    with refused("bad_intervention", "interventions[0].values", "at most 6 numbers"):
+        from_json([{"op": "add", "at": at, "values": [[1, 2, 3, 4, 5, 6, 7]]}])
+
+
+def test_a_patch_from_a_trace_needs_its_head_and_is_written_without_defaults():
+    trace = trace_of(model_of())
+    heads = "encoder.layers.0.multi_head_attention.q"
+    with refused("intervention_mismatch", "there is no head 3; they are numbered 0 to 2"):
+        Patch(at=heads, head=3).of_trace(trace)
+    patch = Patch(at=heads, head=2).of_trace(trace)
+    np.testing.assert_allclose(patch.values, trace.arrays[heads][:, 2])
+    (written,) = to_json([patch])
+    assert {*written} == {"op", "at", "head", "positions", "values"}
+    assert to_json([Ablate(at=heads, by="zero")]) == [{"op": "ablate", "at": heads, "by": "zero"}]
+
+
+def test_accents_take_no_room():
+    assert {text_width(f"a{accent}", 10) for accent in "\u0300\u0301\u036e\u036f"} == {text_width("a", 10)}
+    assert text_width("a\u0370", 10) > text_width("a", 10)
