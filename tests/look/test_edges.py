@@ -24,6 +24,7 @@ from regard.look.figures.colours import BOTH_WAYS, ONE_WAY, STYLE
 from regard.look.figures.svg import folded, text_width
 from regard.look.figures.terminal import Thumbnails
 from regard.look.influence import MOST_STEPS
+from regard.look.influence.attention import head_summaries
 from regard.look.influence.attribution import integrated_gradients, measure_influence
 from regard.look.influence.methods import Convergence
 from regard.look.interventions import activations
@@ -364,3 +365,13 @@ def test_a_patch_from_a_trace_needs_its_head_and_is_written_without_defaults():
 def test_accents_take_no_room():
     assert {text_width(f"a{accent}", 10) for accent in "\u0300\u0301\u036e\u036f"} == {text_width("a", 10)}
     assert text_width("a\u0370", 10) > text_width("a", 10)
+
+
+def test_the_entropy_of_a_head_is_the_mean_over_its_queries():
+    trace = trace_of(model_of())
+    summaries = head_summaries(trace, "cross")
+    for layer, head in np.ndindex(2, 3):
+        weights = trace.attention("cross", layer, head)
+        assert weights.shape[0] != weights.shape[1]
+        each = [-sum(w * np.log2(w) for w in row if w > 0) for row in weights.tolist()]
+        assert summaries[layer][head].entropy == pytest.approx(sum(each) / len(each), rel=1e-6)
