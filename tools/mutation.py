@@ -2,8 +2,8 @@
 
     python tools/mutation.py                                         200 mutants of look/ and model/taps.py
     python tools/mutation.py regard/decode --tests tests/decode      of other sources, by other tests
-    python tools/mutation.py --map /tmp/map.json --count 60          keeps the map of lines to tests for later
-    python tools/mutation.py --map /tmp/map.json --at regard/look/walk.py:120    every mutant of a line
+    python tools/mutation.py --map map.json --count 60               keeps the map of lines to tests for later
+    python tools/mutation.py --map map.json --at regard/look/walk.py:120         every mutant of a line
 
 Run it in the root of a checkout. A mutant is one change of the syntax tree (tools/source_changes.py).
 

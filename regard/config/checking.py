@@ -89,9 +89,9 @@ def type_problem(name: str, kind: Any, value: object) -> str | None:
         hint = did_you_mean(str(value), words) or advice
         return f"{name} = {shown(value)} is not {expected(kind)}{hint}"
     allowed = kinds(kind)
-    # In Python a bool is an int, but `n_heads = true` is a mistake.
     if type(value) is int and abs(value) >= 1 << 63:
         return f"{name} expects {expected(kind)} below 2**63, got {shown(value)}"
+    # In Python a bool is an int, but `n_heads = true` is a mistake.
     if type(value) in allowed or (type(value) is int and float in allowed):
         return None
     return f"{name} expects {expected(kind)}, got {shown(value)}"

@@ -10,8 +10,6 @@ Precision = Literal["auto", "float32", "bfloat16"]
 Selection = Literal["last", "best"]
 ScheduleName = Annotated[str, registries.schedules]
 OptimizerName = Annotated[str, registries.optimizers]
-
-
 MOST_BATCH_TOKENS = 1 << 30
 """The largest batch: one this large takes hours to fill."""
 

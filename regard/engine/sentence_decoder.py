@@ -170,13 +170,14 @@ class SentenceDecoder:
         checked = {i: values for i, each in enumerate(sentences) if (values := self._required.values(each))}
         for i, values in checked.items():
             outputs[i] = [replace(each, numbers=values.reported(each.text)) for each in outputs[i]]
-        for candidates in (self._put_right, self._next_best, self._with_stand_ins, self._put_partly_right):
+        partly_right = partial(self._put_right, partly=True)
+        for candidates in (self._put_right, self._next_best, self._with_stand_ins, partly_right):
             wrong = [i for i in checked if outputs[i][0].numbers]
             if not wrong or not self._required.corrects_numbers:
                 break
             found = candidates([(sentences[i], checked[i], outputs[i][0]) for i in wrong])
             for i, results in zip(wrong, found, strict=True):
-                most = len(outputs[i][0].numbers) - 1 if candidates == self._put_partly_right else 0
+                most = len(outputs[i][0].numbers) - 1 if candidates is partly_right else 0
                 if better := self._corrected(checked[i], sentences[i], outputs[i][0], results, most):
                     reported = checked[i].reported(better.text)
                     outputs[i] = [replace(better, numbers=reported), *outputs[i][1:]]
@@ -197,22 +198,13 @@ class SentenceDecoder:
         ]
         return max(fine, key=lambda each: each.score, default=None)
 
-    def _put_right(self, wrong: list[Wrong]) -> list[list[Result]]:
-        """The best outputs, with the right values where the changed ones stand."""
-        texts = [
-            [text] if (text := values.corrected(best.text)) and not piece.prefix and self._fits(text) else []
+    def _put_right(self, wrong: list[Wrong], *, partly: bool = False) -> list[list[Result]]:
+        """The best outputs, with the right values where the changed ones stand; see `corrected`."""
+        found = [
+            None if piece.prefix else values.corrected(best.text, partly=partly)
             for piece, values, best in wrong
         ]
-        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
-
-    def _put_partly_right(self, wrong: list[Wrong]) -> list[list[Result]]:
-        """The best outputs, with values of the wrong size put right, though others are lost."""
-        texts = [
-            [text]
-            if (text := values.corrected(best.text, partly=True)) and not piece.prefix and self._fits(text)
-            else []
-            for piece, values, best in wrong
-        ]
+        texts = [[text] if text and self._fits(text) else [] for text in found]
         return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
 
     def _next_best(self, wrong: list[Wrong]) -> list[list[Result]]:

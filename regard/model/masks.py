@@ -6,6 +6,8 @@ Step by step decoding passes `StoredKeys` in place of a mask.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
@@ -27,12 +29,12 @@ def length_mask(lengths_B: Tensor, longest: int | None = None) -> Tensor:
     return exists_BM[:, None, None, :]
 
 
-class StoredKeys:
+class StoredKeys(ABC):
     """Keys and values from a cache, which new tokens attend to; the kinds are in `fast/cached_decoder.py`."""
 
+    @abstractmethod
     def attend(self, block: nn.Module, x_ND: Tensor) -> Tensor:
         """The output of an attention block for new tokens."""
-        raise NotImplementedError
 
 
 class SameSequence:

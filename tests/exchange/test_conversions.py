@@ -11,12 +11,10 @@ from pathlib import Path
 import ctranslate2
 import pytest
 
-from regard.bundle import digests
-from regard.bundle.digests import remembered_sha256
 from regard.bundle.manifest import MANIFEST
 from regard.durable import ABANDONED
 from regard.exchange.ctranslate2 import cache as conversions
-from regard.exchange.ctranslate2.cache import cache_folder, converted, damaged_conversions
+from regard.exchange.ctranslate2.cache import cache_folder, converted, damaged_conversions, remembered_sha256
 from tests.architecture.sources import ROOT
 from tests.exchange.folders import BOS, EOS, small_folder
 from tests.refusals import refused
@@ -178,9 +176,9 @@ def test_a_changed_byte_of_the_weights_is_noticed_although_there_is_a_conversion
 def test_the_hash_of_an_unchanged_file_is_computed_once(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_bytes(b"content")
-    monkeypatch.setattr(digests, "SETTLED_NS", -1)
+    monkeypatch.setattr(conversions, "SETTLED_NS", -1)
     digest = remembered_sha256(file, tmp_path / "memory")
-    monkeypatch.setattr(digests, "sha256_of", lambda _: "computed again")
+    monkeypatch.setattr(conversions, "sha256_of", lambda _: "computed again")
     assert remembered_sha256(file, tmp_path / "memory") == digest
     file.write_bytes(b"CONTENT")
     assert remembered_sha256(file, tmp_path / "memory") == "computed again"

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from regard.text.numerals.chinese import read_chinese
-from regard.text.numerals.digits import read_digits
 from regard.text.numerals.english import read_english
 from regard.text.numerals.numeral import Date, Numeral, Time
 
-_READERS: dict[str, Callable[[str], list[Numeral]]] = {"en": read_english, "zh": read_chinese}
 _DECREASE = re.compile(
     r"(?i)fall|fell|drop|declin|decreas|down|los[st]|below|minus|negative|reduc|deficit|lower|cut"
     r"|[降跌减亏损负缺低少]|零下|下滑|回落"
@@ -27,6 +25,30 @@ _RELATIVE_MONTH = re.compile(r"(?i)month|[本当同上下这]个?月")
 _DAYTIME = re.compile(r"(?i)\b[ap]\.?\s?m\b|morning|noon|evening|night|dawn|dusk|[早晚夜午晨]")
 _PERCENT = re.compile(r"(?i)[%％]|per\s?cent|百分|成|points?\b")
 _RELATIVE_DAY = re.compile(r"(?i)day\b|today|yesterday|tomorrow|tonight|星期|周|[今昨明当]|date")
+_DIGITS = re.compile(r"\d+(?:[.,'\s]\d+)*", re.ASCII)
+_WHOLE = re.compile(r"[1-9]\d*|[1-9]\d{0,2}(?:[.,]\d{3})+", re.ASCII)
+_SMALLEST_SURE = 100
+"""Smaller numbers are often written in words, and round ones with a word such as million."""
+
+
+def read_digits(text: str) -> list[Numeral]:
+    """The numbers that a text has in digits; the separators of thousands and decimals are not told apart.
+
+    >>> [each.written for each in read_digits("1.418 Menschen, 12,5 Prozent") if each.sure]
+    ['1418']
+    """
+    found = []
+    for match in _DIGITS.finditer(text):
+        value = Fraction(re.sub(r"\D", "", match[0]))
+        sure = _WHOLE.fullmatch(match[0]) is not None and value >= _SMALLEST_SURE and value % 10 != 0
+        found.append(Numeral(match[0], *match.span(), "number", value, sure))
+        for part in re.finditer(r"\d+", match[0]) if not match[0].isdigit() else ():
+            span = (match.start() + part.start(), match.start() + part.end())
+            found.append(Numeral(part[0], *span, "number", Fraction(part[0]), sure=False))
+    return found
+
+
+_READERS: dict[str, Callable[[str], list[Numeral]]] = {"en": read_english, "zh": read_chinese}
 
 
 @dataclass(frozen=True, slots=True)
