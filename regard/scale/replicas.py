@@ -82,9 +82,9 @@ def replicated(
         build = partial(_builder, parcels, settings, keys, engine, cores)
         wants = {"num_gpus": 1} if gpu else {"num_cpus": cores}
         translators = _deployment(
-            build("cpu" if device == "auto" else device), TRANSLATORS, n_replicas, wants
+            build("cpu" if device == "auto" else device), TRANSLATORS, n_replicas, wants, settings.limits
         )
-        inspector = _deployment(build("cpu", looks=True), INSPECTOR, 1, {"num_cpus": 0})
+        inspector = _deployment(build("cpu", looks=True), INSPECTOR, 1, {"num_cpus": 0}, settings.limits)
         try:
             _start(settings.host, port, {TRACES: inspector, "/": translators})
             yield f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}:{port}/"
@@ -141,7 +141,9 @@ def _cause() -> str:
     return messages[-1].strip().splitlines()[-1].strip() if messages else ""
 
 
-def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants: dict[str, int]) -> Any:
+def _deployment(
+    build: Callable[[], ASGIApp], name: str, n_replicas: int, wants: dict[str, int], limits: Limits
+) -> Any:
     """The deployment of Ray Serve; a replica limits its own requests."""
     from ray import serve
 
@@ -150,9 +152,9 @@ def _deployment(build: Callable[[], ASGIApp], name: str, n_replicas: int, wants:
         name=name,
         num_replicas=n_replicas,
         ray_actor_options=wants,
-        max_ongoing_requests=Limits().waiting,
+        max_ongoing_requests=limits.waiting,
         health_check_period_s=LOOK_S,
-        graceful_shutdown_timeout_s=Limits().drain_s,
+        graceful_shutdown_timeout_s=limits.drain_s,
     )
 
 
@@ -172,7 +174,8 @@ def _builder(
         metrics = Metrics()
         models = [unpacked(parcel) for parcel in parcels]
         registry = load_models(models, metrics, engine=engine, device=device, threads=threads)
-        state = AppState(registry, metrics, keys=None if keys is None else KeyRing(keys))
+        ring = None if keys is None else KeyRing(keys)
+        state = AppState(registry, metrics, limits=settings.limits, keys=ring)
         if looks:
             state.inspector.preload(registry)
         app = create_app(state, hosts=[settings.host, *settings.names], cors_origins=settings.cors_origins)

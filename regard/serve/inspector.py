@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator
 from regard.serve.work.jobs import RequestJob
+from regard.serve.work.pool import Pool
 
 T = TypeVar("T")
 Served = ServedModel[Any]
@@ -76,7 +76,7 @@ class Inspector:
         self._preloading = False
         self._n_waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()
         # Always the same thread, so that memory freed by one look is reused by the next.
-        self._thread = ThreadPoolExecutor(1, "inspector")
+        self._thread = Pool(1, "inspector")
         metrics.watch("regard_trace_bytes", "Memory of the traces that are kept.", lambda: self.traces.nbytes)
 
     def preload(self, models: Iterable[Served]) -> None:
@@ -87,9 +87,10 @@ class Inspector:
             for served in models:
                 self._thread.submit(served.preload)
 
-    def close(self) -> None:
-        """Drop queued looks: the process would wait for all of them."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+    @property
+    def is_busy(self) -> bool:
+        """Whether a look runs."""
+        return self._thread.is_busy
 
     def look(self, served: Served, job: RequestJob, work: Callable[[], T]) -> T:
         """The result of some work inside a model, when its turn comes.

@@ -71,7 +71,8 @@ class ServedModel(Generic[L]):
         _ = self.model.bundle
 
     def _scheduler(self, metrics: Metrics) -> Scheduler:
-        return Scheduler(on_batch=metrics.batch_observer(self.id))
+        # A lane has no state.
+        return Scheduler(on_batch=metrics.batch_observer(self.id), open_express=lambda: True)
 
 
 class ServedTranslator(ServedModel[LoadedTranslator]):
@@ -124,7 +125,8 @@ class ServedTranslator(ServedModel[LoadedTranslator]):
 
     def _scheduler(self, metrics: Metrics) -> Scheduler:
         engines = self.model.engines
-        return Scheduler(engines.first.lanes, engines.lane, metrics.batch_observer(self.id))
+        observer = metrics.batch_observer(self.id)
+        return Scheduler(engines.first.lanes, engines.lane, observer, engines.express)
 
     def _loaded_aligner(self) -> Aligner:
         with self._loading:
@@ -142,7 +144,9 @@ class ServedGenerator(ServedModel[LoadedGenerator]):
     ) -> list[Continuation]:
         """The continuation of each text, when its turn comes."""
         generator = self.model.generator
-        return self.scheduler.run(job, [ContinueItem(generator, text, options, job) for text in prompts])
+        contended = self.scheduler.is_contended
+        items = [ContinueItem(generator, text, options, job, contended) for text in prompts]
+        return self.scheduler.run(job, items)
 
     def stream(
         self, job: RequestJob, prompts: Sequence[str], options: GenerateOptions
@@ -152,7 +156,7 @@ class ServedGenerator(ServedModel[LoadedGenerator]):
         for i, prompt in enumerate(prompts):
             length = len(self.model.subwords.encode_one(prompt)) + 1
             start = partial(_started, generator, prompt, options, job)
-            for piece in streamed(self.scheduler, job, start, length):
+            for piece in streamed(self.scheduler, job, start, length, pauses=True):
                 yield i, piece
 
 
@@ -264,10 +268,10 @@ class ModelRegistry:
         pairs = (pair for each in self for pair in each.directions)
         return list(dict.fromkeys(target for one, target in pairs if one == source))
 
-    def close(self) -> None:
-        """Finish queued work and stop the schedulers."""
-        for each in self:
-            each.scheduler.close()
+    def close(self, seconds: float | None = None) -> bool:
+        """Finish queued work and stop the schedulers; returns whether they stopped within some seconds."""
+        closed = [each.scheduler.close(seconds) for each in self]
+        return all(closed)
 
 
 def load_models(

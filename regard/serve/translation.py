@@ -85,7 +85,7 @@ def check_texts(texts: Sequence[str], limits: Limits, param: str = "text") -> No
 
 
 def check_options(options: dict[str, Any], limits: Limits) -> None:
-    """Check the width of a search.
+    """Check the width of a search, and the size of a glossary.
 
     Raises:
         ApiError: a limit is exceeded.
@@ -93,6 +93,13 @@ def check_options(options: dict[str, Any], limits: Limits) -> None:
     for name in ("beam_size", "n_best"):
         if (options.get(name) or 0) > limits.beam:
             raise bad_value(f"`{name}` is {options[name]}; the maximum is {limits.beam}.", name)
+    terms, keep = options.get("glossary") or {}, options.get("keep") or ()
+    if (n := len(terms) + len(keep)) > limits.glossary_entries:
+        entries = f"{limits.glossary_entries:,} entries and texts to keep"
+        raise too_large(f"A glossary may have {entries}; this one has {n:,}.", "glossary")
+    if (n := sum(map(len, [*terms, *terms.values(), *keep]))) > limits.glossary_characters:
+        characters = f"{limits.glossary_characters:,} characters"
+        raise too_large(f"A glossary may have {characters}; this one has {n:,}.", "glossary")
 
 
 def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> list[Translated]:

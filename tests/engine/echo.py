@@ -25,6 +25,9 @@ class Echo:
     def lane(self):
         return self
 
+    def express(self):
+        return None
+
     def unsupported(self, _search, _requests):
         return None
 

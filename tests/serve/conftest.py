@@ -3,8 +3,13 @@
 import shutil
 
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import regard
+from regard.serve.http import server as server_module
+from regard.serve.http.connections import LimitedConnection
+from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ModelRegistry, ServedTranslator
 from tests.engine import talking
@@ -61,3 +66,17 @@ def gate(run_folder, offline):
     yield engine, registry
     engine.let_all()
     registry.close()
+
+
+@pytest.fixture(scope="module", params=[H11Protocol, HttpToolsProtocol])
+def bare(request):
+    """A server without models, with each of the two parsers."""
+
+    class Connection(LimitedConnection, request.param):
+        pass
+
+    limits = Limits(head_bytes=5000, headers=20, body_bytes=7000, body_s=0.3, connections_per_address=11)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_module, "Connection", Connection)
+        with running(ModelRegistry([]), limits=limits) as found:
+            yield found

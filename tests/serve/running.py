@@ -39,7 +39,7 @@ class Running:
 def running(registry, metrics=None, *, limits=None, keys=None, **options):
     state = AppState(registry, metrics or Metrics(), limits=limits, keys=keys)
     started = threading.Event()
-    server = Server(create_app(state, **options), state.executor, started.set)
+    server = Server(create_app(state, **options), state, started.set)
     socket = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()

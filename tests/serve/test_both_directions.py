@@ -169,5 +169,5 @@ def test_languages_are_detected_outside_of_the_event_loop_and_by_the_beginning_o
         before = len(seen)
         assert both.post(path, **body).status_code == 200
         assert len(seen) > before, path
-    assert {name.partition("_")[0] for name, _ in seen} == {"request"}
+    assert {name.partition("_")[0] for name, _ in seen} == {"request", "calculation"}
     assert max(size for _, size in seen) == detection.MOST_CHARACTERS

@@ -89,7 +89,7 @@ ENDLESS = {"max_tokens": 100_000, "past_length": "slide", "temperature": 0}
 
 def test_a_text_that_nobody_waits_for_any_more_is_not_continued(server, writer):
     job = RequestJob()
-    item = ContinueItem(writer.generator, "the cat", GenerateOptions(**ENDLESS), job)
+    item = ContinueItem(writer.generator, "the cat", GenerateOptions(**ENDLESS), job, lambda: False)
     job.cancel(client_gone())
     (found,) = item.run(None, [item])
     assert len(found.tokens) < 100

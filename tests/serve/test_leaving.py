@@ -13,7 +13,6 @@ from contextlib import closing
 import pytest
 from starlette.requests import Request
 
-from regard.serve.http import server as server_module
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.work.executor import RequestExecutor
@@ -88,15 +87,15 @@ def test_a_client_that_leaves_a_stream_stops_it_at_the_next_token(gate):
         assert engine.ended.acquire(timeout=PATIENCE_S)
 
 
-def test_a_connection_on_which_no_request_comes_is_closed(server, monkeypatch):
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as halting:
-        halting.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b'{"status":"live"}' in halting.recv(10_000)
-        monkeypatch.setattr(server_module, "HEAD_S", 0.1)
-        halting.sendall(b"GET /livez HTTP/1.1\r\nHos")
-        assert halting.recv(100) == b"", "who begins and does not go on is left"
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as silent:
-        assert silent.recv(100) == b"", "and so is who says nothing"
+def test_a_connection_without_a_request_is_closed(registry):
+    with running(registry, limits=Limits(head_s=0.1)) as server:
+        with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as halting:
+            halting.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b'{"status":"live"}' in halting.recv(10_000)
+            halting.sendall(b"GET /livez HTTP/1.1\r\nHos")
+            assert halting.recv(100).startswith(b"HTTP/1.1 408 ")
+        with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as silent:
+            assert silent.recv(100) == b""
 
 
 def test_who_has_asked_waits_for_the_answer_without_that_limit(gate):

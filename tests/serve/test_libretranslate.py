@@ -107,7 +107,7 @@ def test_what_it_refuses_it_refuses_in_its_own_shape(server, body):
     answer = server.post("/translate", **body)
     assert answer.status_code == 400
     assert isinstance(answer.json()["error"], str)
-    other = server.http.post("/translate", content=b"\xff\xfe")
+    other = server.http.post("/translate", content=b"\xff\xfe", headers={"Content-Type": "application/json"})
     assert (other.status_code, list(other.json())) == (400, ["error"])
 
 

@@ -25,6 +25,10 @@ def serve(
     new_key: Annotated[
         str | None, typer.Option(metavar="NAME", help="Add a key to the file of --keys, print it, and exit.")
     ] = None,
+    revoke_key: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Remove a key from the file of --keys, and exit."),
+    ] = None,
     without_keys: Annotated[
         bool, typer.Option("--open", help="Serve without keys at an address that others can reach.")
     ] = False,
@@ -35,6 +39,16 @@ def serve(
     cors_origin: Annotated[
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="An origin whose pages may read responses; may be repeated."),
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS", help="A proxy whose X-Forwarded-For header is believed; may be repeated."
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Change a limit, such as body_bytes; may be repeated."),
     ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "auto",
@@ -51,13 +65,14 @@ def serve(
     It has its own API, and the routes of LibreTranslate, OpenAI and, for labels,
     text-embeddings-inference. On SIGTERM it finishes open requests first.
     """
-    if new_key is not None:
-        _make_key(keys, new_key)
+    if new_key is not None or revoke_key is not None:
+        _change_keys(keys, new_key, revoke_key)
         return
     models = models or BUNDLED
     if replicas and ray is None:
         raise ConfigError("--replicas needs --ray local, or an address", code="missing_option")
     try:
+        from regard.serve.http.limits import read_limits
         from regard.serve.http.server import ServerSettings
         from regard.serve.http.server import serve as run
     except ModuleNotFoundError as error:
@@ -71,6 +86,8 @@ def serve(
         without_keys=without_keys,
         names=allow_host or (),
         cors_origins=cors_origin or (),
+        proxies=proxy or (),
+        limits=read_limits(limit or ()),
     )
     if ray is not None:
         from regard.scale.replicas import serve_by_replicas
@@ -81,9 +98,12 @@ def serve(
     run(models, settings, engine=engine, device=device, threads=threads, log_requests=verbose)  # type: ignore[arg-type]
 
 
-def _make_key(file: Path | None, name: str) -> None:
-    from regard.serve.http.keys import new_key
+def _change_keys(file: Path | None, new: str | None, revoked: str | None) -> None:
+    from regard.serve.http.keys import new_key, revoke_key
 
     if file is None:
-        raise ConfigError("--new-key needs --keys FILE", code="missing_option")
-    typer.echo(new_key(file, name))
+        raise ConfigError("--new-key and --revoke-key need --keys FILE", code="missing_option")
+    if new is not None:
+        typer.echo(new_key(file, new))
+    if revoked is not None:
+        revoke_key(file, revoked)

@@ -44,6 +44,9 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 BATCH_TOKENS = 512
 """Input tokens of a batch, padding included: the fastest, both greedy and with 4 beams."""
 
+USUAL_BEAM = 4
+"""Beam size up to which a batch may have that many tokens."""
+
 IMPOSSIBLE = -1e9
 """CTranslate2 keeps empty beams at -1e10."""
 
@@ -93,27 +96,34 @@ class CTranslate2Engine:
         path = converted(described, quantisation, bos=bos, eos=eos)
         self._tokens: list[str] = json.loads((path / VOCABULARY).read_bytes())
         self._ids = {token: i for i, token in enumerate(self._tokens)}
-        self._translator = ctranslate2.Translator(
+        self._open = partial(
+            ctranslate2.Translator,
             str(path),
             compute_type=quantisation,
-            inter_threads=self._n_replicas,
             intra_threads=1,
             max_queued_batches=-1,
         )
+        self._translator = self._open(inter_threads=self._n_replicas)
 
     @property
     def lanes(self) -> int:
         """Number of batches that run side by side: one per replica."""
         return self._n_replicas
 
-    def batch_capacity(self, _search: Search) -> int:
-        """Best number of input tokens in one batch, padding included."""
-        return self._batch_tokens
+    def batch_capacity(self, search: Search) -> int:
+        """Best number of input tokens in one batch, padding included; fewer if the beam is wide."""
+        return self._batch_tokens * USUAL_BEAM // max(USUAL_BEAM, search.beam_size)
 
     def lane(self) -> CTranslate2Engine:
         """This engine for one of several threads that run a batch each."""
         one = copy(self)
         one._n_replicas = 1
+        return one
+
+    def express(self) -> CTranslate2Engine:
+        """This engine for one thread more, with weights of its own: a translator shares its threads."""
+        one = self.lane()
+        one._translator = self._open(inter_threads=1)
         return one
 
     def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:

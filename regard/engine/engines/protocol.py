@@ -86,6 +86,12 @@ class Engine(Protocol):
     def lane(self) -> Engine:
         """This engine for one of several threads that run a batch each; call it in that thread."""
 
+    def express(self) -> Engine | None:
+        """This engine for one thread more, beside all lanes; None if that is impossible.
+
+        Call it in that thread. Short requests then share the cores with the lanes, and wait for none.
+        """
+
     def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot run these requests; None if it can."""
 
@@ -187,6 +193,13 @@ class Engines:
     def lane(self) -> Engines:
         """The same engines for one of several threads that run a batch each; call it in that thread."""
         return Engines([partial(self._lane, i) for i in range(len(self._loaders))])
+
+    def express(self) -> Engines | None:
+        """The same engines for one thread more, beside all lanes; None if that is impossible."""
+        first = self.first.express()
+        if first is None:
+            return None
+        return Engines([lambda: first, *(partial(self._lane, i) for i in range(1, len(self._loaders)))])
 
     def _lane(self, place: int) -> Engine:
         return self._engine(place).lane()

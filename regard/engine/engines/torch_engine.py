@@ -95,6 +95,10 @@ class TorchEngine:
             torch.set_num_threads(1)  # of this thread
         return self
 
+    def express(self) -> TorchEngine | None:
+        """This engine for one thread more; None on a GPU, whose captured searches cannot run side by side."""
+        return self.lane() if torch.device(self._device).type == "cpu" else None
+
     def unsupported(self, search: Search, requests: Sequence[Request]) -> str | None:
         """Why it cannot run these requests; None if it can."""
         if search.beam_size < 1 or search.n_best < 1 or search.length_penalty < 0:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from regard.errors import RegardError
+from regard.serve.http.bodies import JSON, media_type
 from regard.serve.http.dependencies import AppState
 from regard.serve.http.errors import ApiError, api_error, error_response, validation_error
 from regard.serve.http.middleware import RequestMiddleware, request_id
@@ -49,10 +50,9 @@ def create_app(state: AppState, *, hosts: Sequence[str] = (), cors_origins: Sequ
         )
     return RequestMiddleware(
         app,
-        limits=state.limits,
-        metrics=state.metrics,
+        state,
         hosts=LOCAL | {name.lower() for name in hosts},
-        shared=bool(cors_origins),
+        origins=cors_origins,
     )
 
 
@@ -69,15 +69,7 @@ async def _internal_error(request: Request, _error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    response = validation_error(error.errors())
-    if isinstance(error.body, bytes) and not _is_json(request):  # so it was not parsed
-        response = ApiError(415, "Send the header `Content-Type: application/json`.", code="not_json")
-    return error_response(response, request.url.path, request_id(request))
-
-
-def _is_json(request: Request) -> bool:
-    """Whether the headers say that the body is JSON."""
-    return "json" in request.headers.get("content-type", "").lower()
+    return error_response(validation_error(error.errors()), request.url.path, request_id(request))
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -86,8 +78,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
         404: ("not_found", "There is nothing at this path; /docs lists all routes."),
         405: ("wrong_method", "This path has other methods; /docs lists them."),
     }
-    if _is_json(request):  # but it cannot be decoded
-        known[400] = ("bad_json", "The body is not JSON in UTF-8.")
+    if media_type(request.headers.get("content-type", "")) == JSON:  # but it cannot be parsed
+        known[400] = ("bad_json", "The body is not valid JSON.")
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
     response = error_response(
         ApiError(error.status_code, message, code=code), request.url.path, request_id(request)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+T = TypeVar("T")
+Many = Annotated[list[T], Field(fail_fast=True)]
+"""A list whose first problem is reported: an error for each of many items takes seconds and gigabytes."""
 Text = Annotated[str, StringConstraints(min_length=0)]
-Texts = Text | Annotated[list[Text], Field(min_length=1)]
+Texts = Text | Annotated[Many[Text], Field(min_length=1)]
 Row = dict[str, Any]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -28,7 +31,7 @@ class RequestBody(BaseModel):
 class TranslateRequest(RequestBody):
     """Texts to translate, and options."""
 
-    text: Text | Row | Annotated[list[Text | Row], Field(min_length=1)] = Field(
+    text: Text | Row | Annotated[Many[Text | Row], Field(min_length=1)] = Field(
         description="A text, or a list; for a model trained on named fields, an object with them."
     )
     source: Code | None = Field(
@@ -44,7 +47,7 @@ class TranslateRequest(RequestBody):
     glossary: dict[str, str] | None = Field(
         None, description="Source phrases and their required translations."
     )
-    keep: list[str] = Field([], max_length=256, description="Texts to copy untranslated.")
+    keep: Many[str] = Field([], description="Texts to copy untranslated.")
     check_numbers: bool = Field(
         True,
         description="Compare the values of source and translation; correct or report changed ones.",
@@ -186,7 +189,7 @@ class TokenizeRequest(RequestBody):
 class DetokenizeRequest(RequestBody):
     """Token ids to join to a text."""
 
-    ids: Annotated[list[Id], Field(max_length=100_000)]
+    ids: Many[Id]
 
 
 class DetectRequest(BaseModel):
@@ -212,7 +215,7 @@ class GenerateRequest(RequestBody):
     top_p: float = Field(1.0, gt=0, le=1)
     min_p: float = Field(0.0, ge=0, le=1)
     seed: int = Field(1, ge=0, lt=2**63)
-    stop: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+    stop: Many[Annotated[str, StringConstraints(min_length=1)]] = Field(
         [], max_length=16, description="The text ends before any of these strings."
     )
     past_length: Literal["error", "slide"] = Field(
@@ -251,18 +254,18 @@ class TraceRequest(RequestBody):
     """A text to trace."""
 
     source: Text
-    target: Text | list[Id] | None = Field(
+    target: Text | Many[Id] | None = Field(
         None,
         description="The output to assume, or its token ids; by default what the model would write. "
         "For a classifier, a label.",
     )
-    prefix: list[Id] | None = Field(
+    prefix: Many[Id] | None = Field(
         None,
         max_length=4096,
         description="Token ids that the output must begin with; not with a target.",
     )
     to: Code | None = Field(None, description="Target language.")
-    interventions: list[dict[str, Any]] = Field(
+    interventions: Many[dict[str, Any]] = Field(
         [], description="Changes inside the model; a patch may name a stored trace by its id."
     )
     beam: int | None = Field(None, ge=1)
@@ -273,11 +276,11 @@ class AblateRequest(RequestBody):
     """A text, and lists of interventions to try on it."""
 
     source: Text
-    target: Text | list[Id] | None = Field(
+    target: Text | Many[Id] | None = Field(
         None, description="The output to score; by default that of the unchanged model."
     )
     to: Code | None = Field(None, description="Target language.")
-    interventions: list[list[dict[str, Any]]] = []
+    interventions: Many[Many[dict[str, Any]]] = []
     effects: bool = Field(False, description="Return the effect of every single head.")
 
 
@@ -301,12 +304,15 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, what in {
         400: "The body is not valid JSON.",
         401: "A key is needed.",
-        403: "The key is unknown.",
+        403: "The key is unknown, or the request comes from a page of another site.",
         404: "There is no such thing.",
         409: "The model is for another task.",
+        408: "The request did not arrive in time.",
         413: "A limit of size is exceeded.",
+        415: "The body is not of type application/json.",
         422: "A value is invalid.",
-        429: "Too many requests; see Retry-After.",
+        429: "Too many requests of this client; see Retry-After.",
+        431: "The head of the request is too large.",
         503: "Busy, or shutting down; see Retry-After.",
         504: "The deadline has passed.",
     }.items()

@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import ipaddress
 import logging
+import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError
 from regard.host import share_freed_memory
 from regard.serve.http.app import create_app
+from regard.serve.http.connections import Connection, Connections
 from regard.serve.http.dependencies import AppState
-from regard.serve.http.keys import KeyRing, read_keys
+from regard.serve.http.keys import KeyRing
+from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import load_models
-from regard.serve.work.executor import RequestExecutor
 
 CLOSING_S = 5
 """Seconds for connections to close after all requests are finished."""
 IDLE_S = 75
 """Seconds that an idle connection stays open: longer than the 60 of usual proxies."""
-HEAD_S = 60.0
-"""Seconds for the head of a request to arrive, as for its body."""
-LINGER_S = 10.0
-"""Seconds that the rest of a request is discarded after an early response …"""
-LINGER_BYTES = 64 << 20
-"""… and bytes, so that a client cannot keep the connection by sending."""
+ACCEPTING_S = 0.2
+"""Seconds that a stopping server still answers connections that were made before: a reset loses a request."""
+STOPPING_S = 2.0
+"""Seconds for the threads of a stopped server to end; one that does not end is left behind."""
+TICKS = 10
+"""Ticks of uvicorn's loop in a second."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +55,9 @@ class ServerSettings:
     names: Sequence[str] = ()
     """Names of this server, in addition to its address."""
     cors_origins: Sequence[str] = ()
+    proxies: Sequence[str] = ()
+    """Addresses of proxies whose X-Forwarded-For header is believed."""
+    limits: Limits = field(default_factory=Limits)
 
 
 def serve(
@@ -70,14 +77,14 @@ def serve(
     """
     share_freed_memory()
     check_access(settings)
-    keys = None if settings.keys is None else KeyRing(read_keys(settings.keys))
     with listen(settings.host, settings.port) as listener:
         metrics = Metrics()
         registry = load_models(models, metrics, engine=engine, device=device, threads=threads)
-        state = AppState(registry, metrics, keys=keys)
+        log_to_stderr(requests=log_requests)
+        keys = None if settings.keys is None else KeyRing.of_file(settings.keys)
+        state = AppState(registry, metrics, limits=settings.limits, keys=keys)
         hosts = [settings.host, *settings.names]
         app = create_app(state, hosts=hosts, cors_origins=settings.cors_origins)
-        log_to_stderr(requests=log_requests)
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
@@ -86,139 +93,51 @@ def serve(
                 print(f"regard: {served.id}: {served.summary}", file=sys.stderr)
             print(f"regard: serving at {address}", file=sys.stderr, flush=True)
 
-        Server(app, state.executor, announce).run([listener])
-        state.inspector.close()
-        registry.close()
+        Server(app, state, announce, proxies=settings.proxies).run([listener])
+        if not state.close(STOPPING_S):
+            _leave()
 
 
-class Lingering:
-    """A transport that closes after the client has read the response.
+def _leave() -> None:
+    """End the process although threads still run.
 
-    A system that closes a connection with unread data resets it, and a client that is still writing loses the
-    response. So the first `close` only ends the output; the rest of the request is discarded, within limits.
+    Python would end them in the middle of native code, which may abort the process.
     """
-
-    def __init__(self, transport: asyncio.Transport, unread: Callable[[], bool]) -> None:
-        """Wrap a transport; `unread` says whether a part of a request is still to come."""
-        self._transport, self._unread = transport, unread
-        self._left = LINGER_BYTES
-        self._timeout: asyncio.TimerHandle | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    @property
-    def lingers(self) -> bool:
-        """Whether the rest of the request is being discarded."""
-        return self._timeout is not None
-
-    def is_closing(self) -> bool:
-        """Whether no further response will be sent."""
-        return self.lingers or self._transport.is_closing()
-
-    def close(self) -> None:
-        """Close, at once or after the rest of the request; the second call closes at once."""
-        if self.is_closing() or not self._unread() or not self._transport.can_write_eof():
-            self.finish()
-            return
-        self._timeout = asyncio.get_running_loop().call_later(LINGER_S, self.finish)
-        self._transport.write_eof()
-        self._transport.resume_reading()
-
-    def discard(self, data: bytes) -> None:
-        """Take note of data that is not read."""
-        self._left -= len(data)
-        if self._left < 0:
-            self.finish()
-
-    def finish(self) -> None:
-        """Close at once."""
-        if self._timeout is not None:
-            self._timeout.cancel()
-        self._transport.close()
-
-
-class ConnectionLimits(asyncio.Protocol):
-    """What uvicorn's connections lack: a timeout for a request's head, and a close that loses no response.
-
-    uvicorn waits forever for the rest of a head, so idle connections could exhaust a process.
-    """
-
-    _timeout: asyncio.TimerHandle | None = None
-    _invalid = False
-    cycle: Any
-    """The current request, or the last one."""
-    transport: Lingering
-
-    def connection_made(self, transport: Any) -> None:
-        """Wait for a request."""
-        super().connection_made(Lingering(transport, self._expects_more))  # type: ignore[arg-type]
-        self._update_timeout()
-
-    def data_received(self, data: bytes) -> None:
-        """Receive a request, or a part of it."""
-        if self.transport.lingers:
-            self.transport.discard(data)
-            return
-        super().data_received(data)
-        self._update_timeout()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
-        self._invalid = True
-        super().send_400_response(msg)  # type: ignore[misc]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_timeout()
-        self.transport.finish()
-        super().connection_lost(exc)
-
-    def _expects_more(self) -> bool:
-        return self._invalid or (self.cycle is not None and self.cycle.more_body)
-
-    def _update_timeout(self) -> None:
-        """Have a timeout exactly while a head is incomplete; after a response, uvicorn has its own."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_timeout()
-        elif self._timeout is None:
-            self._timeout = asyncio.get_running_loop().call_later(HEAD_S, self._time_out)
-
-    def _time_out(self) -> None:
-        self._timeout = None
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
-
-    def _stop_timeout(self) -> None:
-        if self._timeout is not None:
-            self._timeout.cancel()
-            self._timeout = None
-
-
-class Connection(ConnectionLimits, AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """A connection of the server, with the faster HTTP parser that is installed."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 class Server(uvicorn.Server):
     """uvicorn with a graceful stop: not ready, drained, stopped; the second signal stops at once."""
 
     def __init__(
-        self, app: ASGIApp, executor: RequestExecutor, on_start: Callable[[], None] = lambda: None
+        self,
+        app: ASGIApp,
+        state: AppState,
+        on_start: Callable[[], None] = lambda: None,
+        *,
+        proxies: Sequence[str] = (),
     ) -> None:
-        """Prepare to serve an application whose work runs in `executor`."""
+        """Prepare to serve an application with this state."""
+        self._connections = Connections(state.limits)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Connection,
+                http=partial(Connection, connections=self._connections),  # type: ignore[arg-type]
+                ws="none",
                 access_log=False,
-                log_level="warning",
+                log_level="error",  # a warning per malformed request would fill a disk
                 server_header=False,
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=list(proxies),
                 timeout_graceful_shutdown=CLOSING_S,
                 timeout_keep_alive=IDLE_S,
                 lifespan="off",
             )
         )
-        self._executor, self._on_start = executor, on_start
+        self._executor, self._on_start = state.executor, on_start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drained: asyncio.Future[Any] | None = None
 
@@ -227,6 +146,19 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         self._on_start()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is due every tenth of a second."""
+        if counter % TICKS == 0:
+            self._connections.drop_slow_readers(time.monotonic())
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuse new connections, answer those that wait to be accepted, and close."""
+        for each in sockets or ():
+            each.listen(0)
+        await asyncio.sleep(ACCEPTING_S)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal."""

@@ -17,8 +17,10 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
 from regard.serve.html.pages import translate_pages
-from regard.serve.http.dependencies import AppState, bearer, state_of
+from regard.serve.http.bodies import FORM, JSON, MULTIPART, media_type
+from regard.serve.http.dependencies import check_key_in_body, state_of
 from regard.serve.http.errors import ApiError, bad_value, not_found, validation_error
+from regard.serve.http.schemas import Code, Many
 from regard.serve.models import ModelRegistry
 from regard.serve.translation import (
     AUTO,
@@ -33,7 +35,6 @@ from regard.text.detection import detect
 from regard.text.languages import language_name
 
 router = APIRouter(tags=["LibreTranslate"])
-URLENCODED = "application/x-www-form-urlencoded"
 MAX_FIELDS = 1000
 """Maximum number of fields of a form."""
 FORMATS: dict[str, Callable[[ModelRegistry, RequestJob, TextsToTranslate], list[Translated]]] = {
@@ -49,9 +50,9 @@ class TranslateForm(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    q: str | list[str]
-    source: str = Field(min_length=1, max_length=32)
-    target: str = Field(min_length=1, max_length=32)
+    q: str | Many[str]
+    source: Code
+    target: Code
     format: str = Field("text", pattern="^(text|html)$")
     alternatives: int = Field(0, ge=0)
     api_key: str | None = None
@@ -60,14 +61,14 @@ class TranslateForm(BaseModel):
 class DetectForm(BaseModel):
     """The body of `/detect`."""
 
-    q: str | list[str]
+    q: str | Many[str]
     api_key: str | None = None
 
 
 def _body(form: type[BaseModel]) -> dict[str, Any]:
     """A body that may be JSON or a form, for the OpenAPI document."""
     schema = form.model_json_schema()
-    kinds = ("application/json", URLENCODED)
+    kinds = (JSON, FORM)
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
@@ -75,7 +76,7 @@ def _body(form: type[BaseModel]) -> dict[str, Any]:
 async def translate_texts(request: Request) -> Response:
     """Translate a text or a list of texts."""
     state = state_of(request)
-    form = await _read(request, TranslateForm, state)
+    form = await _read(request, TranslateForm)
     texts = [form.q] if isinstance(form.q, str) else form.q
     check_texts(texts, state.limits, "q")
     options = {"n_best": 1 + form.alternatives}
@@ -100,10 +101,10 @@ async def translate_texts(request: Request) -> Response:
 async def detect_language(request: Request) -> Response:
     """The language of a text: a list of one, or an empty list if it is unclear."""
     state = state_of(request)
-    form = await _read(request, DetectForm, state)
+    form = await _read(request, DetectForm)
     text = form.q if isinstance(form.q, str) else "\n".join(form.q)
     check_texts([text], state.limits, "q")
-    found = await state.executor.run(request, lambda _job: detect(text, state.models.languages))
+    found = await state.executor.calculate(request, lambda _job: detect(text, state.models.languages))
     return JSONResponse([{"confidence": 100 * found.confidence, "language": found.language}] if found else [])
 
 
@@ -174,23 +175,23 @@ async def _multipart(request: Request) -> dict[str, list[Any]]:
     return {name: sent.getlist(name) for name in sent}
 
 
-async def _read(request: Request, form: type[Any], state: AppState) -> Any:
+async def _read(request: Request, form: type[Any]) -> Any:
     """The body as a form; its key is checked.
 
     Raises:
         ApiError: it cannot be read, a value is invalid, or the key is.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type(request.headers.get("content-type", ""))
     values: Any
-    if kind in (URLENCODED, "multipart/form-data"):
-        sent = await (_urlencoded(request) if kind == URLENCODED else _multipart(request))
+    if kind in (FORM, MULTIPART):
+        sent = await (_urlencoded(request) if kind == FORM else _multipart(request))
         values = {name: several if len(several) > 1 else several[0] for name, several in sent.items()}
     else:
         try:
             values = json.loads(await request.body())
-        except ValueError:
-            raise ApiError(400, "The body is neither JSON nor a form.", code="bad_json") from None
-    state.authorize(bearer(request) or (values.get("api_key") if isinstance(values, dict) else None))
+        except (ValueError, RecursionError):
+            raise ApiError(400, "The body is not valid JSON.", code="bad_json") from None
+    check_key_in_body(request, values.get("api_key") if isinstance(values, dict) else None)
     try:
         return form.model_validate(values)
     except ValidationError as error:
@@ -203,8 +204,8 @@ async def _read(request: Request, form: type[Any], state: AppState) -> Any:
 class FileForm(BaseModel):
     """The fields of `/translate_file`, without the file."""
 
-    source: str = Field(min_length=1, max_length=32)
-    target: str = Field(min_length=1, max_length=32)
+    source: Code
+    target: Code
 
 
 _BODY: dict[str, Any] = {
@@ -228,7 +229,7 @@ async def translate_file(request: Request) -> Response:
     state = state_of(request)
     async with request.form(max_files=1, max_fields=8) as sent:
         key, file = sent.get("api_key"), sent.get("file")
-        state.authorize(bearer(request) or (key if isinstance(key, str) else None))
+        check_key_in_body(request, key)
         try:
             form = FileForm.model_validate({name: sent.get(name) for name in FileForm.model_fields})
         except ValidationError as error:

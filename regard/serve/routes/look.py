@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.look.export import document
@@ -14,7 +14,7 @@ from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
 from regard.look.trace.blocks import Kind
 from regard.look.trace.trace import Trace
-from regard.serve.http.dependencies import require_key, state_of
+from regard.serve.http.dependencies import state_of
 from regard.serve.http.errors import not_found
 from regard.serve.http.responses import MATRIX, HeadOrAll, Index, matrix_response
 from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
@@ -31,7 +31,7 @@ FILE: dict[int | str, dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(require_key)], responses=ERRORS, tags=["look"])
+router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["look"])
 
 
 @router.post("/traces")
@@ -222,8 +222,9 @@ async def _computed(request: Request, trace: str, compute: Callable[[LoadedModel
     stored = state.inspector.traces.get(trace)
 
     def work(job: RequestJob) -> T:
-        found = Trace.from_bytes(stored.content)
-        return state.inspector.look(served, job, lambda: compute(served.model, found))
+        return state.inspector.look(
+            served, job, lambda: compute(served.model, Trace.from_bytes(stored.content))
+        )
 
     return await state.executor.run(request, work)
 
@@ -232,7 +233,7 @@ async def _shown(request: Request, trace: str, show: Callable[[Trace], T]) -> T:
     """A part of a stored trace."""
     state = state_of(request)
     stored = state.inspector.traces.get(trace)
-    return await state.executor.run(request, lambda _: show(Trace.from_bytes(stored.content)))
+    return await state.executor.calculate(request, lambda _: show(Trace.from_bytes(stored.content)))
 
 
 def _model_of(request: Request, trace: str) -> ServedModel[Any]:

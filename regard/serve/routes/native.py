@@ -7,13 +7,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.engine.results import Continuation
 from regard.errors import RegardError
-from regard.serve.http.dependencies import AppState, require_key, state_of
+from regard.serve.http.dependencies import AppState, state_of
 from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
 from regard.serve.http.responses import MATRIX, event, event_stream, matrix_response
@@ -41,6 +41,7 @@ from regard.serve.translation import (
     stream_and_search,
     translate,
 )
+from regard.serve.work.executor import client_of
 from regard.serve.work.jobs import RequestJob
 from regard.text.detection import detect
 from regard.text.languages import language_name
@@ -48,7 +49,7 @@ from regard.text.languages import language_name
 if TYPE_CHECKING:
     from torch import Tensor
 
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(require_key)], responses=ERRORS, tags=["native"])
+router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["native"])
 
 
 @router.get("/models")
@@ -188,10 +189,10 @@ async def tokenize(request: Request, body: TokenizeRequest) -> Any:
     subwords = served.model.subwords
 
     def work(_job: RequestJob) -> list[dict[str, Any]]:
-        encoded = subwords.encode(list(map(_readable, texts)))
+        encoded = subwords.encode(texts)
         return [{"ids": ids.tolist(), "tokens": subwords.pieces(ids)} for ids in encoded]
 
-    return {"model": served.id, "items": await state.executor.run(request, work, body.deadline_ms)}
+    return {"model": served.id, "items": await state.executor.calculate(request, work, body.deadline_ms)}
 
 
 @router.post("/detokenize")
@@ -199,7 +200,7 @@ async def detokenize(request: Request, body: DetokenizeRequest) -> Any:
     """The text of token ids."""
     state = state_of(request)
     served = state.models.any(body.model)
-    text = await state.executor.run(
+    text = await state.executor.calculate(
         request, lambda _job: served.model.subwords.decode(body.ids), body.deadline_ms
     )
     return {"model": served.id, "text": text}
@@ -212,16 +213,8 @@ async def detect_languages(request: Request, body: DetectRequest) -> Any:
     texts = [body.text] if isinstance(body.text, str) else body.text
     check_texts(texts, state.limits)
     known = state.models.languages
-    found = await state.executor.run(request, lambda _job: [detect(text, known) for text in texts])
+    found = await state.executor.calculate(request, lambda _job: [detect(text, known) for text in texts])
     return {"items": [each and {"language": each.language, "confidence": each.confidence} for each in found]}
-
-
-def _readable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise bad_value("A text contains half a surrogate pair, which cannot be read.", "text") from None
-    return text
 
 
 # --- responses --------------------------------------------------------------------------------------------
@@ -304,8 +297,12 @@ async def _streamed_translation(
     for name in () if searches else ("scores", "alignment"):
         if getattr(body, name):
             raise bad_value(f"A stream without a beam has no {name}: omit it, or set beam.", name)
+
     # Before the response starts, so that a text of unclear language gets its status code.
-    await state.executor.run(request, lambda _job: choose_model(state.models, query, 0), body.deadline_ms)
+    def choose(_job: RequestJob) -> None:
+        choose_model(state.models, query, 0)
+
+    await state.executor.calculate(request, choose, body.deadline_ms)
 
     def work(job: RequestJob) -> Iterator[StreamedText]:
         return (stream_and_search if searches else stream)(state.models, job, query)
@@ -345,8 +342,8 @@ def _events(
     An `item` is what the response without a stream has, and so is the usage.
     """
     state = state_of(request)
-    state.executor.check()
-    pieces = state.executor.stream(work, deadline_ms)
+    state.executor.check(client_of(request))
+    pieces = state.executor.stream(request, work, deadline_ms)
 
     async def events() -> AsyncIterator[str]:
         results: dict[int, Any] = {}

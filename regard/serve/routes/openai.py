@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
@@ -18,10 +18,11 @@ from regard.engine.options import GenerateOptions
 from regard.engine.results import Continuation, Result
 from regard.engine.streams import UntilStop
 from regard.errors import RegardError
-from regard.serve.http.dependencies import require_key, state_of
+from regard.serve.http.dependencies import state_of
 from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
 from regard.serve.http.responses import event, event_stream
+from regard.serve.http.schemas import Many
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator, wrong_task
 from regard.serve.translation import (
     TextsToTranslate,
@@ -31,6 +32,7 @@ from regard.serve.translation import (
     stream,
     translate,
 )
+from regard.serve.work.executor import client_of
 from regard.serve.work.jobs import RequestJob
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -49,7 +51,7 @@ WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 Chunk = Callable[[int, str, str | None], dict[str, Any]]
 """Makes a chunk of a route: a piece of the text of one choice, or its finish reason."""
 
-router = APIRouter(prefix="/v1", dependencies=[Depends(require_key)], tags=["OpenAI"])
+router = APIRouter(prefix="/v1", tags=["OpenAI"])
 
 
 class StreamOptions(BaseModel):
@@ -69,7 +71,7 @@ class CompletionOptions(BaseModel):
     model: str = Field(min_length=1, max_length=200)
     max_tokens: int | None = Field(None, ge=1)
     n: int = Field(1, ge=1)
-    stop: str | list[str] | None = None
+    stop: str | Many[str] | None = None
     temperature: float | None = Field(None, ge=0, le=2)
     """0 or none takes the most likely token; above 0, tokens are sampled."""
     top_p: float | None = Field(None, ge=0, le=1)
@@ -122,7 +124,7 @@ class CompletionOptions(BaseModel):
 class CompletionRequest(CompletionOptions):
     """The body of `/v1/completions`."""
 
-    prompt: str | list[str]
+    prompt: str | Many[str]
 
 
 class ChatMessage(BaseModel):
@@ -131,7 +133,7 @@ class ChatMessage(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     role: str
-    content: str | list[dict[str, Any]] | None = None
+    content: str | Many[dict[str, Any]] | None = None
 
     def text(self) -> str:
         """Its text.
@@ -150,7 +152,7 @@ class ChatMessage(BaseModel):
 class ChatRequest(CompletionOptions):
     """The body of `/v1/chat/completions`."""
 
-    messages: list[ChatMessage] = Field(min_length=1)
+    messages: Many[ChatMessage] = Field(min_length=1)
     max_completion_tokens: int | None = Field(None, ge=1)
 
     def source(self, served: ServedModel[Any]) -> str:
@@ -288,7 +290,7 @@ def _streamed(
     chunk: Chunk,
 ) -> Response:
     state = state_of(request)
-    state.executor.check()
+    state.executor.check(client_of(request))
     served = state.models.named(body.model)
 
     def arriving(job: RequestJob) -> Iterator[tuple[int, str | Result | Continuation]]:
@@ -319,7 +321,7 @@ def _streamed(
             used = _used(continuations, continuations) if continuations else None
             yield {**head, "choices": [], "usage": used or _usage(served, query.texts, texts)}
 
-    chunks = state.executor.stream(work)
+    chunks = state.executor.stream(request, work)
 
     async def events() -> AsyncIterator[str]:
         try:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.engine.options import ClassifyOptions
-from regard.serve.http.dependencies import require_key, state_of
+from regard.serve.http.dependencies import state_of
 from regard.serve.http.errors import bad_value
-from regard.serve.http.schemas import Name
+from regard.serve.http.schemas import Many, Name
 from regard.serve.models import ServedClassifier
 from regard.serve.translation import check_texts
 from regard.serve.work.jobs import RequestJob
 
-router = APIRouter(dependencies=[Depends(require_key)], tags=["text-embeddings-inference"])
-Sequence = Annotated[list[str], Field(min_length=1)]
+router = APIRouter(tags=["text-embeddings-inference"])
+Sequence = Annotated[Many[str], Field(min_length=1)]
 
 
 class PredictRequest(BaseModel):
@@ -24,7 +24,7 @@ class PredictRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    inputs: str | Sequence | Annotated[list[Sequence], Field(min_length=1)] = Field(
+    inputs: str | Sequence | Annotated[Many[Sequence], Field(min_length=1)] = Field(
         description="A text, optionally in a list; or a batch: a list of lists of one text."
     )
     truncate: bool | None = Field(None, description="Cut the end of a text that is too long off.")

@@ -1,20 +1,26 @@
-"""Runs the work of requests in threads: a limited number, until their deadline or until the client leaves."""
+"""Runs the work of requests in threads: a limited number, until their deadline or until the client leaves.
+
+Most work waits for a scheduler, so it may have a thread per request. Work that calculates itself runs in few
+threads: numpy's BLAS corrupts memory if more threads call it at a time than it was built for.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from regard.host import usable_cores
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.work.jobs import RequestJob
+from regard.serve.work.pool import Pool
 
 T = TypeVar("T")
 _END = object()
@@ -25,8 +31,10 @@ class RequestExecutor:
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
-        self._pool = ThreadPoolExecutor(limits.waiting, "request")
+        self._waiting = Pool(limits.waiting, "request")
+        self._calculating = Pool(max(2, usable_cores()), "calculation")
         self._jobs: set[RequestJob] = set()
+        self._n_jobs: Counter[str] = Counter()
         self.draining = False
         """Whether new work is rejected."""
         metrics.watch("regard_requests_in_work", "Requests that were taken on.", self.__len__)
@@ -37,51 +45,60 @@ class RequestExecutor:
     async def run(
         self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
     ) -> T:
-        """The result of some work.
+        """The result of work that waits for a scheduler.
 
         Raises:
             ApiError: too many requests, the deadline passed, the client left, or the server shuts down.
             RegardError: what the work raises.
         """
+        return await self._unless_left(request, work, self._waiting, deadline_ms)
+
+    async def calculate(
+        self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
+    ) -> T:
+        """The result of work that calculates itself; see `run`."""
+        return await self._unless_left(request, work, self._calculating, deadline_ms)
+
+    async def _unless_left(
+        self, request: Request, work: Callable[[RequestJob], T], pool: Pool, deadline_ms: int | None
+    ) -> T:
+        seconds = self._seconds(deadline_ms)
         left = asyncio.ensure_future(_client_left(request))
         try:
             await asyncio.sleep(0)
             if left.done():
                 raise client_gone()
-            return await self._run(work, left, self._seconds(deadline_ms))
+            job = self._new_job(client_of(request))
+            done = self._start(job, partial(work, job), pool)
+            both: set[asyncio.Future[Any]] = {done, left}
+            try:
+                finished, _ = await asyncio.wait(both, timeout=seconds, return_when="FIRST_COMPLETED")
+                if done in finished:
+                    return done.result()
+                reason = client_gone() if left in finished else deadline_passed(seconds)
+                self._cancel(job, reason)
+                raise reason
+            finally:
+                if not done.done():  # as when the server stops without waiting
+                    job.cancel(client_gone())
         finally:
             left.cancel()
 
-    async def _run(self, work: Callable[[RequestJob], T], left: asyncio.Future[None], seconds: float) -> T:
-        job = self._new_job()
-        done = self._start(job, partial(work, job))
-        both: set[asyncio.Future[Any]] = {done, left}
-        try:
-            finished, _ = await asyncio.wait(both, timeout=seconds, return_when="FIRST_COMPLETED")
-            if done in finished:
-                return done.result()
-            reason = client_gone() if left in finished else deadline_passed(seconds)
-            self._cancel(job, reason)
-            raise reason
-        finally:
-            if not done.done():  # as when the server stops without waiting
-                job.cancel(client_gone())
-
     async def stream(
-        self, work: Callable[[RequestJob], Iterator[T]], deadline_ms: int | None = None
+        self, request: Request, work: Callable[[RequestJob], Iterator[T]], deadline_ms: int | None = None
     ) -> AsyncGenerator[T]:
         """What some work yields, as it comes; closing the generator cancels the job.
 
         A slow reader does not slow the work down: pieces are buffered.
         """
-        job, seconds = self._new_job(), self._seconds(deadline_ms)
+        job, seconds = self._new_job(client_of(request)), self._seconds(deadline_ms)
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
         def forward() -> None:
             for piece in work(job):
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        done = self._start(job, forward)
+        done = self._start(job, forward, self._waiting)
         done.add_done_callback(lambda _: pieces.put_nowait(_END))
         until = loop.time() + seconds
         try:
@@ -104,8 +121,8 @@ class RequestExecutor:
         for job in list(self._jobs):
             job.cancel(shutting_down())
 
-    def check(self) -> None:
-        """Check that work can be taken on; for streams, before the response starts.
+    def check(self, client: str) -> None:
+        """Check that work can be taken on for a client; for streams, before the response starts.
 
         Raises:
             ApiError: too many requests, or the server shuts down.
@@ -114,18 +131,30 @@ class RequestExecutor:
             raise shutting_down()
         if len(self._jobs) >= self._limits.waiting:
             raise busy(f"{self._limits.waiting:,} requests are being processed. Retry in a moment.")
+        if self._n_jobs[client] >= (most := self._limits.waiting_per_client):
+            message = f"{most:,} requests of this client are being processed. Retry when some have ended."
+            raise ApiError(429, message, code="busy", retry_after=1)
 
-    def _new_job(self) -> RequestJob:
-        self.check()
-        job = RequestJob()
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread still works, perhaps for a request that was cancelled."""
+        return self._waiting.is_busy or self._calculating.is_busy
+
+    def _new_job(self, client: str) -> RequestJob:
+        self.check(client)
+        job = RequestJob(client)
         self._jobs.add(job)
+        self._n_jobs[client] += 1
         return job
 
-    def _start(self, job: RequestJob, work: Callable[[], T]) -> asyncio.Future[T]:
-        done = asyncio.get_running_loop().run_in_executor(self._pool, work)
+    def _start(self, job: RequestJob, work: Callable[[], T], pool: Pool) -> asyncio.Future[T]:
+        done = asyncio.wrap_future(pool.submit(work))
 
         def forget(future: asyncio.Future[T]) -> None:
             self._jobs.discard(job)
+            self._n_jobs[job.client] -= 1
+            if not self._n_jobs[job.client]:
+                del self._n_jobs[job.client]
             if not future.cancelled():
                 future.exception()  # retrieved, because nothing else awaits a cancelled job
 
@@ -139,6 +168,12 @@ class RequestExecutor:
     def _seconds(self, deadline_ms: int | None) -> float:
         longest = self._limits.deadline_s
         return longest if deadline_ms is None else min(longest, deadline_ms / 1000)
+
+
+def client_of(request: Request) -> str:
+    """Who sent a request: a key's name or an address, among which the work is shared."""
+    client: str = request.state.client
+    return client
 
 
 async def _client_left(request: Request) -> None:

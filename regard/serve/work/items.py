@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -11,16 +12,23 @@ from regard.engine.engines.protocol import Decoded, Engine, Engines, Request, Se
 from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.engine.results import Aligner, Classification, Continuation, Ids, WordLink
 from regard.serve.work.jobs import RequestJob
-from regard.serve.work.scheduler import Scheduler
+from regard.serve.work.scheduler import PAUSED, Paused, Scheduler
 
 if TYPE_CHECKING:
     from regard.engine.classifier import ClassifierEnsemble, TextClassifier
     from regard.engine.generator import Generator
+    from regard.engine.streams import TextStream
 
 T = TypeVar("T")
+SECONDS_PER_TOKEN = 0.00025
+"""About the time that a lane needs for a token of one hypothesis, from which costs are estimated."""
+QUANTUM_S = 0.25
+"""Seconds after which a text that is generated lets another one go first."""
 LABEL_TOKENS = 8192
 """Maximum number of tokens in a batch of a classifier."""
 GREEDY = Search(beam_size=1)
+MANY = 256
+"""Tokens of a continuation without a limit, for its cost."""
 
 
 # --- translators: a lane has the engines ------------------------------------------------------------------
@@ -44,6 +52,11 @@ class DecodeItem:
         """Its input and the end token."""
         return len(self.request.ids) + 1
 
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of a lane: by its length and the width of the search."""
+        return SECONDS_PER_TOKEN * self.length * self.search.beam_size
+
     def run(self, lane: Engines, batch: Sequence[DecodeItem]) -> list[Decoded]:
         """The hypotheses of every item."""
         return lane.decode([item.request for item in batch], self.search)
@@ -66,6 +79,11 @@ class _PairItem:
     def length(self) -> int:
         """The longer side and the end token."""
         return max(len(self.source), len(self.target)) + 1
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of a lane."""
+        return SECONDS_PER_TOKEN * self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +155,9 @@ class _ScheduledEngine:
         """Itself: the scheduler has the lanes."""
         return self
 
+    def express(self) -> None:
+        """None: the scheduler has a lane for urgent items."""
+
     def unsupported(self, _search: Search, _requests: Sequence[Request]) -> str | None:
         """None: the lane's engines decide when the turn comes."""
         return None
@@ -177,15 +198,18 @@ class ScheduledAligner:
 # --- generators and classifiers: a lane has no state ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ContinueItem:
-    """The continuation of one text; it stops when its job is cancelled."""
+    """The continuation of one text; it stops when its job is cancelled, and pauses when others wait."""
 
     generator: Generator
     prompt: str
     options: GenerateOptions
     job: RequestJob
+    is_contended: Callable[[], bool]
+    """Whether other items wait for a lane."""
     capacity: int = 1
+    _stream: TextStream[Continuation] | None = None
 
     @property
     def key(self) -> Hashable:
@@ -197,10 +221,22 @@ class ContinueItem:
         """Its prompt and the start token."""
         return len(self.generator.subwords.encode_one(self.prompt)) + 1
 
-    def run(self, _lane: None, batch: Sequence[ContinueItem]) -> list[Continuation]:
-        """The continuation."""
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of a lane; if it takes longer, it pauses."""
+        return min(QUANTUM_S, SECONDS_PER_TOKEN * (self.length + (self.options.max_tokens or MANY)))
+
+    def run(self, _lane: None, batch: Sequence[ContinueItem]) -> list[Continuation | Paused]:
+        """The continuation, or a pause in it."""
         assert len(batch) == 1, "a text is continued alone"
-        return [self.generator.generate(self.prompt, self.options, lambda: self.job.cancelled is None)]
+        if self._stream is None:
+            wanted = lambda: self.job.cancelled is None  # noqa: E731
+            self._stream = self.generator.stream(self.prompt, self.options, wanted)
+        until = time.monotonic() + QUANTUM_S
+        for _ in self._stream:
+            if time.monotonic() > until and self.is_contended():
+                return [PAUSED]
+        return [self._stream.result]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,6 +258,11 @@ class LabelItem:
         """Its tokens, including [CLS]."""
         return self.classifier.n_tokens(self.text)
 
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of a lane."""
+        return SECONDS_PER_TOKEN * self.length
+
     def run(self, _lane: None, batch: Sequence[LabelItem]) -> Sequence[Classification | dict[str, float]]:
         """The label of every text."""
         return self.classifier.classify([item.text for item in batch], self.options)
@@ -238,7 +279,7 @@ class LogitsItem(LabelItem):
 # --- streams ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class StreamItem:
     """Pieces of one output, sent as they are produced."""
 
@@ -247,26 +288,47 @@ class StreamItem:
     length: int
     send: Callable[[Any], bool]
     """Takes a piece; returns whether the next one is wanted."""
+    is_contended: Callable[[], bool] | None
+    """Whether other items wait for a lane, for which it then pauses; None for one that cannot pause."""
     capacity: int = 1
+    _pieces: Iterator[Any] | None = None
 
     @property
     def key(self) -> Hashable:
         """Itself: it runs alone."""
         return self
 
-    def run(self, lane: Any, batch: Sequence[StreamItem]) -> list[None]:
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of a lane: an output is about as long as its input."""
+        return min(QUANTUM_S, 2 * SECONDS_PER_TOKEN * self.length)
+
+    def run(self, lane: Any, batch: Sequence[StreamItem]) -> list[Paused | None]:
         """Nothing but what was sent."""
         assert len(batch) == 1, "a stream runs alone"
-        for piece in self.produce(lane):
+        pieces = self._pieces or self.produce(lane)
+        self._pieces = None
+        until = time.monotonic() + QUANTUM_S
+        for piece in pieces:
             if not self.send(piece):
                 break
+            if self.is_contended and time.monotonic() > until and self.is_contended():
+                self._pieces = pieces
+                return [PAUSED]
         return [None]
 
 
 def streamed(
-    scheduler: Scheduler, job: RequestJob, produce: Callable[[Any], Iterator[T]], length: int
+    scheduler: Scheduler,
+    job: RequestJob,
+    produce: Callable[[Any], Iterator[T]],
+    length: int,
+    *,
+    pauses: bool = False,
 ) -> Iterator[T]:
     """What `produce` yields in a lane, as it is produced; closing the iterator stops it.
+
+    If it `pauses`, other items may run in the lane meanwhile, and it may go on in another lane.
 
     Raises:
         ApiError: the job was cancelled, or the scheduler closed.
@@ -279,7 +341,8 @@ def streamed(
         pieces.put(piece)
         return wanted and job.cancelled is None
 
-    results = scheduler.submit(job, [StreamItem(produce, length, send)])
+    item = StreamItem(produce, length, send, scheduler.is_contended if pauses else None)
+    results = scheduler.submit(job, [item])
     results.all.add_done_callback(lambda _: pieces.put(end))
     try:
         while (piece := pieces.get()) is not end:

@@ -14,9 +14,11 @@ from regard.serve.http.errors import ApiError
 class RequestJob:
     """One request. Whatever works on it checks `cancelled` before it continues."""
 
-    def __init__(self) -> None:
-        self.tokens = 0
-        """Input tokens submitted so far: later items of a long job have lower priority."""
+    def __init__(self, client: str = "") -> None:
+        self.client = client
+        """Who sent it; clients share the lanes."""
+        self.cost = 0.0
+        """Cost of the items submitted so far: later items of a long job have lower priority."""
         self.cancelled: ApiError | None = None
         """Why the request was cancelled; None if it was not."""
         self._pending: set[Future[Any]] = set()
