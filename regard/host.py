@@ -11,6 +11,8 @@ import ctypes
 import os
 import platform
 import re
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ PERIOD = 100_000
 """Default period of a quota, in microseconds."""
 MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .*- cgroup(2?) \S+ (\S+)$", re.MULTILINE)
 """A line of mountinfo: the group that is mounted, where, the version 2 or none, and the controllers."""
+NICENESS = 10
+"""Of threads that step back: such a thread gets about a tenth of a core for which another one competes."""
 UNLIMITED = 1 << 60
 """A limit above this is none: cgroups v1 write a number slightly below 2^63."""
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD, ARENA_MAX = -1, -2, -3, -8
@@ -106,6 +110,16 @@ def limit_torch_threads(root: Path = ROOT) -> None:
 
     if (n_threads := torch_threads(root)) < torch.get_num_threads():
         torch.set_num_threads(n_threads)
+
+
+def step_back() -> None:
+    """Let other threads have the cores first; threads that this thread starts from now on do the same.
+
+    Only on Linux, where every thread has a niceness of its own.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 # --- memory -----------------------------------------------------------------------------------------------
@@ -254,6 +268,12 @@ def share_freed_memory() -> bool:
     the sum of their peaks.
     """
     return _mallopt({ARENA_MAX: 2})
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system; it takes up to some hundred milliseconds."""
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _mallopt(parameters: dict[int, int]) -> bool:

@@ -47,6 +47,7 @@ def test_a_head_has_a_limit(bare, start, piece):
         (BODY, b"1;xxxxxxxxxxxxxxxxxxxxxxxxxx\r\n1\r\n" * 50),
         (BODY + b"0\r\n", b"A: x\r\n" * 200),
         (BODY + b"0\r\nA: ", b"x" * 1000),
+        (BODY, b"1\r\nx\r\n" * 200),
     ],
 )
 def test_what_surrounds_a_body_has_a_limit(bare, start, piece):

@@ -212,7 +212,7 @@ def test_threads_of_a_pool_are_few_and_do_not_delay_the_exit():
     pool, go_on = Pool(3, "test"), threading.Event()
     running_now = [pool.submit(go_on.wait) for _ in range(7)]
     until(lambda: sum(each.running() for each in running_now) == 3, "three calls do not run")
-    assert pool.is_busy
+    until(lambda: pool.is_busy, "no call runs")
     running_now[-1].cancel()
     go_on.set()
     assert all(each.result(PATIENCE_S) for each in running_now[:-1])

@@ -15,7 +15,7 @@ from regard.serve.http.limits import Limits
 
 LINGER_S = 10.0
 """Seconds that the rest of a request is discarded after an early response …"""
-LINGER_BYTES = 64 << 20
+LINGER_BYTES = 16 << 20
 """… and bytes, so that a client cannot keep the connection by sending."""
 GOODBYE_S = 1.0
 """Seconds for a client to notice that the server closes a connection without a request."""
@@ -25,6 +25,8 @@ PROGRESS = 256 << 10
 """Bytes of a response that a client must read within `write_s`, or the rest of it."""
 OVERHEAD = 8
 """Bytes that a body in chunks of one byte takes per byte."""
+CHUNKS, CHUNK_BYTES = 1000, 64
+"""Chunks of a body of any size; if there are more, they must have this many bytes on average."""
 AUTHORITY = "authority"
 """In a request's state: the host in the URL, if the client sent a whole URL instead of a path."""
 
@@ -144,6 +146,7 @@ class LimitedConnection(asyncio.Protocol):
         self._timeout: asyncio.TimerHandle | None = None
         self._n_received = 0
         """Bytes of the head that arrives, or of the body."""
+        self._n_chunks, self._n_body = 0, 0
         self._progress: tuple[float, int] | None = None
         """When the client had last read much, and how much it had read in all."""
         self.address = ""
@@ -203,7 +206,16 @@ class LimitedConnection(asyncio.Protocol):
             raise ValueError("too many requests at a time")
         if self.url[:1] not in (b"/", b"*"):
             self.scope["state"][AUTHORITY] = urlsplit(self.url.decode("latin-1")).netloc
+        self._n_chunks, self._n_body = 0, 0
         super().on_headers_complete()  # type: ignore[misc]
+
+    def on_body(self, body: bytes) -> None:
+        """Take a chunk of a body; parsing tiny ones takes a thousand times as long as receiving them."""
+        self._n_chunks += 1
+        self._n_body += len(body)
+        if self._n_chunks > max(CHUNKS, self._n_body // CHUNK_BYTES):
+            raise ValueError("the chunks are too small")
+        super().on_body(body)  # type: ignore[misc]
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""

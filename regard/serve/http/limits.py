@@ -46,9 +46,9 @@ class Limits:
     """Values in a JSON body, those inside of lists and objects included."""
     json_depth: int = 32
     """Lists and objects inside each other in a JSON body."""
-    bytes_in_flight: int = 384 * MB
+    bytes_in_flight: int = 256 * MB
     """Bodies and large responses of all requests, until the response is read."""
-    bytes_in_flight_per_client: int = 192 * MB
+    bytes_in_flight_per_client: int = 128 * MB
     """Bodies and large responses of one client."""
     bytes_without_key: int = 16 * MB
     """Bodies that arrive without a header that has a key, where keys are needed."""
@@ -70,7 +70,7 @@ class Limits:
     glossary_characters: int = 50_000
     """Characters of a request's glossary and texts to keep."""
     waiting: int = 256
-    """Requests that are processed or queued at a time."""
+    """Requests that are processed or queued at a time; the last quarter is for clients without any."""
     waiting_per_client: int = 128
     """Requests of one client that are processed or queued at a time."""
     deadline_s: float = 60.0
@@ -90,7 +90,7 @@ class Limits:
 
     # --- memory: the oldest is dropped
 
-    traces_bytes: int = 256 * MB
+    traces_bytes: int = 128 * MB
     """Size of all stored traces; those not read for longest are dropped first."""
     trace_seconds: float = 900.0
     """Seconds that a trace is kept after it was last read."""

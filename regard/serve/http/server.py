@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError
-from regard.host import share_freed_memory
+from regard.host import share_freed_memory, step_back
 from regard.serve.http.app import create_app
 from regard.serve.http.connections import Connection, Connections
 from regard.serve.http.dependencies import AppState
@@ -30,7 +30,9 @@ from regard.serve.http.keys import KeyRing
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import load_models
+from regard.serve.work.pool import Pool
 
+T = TypeVar("T")
 CLOSING_S = 5
 """Seconds for connections to close after all requests are finished."""
 IDLE_S = 75
@@ -41,6 +43,18 @@ STOPPING_S = 2.0
 """Seconds for the threads of a stopped server to end; one that does not end is left behind."""
 TICKS = 10
 """Ticks of uvicorn's loop in a second."""
+RECEIVED_BYTES = 64 << 10
+"""Data that the system keeps for a connection before the event loop reads it.
+
+uvloop reads a connection until there is no more, and others wait meanwhile; by default there may be megabytes.
+"""
+SWITCH_S = 0.0005
+"""Seconds that a thread may hold the interpreter while others wait, a tenth of the default.
+
+The event loop needs the interpreter several times per request, and waits for threads that prepare texts.
+"""
+TRIM_S = 5
+"""Seconds between two times that freed memory is returned to the system."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,10 +90,12 @@ def serve(
         BundleError: a model folder is missing or damaged.
     """
     share_freed_memory()
+    sys.setswitchinterval(SWITCH_S)
     check_access(settings)
     with listen(settings.host, settings.port) as listener:
         metrics = Metrics()
-        registry = load_models(models, metrics, engine=engine, device=device, threads=threads)
+        load = partial(load_models, models, metrics, engine=engine, device=device, threads=threads)
+        registry = Pool(1, "loading").submit(partial(_behind_others, load)).result()
         log_to_stderr(requests=log_requests)
         keys = None if settings.keys is None else KeyRing.of_file(settings.keys)
         state = AppState(registry, metrics, limits=settings.limits, keys=keys)
@@ -96,6 +112,12 @@ def serve(
         Server(app, state, announce, proxies=settings.proxies).run([listener])
         if not state.close(STOPPING_S):
             _leave()
+
+
+def _behind_others(load: Callable[[], T]) -> T:
+    """Load models whose threads leave the cores to the event loop and to short requests."""
+    step_back()
+    return load()
 
 
 def _leave() -> None:
@@ -151,6 +173,8 @@ class Server(uvicorn.Server):
         """Do what is due every tenth of a second."""
         if counter % TICKS == 0:
             self._connections.drop_slow_readers(time.monotonic())
+        if counter % (TICKS * TRIM_S) == 0:
+            self._executor.return_memory()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -186,7 +210,9 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)  # of its connections
+        return listener
     except OSError as error:
         raise ConfigError(
             f"cannot listen at {host}:{port}: {error.strerror}; choose another --host or --port",

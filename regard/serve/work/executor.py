@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from regard.host import usable_cores
+from regard.host import return_freed_memory, usable_cores
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
@@ -35,6 +35,7 @@ class RequestExecutor:
         self._calculating = Pool(max(2, usable_cores()), "calculation")
         self._jobs: set[RequestJob] = set()
         self._n_jobs: Counter[str] = Counter()
+        self._has_worked = False
         self.draining = False
         """Whether new work is rejected."""
         metrics.watch("regard_requests_in_work", "Requests that were taken on.", self.__len__)
@@ -129,11 +130,19 @@ class RequestExecutor:
         """
         if self.draining:
             raise shutting_down()
-        if len(self._jobs) >= self._limits.waiting:
+        # A newcomer finds a place although others send as much as they may.
+        n_places = self._limits.waiting if not self._n_jobs[client] else -(-self._limits.waiting * 3 // 4)
+        if len(self._jobs) >= n_places:
             raise busy(f"{self._limits.waiting:,} requests are being processed. Retry in a moment.")
         if self._n_jobs[client] >= (most := self._limits.waiting_per_client):
             message = f"{most:,} requests of this client are being processed. Retry when some have ended."
             raise ApiError(429, message, code="busy", retry_after=1)
+
+    def return_memory(self) -> None:
+        """Return freed memory to the system, if there was work since the last time and there is none now."""
+        if self._has_worked and not self._jobs:
+            self._has_worked = False
+            self._calculating.submit(return_freed_memory)
 
     @property
     def is_busy(self) -> bool:
@@ -144,6 +153,7 @@ class RequestExecutor:
         self.check(client)
         job = RequestJob(client)
         self._jobs.add(job)
+        self._has_worked = True
         self._n_jobs[client] += 1
         return job
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Pool:
 
     def _run(self) -> None:
         while True:
-            future, call = self._calls.get()
+            future, call = self._next_call()
             if future.set_running_or_notify_cancel():
                 with self._starting:
                     self._n_running += 1
@@ -54,4 +54,10 @@ class Pool:
                     with self._starting:
                         self._n_running -= 1
             del future, call  # not kept alive until the next call
+
+    def _next_call(self) -> tuple[Future[Any], Callable[[], Any]]:
+        try:
+            return self._calls.get_nowait()
+        except Empty:
             self._idle.release()
+            return self._calls.get()
