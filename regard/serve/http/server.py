@@ -46,7 +46,7 @@ TICKS = 10
 RECEIVED_BYTES = 64 << 10
 """Data that the system keeps for a connection before the event loop reads it.
 
-uvloop reads a connection until there is no more, and others wait meanwhile; by default there may be megabytes.
+uvloop reads a connection until there is no more, and others wait meanwhile; the default may be megabytes.
 """
 SWITCH_S = 0.0005
 """Seconds that a thread may hold the interpreter while others wait, a tenth of the default.
