@@ -53,23 +53,21 @@ def main() -> None:
         plan = Plan(
             options.seconds, options.settle, options.quiet, options.drain, logs, texts, options.same_address
         )
-        results = run_scenes(options.scene or [scene.name for scene in SCENES], plan)
+        results = run_scenes(options.scene or [scene.name for scene in SCENES], plan, options.json)
     print(f"\n{verdict(results)}\n{machine()}")
-    if options.json:
-        options.json.write_text(
-            json.dumps([each.to_json() for each in results], indent=1, ensure_ascii=True), encoding="utf-8"
-        )
     sys.exit(any(any(missed(each)) for each in results))
 
 
-def run_scenes(names: Sequence[str], plan: Plan) -> list[Result]:
-    """Run scenes by name, and print a line of the table for each."""
+def run_scenes(names: Sequence[str], plan: Plan, file: Path | None) -> list[Result]:
+    """Run scenes by name; print a line of the table for each, and write all numbers so far to a file."""
     expected, results = Expected(plan.texts), []
     print(header(), flush=True)
     for scene in SCENES:
         if scene.name in names:
             results.append(run_scene(scene, plan, expected))
             print(row(results[-1]), flush=True)
+            if file is not None:
+                file.write_text(json.dumps([each.to_json() for each in results], indent=1), encoding="utf-8")
     return results
 
 

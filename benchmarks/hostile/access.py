@@ -28,10 +28,9 @@ async def cross_site(attacker: Attacker) -> None:
     random.Random(attacker.number).shuffle(cases)
 
     async def send(client: Client, turn: int) -> None:
-        what, data, allowed = cases[turn % len(cases)]
-        await attacker.ask(client, what, data, allowed)
+        await attacker.ask(client, *(case := cases[turn % len(cases)]))
         if b"access-control-allow-origin" in client.head:
-            attacker.tally.broken[f"{what}: Access-Control-Allow-Origin"] += 1
+            attacker.tally.broken[f"{case[0]}: Access-Control-Allow-Origin"] += 1
         client.close()
         await asyncio.sleep(0.05)  # within any limit of rates, so that a refusal has its own reason
 

@@ -173,7 +173,7 @@ async def _a_byte_a_second(stranger: socket.socket) -> str:
 
 
 async def _nothing(stranger: socket.socket) -> str:
-    """Wait until the server drops the connection, which only writing shows to those who do not read."""
+    """Wait until the server drops the connection; its state shows that without reading."""
     while stranger.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == ESTABLISHED:
         await asyncio.sleep(1)
     return "dropped"

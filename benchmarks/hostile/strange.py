@@ -97,8 +97,8 @@ def with_string(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "glossary key", NATIVE, {"text": f"猫{text[:99]}", "glossary": {text: "cat"}}
     yield "glossary value", NATIVE, {"text": "猫", "glossary": {"猫": text}}
     yield "keep list", NATIVE, {"text": f"猫{text[:99]}", "keep": [text]}
-    for beam in ({}, {"beam": 2}):
-        yield "stream", NATIVE, {"text": f"{text}猫{text[:9]}", "stream": True} | beam
+    yield "stream", NATIVE, {"text": f"{text}猫{text[:9]}", "stream": True}
+    yield "stream of a search", NATIVE, {"text": f"{text}猫{text[:9]}", "stream": True, "beam": 2}
     yield "stream prefix", NATIVE, {"text": "猫", "prefix": text, "stream": True}
     yield "unknown field", NATIVE, {"text": "猫", text: 1}
     for field in ("q", "source", "target", "api_key", "format"):
@@ -128,8 +128,8 @@ def with_string(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "trace target", "/api/v1/traces", {"source": "猫", "target": text, "to": text}
     change = {"op": text, "at": text, "by": text, "head": text}
     yield "intervention", "/api/v1/traces", {"source": "猫", "target": "cat", "interventions": [change]}
-    change = {"op": "ablate", "at": STREAM, "by": "mean", "texts": [text]}
-    yield "ablate", "/api/v1/ablate", {"source": "猫", "target": text, "interventions": [[change]]}
+    mean = {"op": "ablate", "at": STREAM, "by": "mean", "texts": [text]}
+    yield "ablate", "/api/v1/ablate", {"source": "猫", "target": text, "interventions": [[mean]]}
 
 
 def odd_changes() -> Iterator[tuple[str, bytes]]:
