@@ -112,6 +112,17 @@ def limit_torch_threads(root: Path = ROOT) -> None:
         torch.set_num_threads(n_threads)
 
 
+def allow_open_files(n: int) -> None:
+    """Let this process open this many files, if the system allows it; often it starts with 1,024."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = n if hard == resource.RLIM_INFINITY else min(n, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def step_back() -> None:
     """Let other threads have the cores first; threads that this thread starts from now on do the same.
 

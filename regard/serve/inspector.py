@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from regard.errors import RequestError
 from regard.look.interventions.ablation import continued
 from regard.look.interventions.activations import Activation
@@ -134,7 +136,10 @@ class Inspector:
         options: dict[str, Any] = {"to": text.to, "interventions": changes}
         if text.target is None:
             options |= {"prefix": text.prefix, "beam_size": beam, "length_penalty": text.length_penalty}
-        return self.look(served, job, lambda: served.model.look(text.source, text.target, **options))
+        trace = self.look(served, job, lambda: served.model.look(text.source, text.target, **options))
+        if not np.isfinite(trace.log_probs).all():
+            raise bad_value("With these interventions the model's numbers are infinite.", "interventions")
+        return trace
 
     def check_length(self, served: Served, param: str, text: str | Sequence[int]) -> None:
         """Check that a text, or token ids, may be traced.

@@ -2,13 +2,13 @@
 
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
 from regard.serve.http import connections
 from regard.serve.http.limits import Limits
-from tests.serve.running import running
+from tests.serve.running import PATIENCE_S, running
 from tests.serve.sockets import connected, flood, read_all
 from tests.serve.test_leaving import until
 
@@ -80,10 +80,28 @@ def test_connections_have_a_limit(bare):
         patch.setattr(book, "limits", Limits(connections=before + 1))
         with connected(bare) as another:
             assert b" 503 " in read_all(another)
-        patch.setattr(book, "limits", Limits(connections=1))
+        patch.setattr(connections, "SPARE", 0)
         with ExitStack() as stack:
             far_too_many = [stack.enter_context(connected(bare)) for _ in range(5)]
             assert read_all(far_too_many[-1]) == b"", "then there is not even an answer"
+
+
+def test_the_last_connections_are_for_those_who_have_few(bare, monkeypatch):
+    book = bare.server._connections
+    until(lambda: len(book) <= 1, "a connection was held")
+    monkeypatch.setattr(connections, "FEW", 2)
+    monkeypatch.setattr(book, "limits", Limits(connections=8))
+    with ExitStack() as stack:
+        for _ in range(6 - len(book)):
+            stack.enter_context(connected(bare))
+        with connected(bare) as one_more:
+            assert b" 503 " in read_all(one_more)
+        other = socket.create_connection(
+            ("127.0.0.1", bare.port), timeout=PATIENCE_S, source_address=("127.0.0.2", 0)
+        )
+        with closing(other):
+            other.sendall(HEAD + b"Connection: close\r\n\r\n")
+            assert b" 200 " in read_all(other)
 
 
 def test_a_body_must_arrive_in_time(bare):

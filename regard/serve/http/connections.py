@@ -19,6 +19,10 @@ LINGER_BYTES = 16 << 20
 """… and bytes, so that a client cannot keep the connection by sending."""
 GOODBYE_S = 1.0
 """Seconds for a client to notice that the server closes a connection without a request."""
+FEW = 16
+"""Connections of one address that may be among the last quarter of all."""
+SPARE = 512
+"""Open files beside the connections that are served: those of refused connections, models and journals."""
 PIPELINED = 16
 """Requests that a client may send before it has the response to the first one."""
 PROGRESS = 256 << 10
@@ -59,9 +63,10 @@ class Lingering:
         return self.lingers or self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
-        """Send data."""
-        self.n_written += len(data)
-        self._transport.write(data)
+        """Send data, unless the connection is closed."""
+        if not self._transport.is_closing():
+            self.n_written += len(data)
+            self._transport.write(data)
 
     def close(self) -> None:
         """Close, at once or after the rest of the request; the second call closes at once."""
@@ -107,11 +112,12 @@ class Connections:
         """Count a connection; refuse it if there are too many."""
         self._open.add(connection)
         self._by_address[connection.address] += 1
-        if len(self._open) > 2 * self.limits.connections:  # there is no room to be polite
+        n_open, n_own, most = len(self._open), self._by_address[connection.address], self.limits.connections
+        if n_open > most + SPARE // 2:  # there is no room to be polite
             connection.transport.abort()
-        elif len(self._open) > self.limits.connections:
+        elif n_open > most or (n_open > most * 3 // 4 and n_own > FEW):
             connection.refuse(503, "There are too many connections. Retry in a moment.", GOODBYE_S)
-        elif self._by_address[connection.address] > self.limits.connections_per_address:
+        elif n_own > self.limits.connections_per_address:
             connection.refuse(429, "This address has too many connections. Retry in a moment.", GOODBYE_S)
 
     def remove(self, connection: LimitedConnection) -> None:

@@ -13,6 +13,8 @@ from regard.errors import ConfigError
 from regard.serve.http.errors import ApiError, busy
 
 MB = 1 << 20
+LITTLE = 256
+"""A client that takes less than this share of a budget is always served."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +149,8 @@ class ByteBudget:
         if self._taken[client] + n > self._per_client:
             message = "This client has too much data in transit. Retry when other requests have ended."
             raise ApiError(429, message, code="busy", retry_after=1)
-        if self.taken + n > self._total:
+        # A client with little is served although others take as much as they may.
+        if self.taken + n > self._total and self._taken[client] + n > self._total // LITTLE:
             raise busy("The server has too much data in transit. Retry in a moment.")
         self._taken[client] += n
 

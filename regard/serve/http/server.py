@@ -22,9 +22,9 @@ from starlette.types import ASGIApp
 
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError
-from regard.host import share_freed_memory, step_back
+from regard.host import allow_open_files, share_freed_memory, step_back
 from regard.serve.http.app import create_app
-from regard.serve.http.connections import Connection, Connections
+from regard.serve.http.connections import SPARE, Connection, Connections
 from regard.serve.http.dependencies import AppState
 from regard.serve.http.keys import KeyRing
 from regard.serve.http.limits import Limits
@@ -91,6 +91,7 @@ def serve(
     """
     share_freed_memory()
     sys.setswitchinterval(SWITCH_S)
+    allow_open_files(settings.limits.connections + SPARE)
     check_access(settings)
     with listen(settings.host, settings.port) as listener:
         metrics = Metrics()
@@ -150,7 +151,7 @@ class Server(uvicorn.Server):
                 http=partial(Connection, connections=self._connections),  # type: ignore[arg-type]
                 ws="none",
                 access_log=False,
-                log_level="error",  # a warning per malformed request would fill a disk
+                log_level="critical",  # a line per malformed request would fill a disk
                 server_header=False,
                 proxy_headers=bool(proxies),
                 forwarded_allow_ips=list(proxies),
@@ -250,3 +251,4 @@ def log_to_stderr(*, requests: bool) -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO if requests else logging.WARNING)
     log.propagate = False
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it warns of every malformed form

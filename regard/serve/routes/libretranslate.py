@@ -5,6 +5,7 @@ A file is sent, and its translation can be downloaded for a while.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse, Response
+from starlette.types import Message
 
 from regard.serve.html.pages import translate_pages
 from regard.serve.http.bodies import FORM, JSON, MULTIPART, media_type
@@ -161,18 +163,38 @@ def _detected(translated: Translated) -> dict[str, Any]:
     }
 
 
-async def _urlencoded(request: Request) -> dict[str, list[Any]]:
+def _urlencoded(body: bytes) -> dict[str, list[Any]]:
     """A form, percent-encoded or, as `curl -d` sends it, in plain UTF-8."""
     try:
-        return parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         problem = f"The form is not in UTF-8, or has more than {MAX_FIELDS:,} fields."
         raise ApiError(400, problem, code="bad_form") from None
 
 
-async def _multipart(request: Request) -> dict[str, list[Any]]:
-    sent = await request.form()
-    return {name: sent.getlist(name) for name in sent}
+def _multipart(request: Request, body: bytes, **most: int) -> FormData:
+    """A form of several parts; Starlette parses it with an event loop."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def parsed() -> FormData:
+        return await Request(request.scope, receive).form(**most)
+
+    return asyncio.run(parsed())
+
+
+async def _form(request: Request, *, multipart: bool) -> dict[str, list[Any]]:
+    """The fields of a form. Parsing 2 MB may take seconds, so a thread does it."""
+    body = await request.body()
+
+    def parse(_job: RequestJob) -> dict[str, list[Any]]:
+        if not multipart:
+            return _urlencoded(body)
+        sent = _multipart(request, body)
+        return {name: sent.getlist(name) for name in sent}
+
+    return await state_of(request).executor.calculate(request, parse)
 
 
 async def _read(request: Request, form: type[Any]) -> Any:
@@ -184,7 +206,7 @@ async def _read(request: Request, form: type[Any]) -> Any:
     kind = media_type(request.headers.get("content-type", ""))
     values: Any
     if kind in (FORM, MULTIPART):
-        sent = await (_urlencoded(request) if kind == FORM else _multipart(request))
+        sent = await _form(request, multipart=kind == MULTIPART)
         values = {name: several if len(several) > 1 else several[0] for name, several in sent.items()}
     else:
         try:
@@ -227,7 +249,11 @@ _BODY: dict[str, Any] = {
 async def translate_file(request: Request) -> Response:
     """Translate a text or HTML file; the response has the URL of the translation."""
     state = state_of(request)
-    async with request.form(max_files=1, max_fields=8) as sent:
+    body = await request.body()
+    sent = await state.executor.calculate(
+        request, lambda _job: _multipart(request, body, max_files=1, max_fields=8)
+    )
+    try:
         key, file = sent.get("api_key"), sent.get("file")
         check_key_in_body(request, key)
         try:
@@ -237,6 +263,8 @@ async def translate_file(request: Request) -> Response:
         if not isinstance(file, UploadFile):
             raise bad_value("There is no file: send one as multipart/form-data.", "file")
         name, text = file.filename or "", text_of(await file.read())
+    finally:
+        await sent.close()
     translate_format = FORMATS[suffix_of(name)]
     check_texts([text], state.limits, "file")
     query = TextsToTranslate(texts=[text], source=form.source, target=form.target)

@@ -57,7 +57,7 @@ async def make_trace(request: Request, body: TraceRequest) -> Response:
 @router.get("/traces/{trace}")
 async def describe(request: Request, trace: str) -> Response:
     """The model's sizes, kinds of attention, and tokens."""
-    return JSONResponse(await _shown(request, trace, document.describe))
+    return await _shown_as_json(request, trace, document.describe)
 
 
 @router.get("/traces/{trace}/file", responses=FILE, response_class=Response)
@@ -94,21 +94,23 @@ async def attention(
 @router.get("/traces/{trace}/walk")
 async def walk(request: Request, trace: str, kind: Kind, layer: Index, head: Index, query: Index) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
-    return JSONResponse(
-        await _shown(request, trace, lambda found: document.walk(found, kind, layer, head, query))
-    )
+
+    def show(found: Trace) -> Any:
+        return document.walk(found, kind, layer, head, query)
+
+    return await _shown_as_json(request, trace, show)
 
 
 @router.get("/traces/{trace}/steps")
 async def steps(request: Request, trace: str) -> Response:
     """The model's predictions after each output token."""
-    return JSONResponse(await _shown(request, trace, document.steps))
+    return await _shown_as_json(request, trace, document.steps)
 
 
 @router.get("/traces/{trace}/summaries")
 async def summaries(request: Request, trace: str) -> Response:
     """Role, entropy, confidence and distance of every head, by kind, layer and head."""
-    return JSONResponse(await _shown(request, trace, document.head_summaries))
+    return await _shown_as_json(request, trace, document.head_summaries)
 
 
 @router.get("/traces/{trace}/beam")
@@ -120,7 +122,7 @@ async def beam(request: Request, trace: str) -> Response:
             raise not_found("This trace has no beam search: its target was given.")
         return document.beam(found.beam)
 
-    return JSONResponse(await _shown(request, trace, tree))
+    return await _shown_as_json(request, trace, tree)
 
 
 @router.get("/traces/{trace}/alignment")
@@ -134,7 +136,7 @@ async def alignment(request: Request, trace: str) -> Response:
         measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
         return {**described, "measured": heads.measured, **measured}
 
-    return JSONResponse(await _shown(request, trace, aligned))
+    return await _shown_as_json(request, trace, aligned)
 
 
 @router.get("/traces/{trace}/influence")
@@ -227,6 +229,11 @@ async def _computed(request: Request, trace: str, compute: Callable[[LoadedModel
         )
 
     return await state.executor.run(request, work)
+
+
+async def _shown_as_json(request: Request, trace: str, show: Callable[[Trace], Any]) -> Response:
+    """A part of a stored trace as JSON, which is written in the thread that makes it."""
+    return await _shown(request, trace, lambda found: JSONResponse(show(found)))
 
 
 async def _shown(request: Request, trace: str, show: Callable[[Trace], T]) -> T:
