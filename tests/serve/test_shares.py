@@ -299,3 +299,27 @@ def test_a_request_that_does_not_end_does_not_delay_the_exit(run_folder, tmp_pat
             assert answer.startswith(b"HTTP/1.1 503 ")
             assert process.wait(PATIENCE_S) == 0
             assert time.monotonic() - started < 30
+
+
+def test_a_thread_that_does_not_end_delays_no_answer(gate):
+    """The waiting client is answered after the drain, with a stream as without."""
+    _, registry = gate
+    go_on = threading.Event()
+    with running(registry, limits=Limits(drain_s=0.1)) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("regard.serve.routes.native.translate", lambda *_: go_on.wait(PATIENCE_S))
+        patch.setattr("regard.serve.routes.native.stream", lambda *_: iter([go_on.wait(PATIENCE_S)]))
+        answers = []
+
+        def ask(*, stream):
+            answers.append(server.post("/api/v1/translate", text="三月", stream=stream))
+
+        asking = [threading.Thread(target=ask, kwargs={"stream": stream}) for stream in (False, True)]
+        for thread in asking:
+            thread.start()
+        until(lambda: len(server.state.executor) == 2, "there is no work")
+        server.server.handle_exit(signal.SIGTERM, None)
+        for thread in asking:
+            thread.join(PATIENCE_S)
+        assert sorted(answer.status_code for answer in answers) == [200, 503]
+        assert all("shutting_down" in answer.text for answer in answers)
+        go_on.set()

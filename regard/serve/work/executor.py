@@ -23,7 +23,7 @@ from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 
 T = TypeVar("T")
-_END = object()
+_END, _STOPPED = object(), object()
 
 
 class RequestExecutor:
@@ -33,7 +33,8 @@ class RequestExecutor:
         self._limits, self._metrics = limits, metrics
         self._waiting = Pool(limits.waiting, "request")
         self._calculating = Pool(max(2, usable_cores()), "calculation")
-        self._jobs: set[RequestJob] = set()
+        self._jobs: dict[RequestJob, Callable[[], object]] = {}
+        """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()
         self._has_worked = False
         self.draining = False
@@ -69,7 +70,7 @@ class RequestExecutor:
             await asyncio.sleep(0)
             if left.done():
                 raise client_gone()
-            job = self._new_job(client_of(request))
+            job = self._new_job(client_of(request), left.cancel)
             done = self._start(job, partial(work, job), pool)
             both: set[asyncio.Future[Any]] = {done, left}
             try:
@@ -77,6 +78,7 @@ class RequestExecutor:
                 if done in finished:
                     return done.result()
                 reason = client_gone() if left in finished else deadline_passed(seconds)
+                reason = shutting_down() if left.cancelled() else reason
                 self._cancel(job, reason)
                 raise reason
             finally:
@@ -92,8 +94,9 @@ class RequestExecutor:
 
         A slow reader does not slow the work down: pieces are buffered.
         """
-        job, seconds = self._new_job(client_of(request)), self._seconds(deadline_ms)
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Any]()
+        job = self._new_job(client_of(request), lambda: pieces.put_nowait(_STOPPED))
+        seconds = self._seconds(deadline_ms)
 
         def forward() -> None:
             for piece in work(job):
@@ -104,6 +107,8 @@ class RequestExecutor:
         until = loop.time() + seconds
         try:
             while (piece := await asyncio.wait_for(pieces.get(), until - loop.time())) is not _END:
+                if piece is _STOPPED:
+                    raise shutting_down()
                 yield piece
             done.result()
         except TimeoutError:
@@ -119,8 +124,9 @@ class RequestExecutor:
             async with asyncio.timeout(self._limits.drain_s):
                 while self._jobs:
                     await asyncio.sleep(0.02)
-        for job in list(self._jobs):
+        for job, stop_waiting in list(self._jobs.items()):
             job.cancel(shutting_down())
+            stop_waiting()
 
     def check(self, client: str) -> None:
         """Check that work can be taken on for a client; for streams, before the response starts.
@@ -149,10 +155,10 @@ class RequestExecutor:
         """Whether a thread still works, perhaps for a request that was cancelled."""
         return self._waiting.is_busy or self._calculating.is_busy
 
-    def _new_job(self, client: str) -> RequestJob:
+    def _new_job(self, client: str, stop_waiting: Callable[[], object]) -> RequestJob:
         self.check(client)
         job = RequestJob(client)
-        self._jobs.add(job)
+        self._jobs[job] = stop_waiting
         self._has_worked = True
         self._n_jobs[client] += 1
         return job
@@ -161,7 +167,7 @@ class RequestExecutor:
         done = asyncio.wrap_future(pool.submit(work))
 
         def forget(future: asyncio.Future[T]) -> None:
-            self._jobs.discard(job)
+            self._jobs.pop(job, None)
             self._n_jobs[job.client] -= 1
             if not self._n_jobs[job.client]:
                 del self._n_jobs[job.client]
