@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regard.errors import RequestError
+from regard.host import step_back
 from regard.look.interventions.ablation import continued
 from regard.look.interventions.activations import Activation
 from regard.look.interventions.interventions import Intervention, from_json
@@ -78,7 +79,7 @@ class Inspector:
         self._preloading = False
         self._n_waiting, self._counting, self._turn = 0, threading.Lock(), threading.Lock()
         # Always the same thread, so that memory freed by one look is reused by the next.
-        self._thread = Pool(1, "inspector")
+        self._thread = Pool(1, "inspector", step_back)
         metrics.watch("regard_trace_bytes", "Memory of the traces that are kept.", lambda: self.traces.nbytes)
 
     def preload(self, models: Iterable[Served]) -> None:

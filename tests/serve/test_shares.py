@@ -304,10 +304,15 @@ def test_a_request_that_does_not_end_does_not_delay_the_exit(run_folder, tmp_pat
 def test_a_thread_that_does_not_end_delays_no_answer(gate):
     """The waiting client is answered after the drain, with a stream as without."""
     _, registry = gate
-    go_on = threading.Event()
+    began, go_on = threading.Semaphore(0), threading.Event()
+
+    def work(*_):
+        began.release()
+        return [go_on.wait(PATIENCE_S)]
+
     with running(registry, limits=Limits(drain_s=0.1)) as server, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regard.serve.routes.native.translate", lambda *_: go_on.wait(PATIENCE_S))
-        patch.setattr("regard.serve.routes.native.stream", lambda *_: iter([go_on.wait(PATIENCE_S)]))
+        patch.setattr("regard.serve.routes.native.translate", work)
+        patch.setattr("regard.serve.routes.native.stream", work)
         answers = []
 
         def ask(*, stream):
@@ -316,7 +321,7 @@ def test_a_thread_that_does_not_end_delays_no_answer(gate):
         asking = [threading.Thread(target=ask, kwargs={"stream": stream}) for stream in (False, True)]
         for thread in asking:
             thread.start()
-        until(lambda: len(server.state.executor) == 2, "there is no work")
+        assert all(began.acquire(timeout=PATIENCE_S) for _ in asking)
         server.server.handle_exit(signal.SIGTERM, None)
         for thread in asking:
             thread.join(PATIENCE_S)

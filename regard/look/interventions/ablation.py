@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from regard.look.trace.data import TraceData
 
 
-BATCH_TOKENS = 4096
+BATCH_TOKENS = 1024
 """Tokens of the longer side in one batch of copies."""
 
 

@@ -79,7 +79,7 @@ class Limits:
     """Seconds that a request may take; `deadline_ms` can shorten it."""
     looks_waiting: int = 16
     """Requests to look inside a model that are queued at a time."""
-    trace_tokens: int = 512
+    trace_tokens: int = 256
     """Tokens on each side of a trace."""
     interventions: int = 512
     """Interventions per request, over all its lists."""

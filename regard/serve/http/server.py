@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -32,7 +32,6 @@ from regard.serve.http.metrics import Metrics
 from regard.serve.models import load_models
 from regard.serve.work.pool import Pool
 
-T = TypeVar("T")
 CLOSING_S = 5
 """Seconds for connections to close after all requests are finished."""
 IDLE_S = 75
@@ -96,7 +95,8 @@ def serve(
     with listen(settings.host, settings.port) as listener:
         metrics = Metrics()
         load = partial(load_models, models, metrics, engine=engine, device=device, threads=threads)
-        registry = Pool(1, "loading").submit(partial(_behind_others, load)).result()
+        # Threads of engines leave the cores to the event loop and to short requests.
+        registry = Pool(1, "loading", step_back).submit(load).result()
         log_to_stderr(requests=log_requests)
         keys = None if settings.keys is None else KeyRing.of_file(settings.keys)
         state = AppState(registry, metrics, limits=settings.limits, keys=keys)
@@ -113,12 +113,6 @@ def serve(
         Server(app, state, announce, proxies=settings.proxies).run([listener])
         if not state.close(STOPPING_S):
             _leave()
-
-
-def _behind_others(load: Callable[[], T]) -> T:
-    """Load models whose threads leave the cores to the event loop and to short requests."""
-    step_back()
-    return load()
 
 
 def _leave() -> None:

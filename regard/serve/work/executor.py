@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from regard.host import return_freed_memory, usable_cores
+from regard.host import return_freed_memory, step_back, usable_cores
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
@@ -32,7 +32,7 @@ class RequestExecutor:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
         self._waiting = Pool(limits.waiting, "request")
-        self._calculating = Pool(max(2, usable_cores()), "calculation")
+        self._calculating = Pool(max(2, usable_cores()), "calculation", step_back)
         self._jobs: dict[RequestJob, Callable[[], object]] = {}
         """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()
@@ -122,7 +122,7 @@ class RequestExecutor:
         self.draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.drain_s):
-                while self._jobs:
+                while any(job.cancelled is None for job in self._jobs):
                     await asyncio.sleep(0.02)
         for job, stop_waiting in list(self._jobs.items()):
             job.cancel(shutting_down())

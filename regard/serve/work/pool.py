@@ -18,8 +18,9 @@ class Pool:
     not end would keep a stopped server alive.
     """
 
-    def __init__(self, size: int, name: str) -> None:
-        self._size, self._name = size, name
+    def __init__(self, size: int, name: str, begin: Callable[[], None] = lambda: None) -> None:
+        """Make a pool; every thread calls `begin` first."""
+        self._size, self._name, self._begin = size, name, begin
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._idle, self._starting = threading.Semaphore(0), threading.Lock()
         self._n_threads, self._n_running = 0, 0
@@ -41,6 +42,7 @@ class Pool:
         return self._n_running > 0
 
     def _run(self) -> None:
+        self._begin()
         while True:
             future, call = self._next_call()
             if future.set_running_or_notify_cancel():
