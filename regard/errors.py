@@ -21,6 +21,7 @@ Each error passes its arguments, not its finished message, to `Exception`: unpic
 them.
 """
 
+import errno
 import re
 from collections.abc import Callable, Sequence
 
@@ -105,6 +106,19 @@ class TooLongError(RequestError):
     """A text has more tokens than the model reads."""
 
     code = "too_long"
+
+
+_ADVICE = {
+    errno.ENOSPC: "free some space, then try again",
+    errno.EDQUOT: "free some space or raise the quota, then try again",
+    errno.EIO: "the disk may be failing: copy what you need to another one",
+}
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused, and what to do, where that is known."""
+    advice = _ADVICE.get(error.errno or 0)
+    return f"{error.strerror or error}{f'; {advice}' if advice else ''}"
 
 
 def with_options(words: str, named: Callable[[str, str], str]) -> str:

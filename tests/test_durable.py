@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from regard import durable
-from regard.durable import ABANDONED, open_atomically, temporary_file, write_atomically
+from regard.durable import ABANDONED, leftovers, open_atomically, sweep, temporary_file, write_atomically
 from regard.serve.http.keys import new_key, read_keys
 from tests.architecture.sources import ROOT
 from tests.programs import run_regard
+from tests.refusals import refused
 
 
 def names_in(folder):
@@ -58,6 +59,39 @@ def test_what_killed_processes_left_is_removed_when_it_is_old(tmp_path):
         os.utime(path, (time.time() - ABANDONED - 60,) * 2)
     write_atomically(tmp_path / "file", "new")
     assert names_in(tmp_path) == [young.name, foreign.name, "file"]
+
+
+def test_leftovers_are_those_of_one_place(tmp_path):
+    names = [".store.0a.new", ".store.1b.old", ".store.2c.partial"]
+    others = [".store.v2.3d.new", ".store.4e.old.txt", ".store.new", "store.5f.new", ".stores.6a.new"]
+    for name in [*names, *others]:
+        (tmp_path / name).mkdir()
+    found = [leftovers(tmp_path / "store", suffix) for suffix in (".new", ".old", ".partial")]
+    assert [[path.name for path in paths] for paths in found] == [[name] for name in names]
+    assert leftovers(tmp_path / "nowhere" / "store", ".new") == []
+
+
+def test_a_sweep_removes_what_is_unfinished_and_restores_what_was_about_to_be_replaced(tmp_path):
+    for name in (".best.0a.old", ".last.1b.old", "last", "data/.train.2c.new", "checkpoints/step-1"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_text(name)
+    for name in (".config.toml.3d.partial", "data/.key.4e.partial", ".lock"):
+        (tmp_path / name).touch()
+    sweep(tmp_path)
+    files = {
+        str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()
+    }
+    assert files == {
+        "best/file": ".best.0a.old",
+        "last/file": "last",
+        "checkpoints/step-1/file": "checkpoints/step-1",
+        ".lock": "",
+    }
+
+
+def test_a_key_file_that_cannot_be_written_is_refused(tmp_path):
+    with refused("unwritable_file", str(tmp_path / "nowhere" / "keys"), "No such file or directory"):
+        new_key(tmp_path / "nowhere" / "keys", "one")
 
 
 def test_keys_that_are_added_at_the_same_time_are_all_kept(tmp_path):

@@ -1,5 +1,7 @@
 import copy
+import errno
 import inspect
+import os
 
 import pytest
 
@@ -54,6 +56,18 @@ def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
     defined = {name for name, kind in classes if issubclass(kind, Exception) and not name.startswith("_")}
     drawn = {word for line in errors.__doc__.splitlines() for word in line.split() if word.endswith("Error")}
     assert defined == drawn - {"ValueError"}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (errno.ENOSPC, "No space left on device; free some space, then try again"),
+        (errno.EACCES, "Permission denied"),
+    ],
+)
+def test_a_reason_of_the_system_comes_with_advice_where_there_is_some(number, text):
+    assert errors.reason(OSError(number, os.strerror(number))) == text
+    assert errors.reason(OSError("out of luck")) == "out of luck"
 
 
 def test_an_error_without_problems_is_a_mistake_of_our_own():

@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regard.bundle.manifest import MANIFEST, read_manifest
-from regard.durable import hidden_folder, move_into_place, write_new_file
-from regard.errors import BundleError
+from regard.durable import (
+    hidden_folder,
+    leftovers,
+    make_folder,
+    move_into_place,
+    remove_abandoned,
+    write_new_file,
+)
+from regard.errors import BundleError, reason
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
@@ -22,7 +29,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
     """
     try:
         replace = check_replaceable(folder, overwrite)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
+        remove_abandoned(leftovers(folder, ".new"))
         new = hidden_folder(folder)
         try:
             new.mkdir()
@@ -32,7 +40,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
         finally:
             shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
-        problem = f"cannot be written: {error.strerror or error}"
+        problem = f"cannot be written: {reason(error)}"
         raise BundleError(problem, str(folder), code="unwritable_folder") from error
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.durable import open_atomically, sync_folder, write_atomically
+from regard.durable import open_atomically, write_atomically
 from regard.engine.translator import OutputLine, mark_code
 from regard.errors import ConfigError, CorpusError
 from regard.scale.cluster import AUTO, import_ray, joined
@@ -204,7 +204,6 @@ class FinishedShards:
         assert len(written) == key.n_lines, f"{key.where}: {len(written)} lines came back"
         lines = (json.dumps(line, ensure_ascii=False) for line in written)
         write_atomically(self._path(key), "".join(line + "\n" for line in lines))
-        sync_folder(self.folder)
 
     def read(self, key: ShardKey) -> list[OutputLine]:
         """The translations of a shard.

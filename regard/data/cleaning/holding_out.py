@@ -23,7 +23,7 @@ import numpy as np
 
 from regard.config.checking import counted
 from regard.data.reading import Corpus, Row
-from regard.errors import CorpusError
+from regard.errors import CorpusError, reason
 from regard.text.files.lines import Tally
 from regard.text.normalisation import comparison_forms
 
@@ -104,8 +104,8 @@ class Fingerprints:
         self.file.close()
 
     def _refusal(self, error: OSError) -> CorpusError:
-        problem = f"{self.scratch}: cannot hold the temporary file of cleaning: {error.strerror or error}"
-        return CorpusError(f"{problem}; choose a folder with more room", code="unwritable_folder")
+        problem = f"{self.scratch}: cannot hold the temporary file of cleaning: {reason(error)}"
+        return CorpusError(problem, code="unwritable_folder")
 
 
 def mark_duplicates(fates: Fates, prints: Fingerprints, at_once: int = _SORTED_AT_ONCE) -> None:

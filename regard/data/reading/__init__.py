@@ -25,8 +25,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import cast
 
-from regard.durable import temporary_file
-from regard.errors import CorpusError
+from regard.durable import make_folder, sync_folder, temporary_file
+from regard.errors import CorpusError, reason
 from regard.text.files import STDIN, display_name, open_unpacked, path_problem
 from regard.text.files.lines import Block, OnInvalid, Tally
 from regard.text.files.parallel import read_parallel
@@ -276,7 +276,7 @@ def keep_stdin(place: Path, *, fixed: bool) -> Path:
             or there is no room for it.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent)
         with temporary_file(place) as partial:
             came = _spool(partial)
             kept = place.is_file()
@@ -287,6 +287,7 @@ def keep_stdin(place: Path, *, fixed: bool) -> Path:
                     problem = f"standard input: is not what the run began with, which is in {place}"
                     raise CorpusError(f"{problem}; choose another folder with --out", code="data_changed")
                 partial.replace(place)
+                sync_folder(place.parent)
     except OSError as error:
         raise _refusal(STDIN, place.parent, error) from error
     return place
@@ -329,5 +330,5 @@ def _digest(path: Path) -> bytes:
 
 
 def _refusal(path: Path | str, place: Path, error: OSError) -> CorpusError:
-    problem = f"{display_name(path)}: cannot be copied to {place}: {error.strerror or error}"
+    problem = f"{display_name(path)}: cannot be copied to {place}: {reason(error)}"
     return CorpusError(problem, code="unwritable_folder")

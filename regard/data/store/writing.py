@@ -29,8 +29,8 @@ from regard.data.store import (
     facts_as_json,
     open_store,
 )
-from regard.durable import hidden_folder, leftovers, move_into_place, write_new_file
-from regard.errors import CorpusError
+from regard.durable import hidden_folder, leftovers, make_folder, move_into_place, write_new_file
+from regard.errors import CorpusError, reason
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -136,7 +136,7 @@ def write_store(
     folder = Path(folder).resolve()
     with _system_errors(folder):
         _check_place(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
         _remove_leftovers(folder)
         new = hidden_folder(folder)
         new.mkdir()
@@ -157,7 +157,7 @@ def _system_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{path}: the store cannot be written: {error.strerror or error}"
+        problem = f"{path}: the store cannot be written: {reason(error)}"
         raise CorpusError(problem, code="unwritable_folder") from error
 
 
@@ -300,8 +300,8 @@ def _lock(folder: Path, *, wait: bool) -> int | None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left beside a folder; what is being written is locked, and stays."""
-    for left in (*leftovers(folder, ".new"), *leftovers(folder, ".old")):
+    """Remove the unfinished folders of killed processes; what is being written is locked, and stays."""
+    for left in leftovers(folder, ".new"):
         with suppress(OSError):
             if (handle := _lock(left, wait=False)) is not None:
                 shutil.rmtree(left, ignore_errors=True)

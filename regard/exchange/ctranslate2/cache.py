@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 from regard.bundle.bundle import Description, describe_bundle
 from regard.bundle.manifest import DAMAGED, MANIFEST, SUBWORDS, WEIGHTS, read_manifest
 from regard.bundle.writing import write_folder
-from regard.durable import remove_abandoned, write_atomically
+from regard.durable import make_folder, remove_abandoned, write_atomically
 from regard.errors import BundleError
 from regard.exchange.ctranslate2.convert import MODEL, SETTINGS, VOCABULARY, ctranslate2_files
 from regard.exchange.ctranslate2.weights_file import Quantisation
@@ -73,9 +73,9 @@ def converted(
     if folder.exists() and conversion_problem(folder):  # another process may have replaced it meanwhile
         warnings.warn(f"the cached conversion {folder} {problem}; it is made again", stacklevel=2)
         _remove(folder)
-    remove_abandoned(folder.parent, ".", ".new")
+    remove_abandoned(folder.parent.glob(".*.new"))
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder.parent, mode=0o700)
         write_folder(folder, files, overwrite=False)
     except (BundleError, OSError) as error:
         if conversion_problem(folder) is None:  # another process has written it

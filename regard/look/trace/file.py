@@ -12,7 +12,7 @@ import safetensors
 from safetensors.numpy import load, save
 
 from regard.durable import write_atomically
-from regard.errors import RequestError
+from regard.errors import RequestError, reason
 
 FORMAT = 1
 Contents = Literal["trace", "probes"]
@@ -63,7 +63,7 @@ def write_file(path: Path, block: bytes) -> None:
     try:
         write_atomically(path, block)
     except OSError as error:
-        what = f"{path} cannot be written: {error.strerror or error}"
+        what = f"{path} cannot be written: {reason(error)}"
         raise RequestError(what, code="unwritable_file") from error
 
 

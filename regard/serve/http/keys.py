@@ -14,12 +14,13 @@ import math
 import secrets
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regard.durable import locked, write_atomically
-from regard.errors import ConfigError
+from regard.errors import ConfigError, reason
 from regard.serve.http.errors import ApiError
 
 log = logging.getLogger("regard.serve.audit")
@@ -45,17 +46,16 @@ def new_key(file: Path, name: str) -> str:
     """Add a key to a file, which is created if needed; returns the secret, which is stored nowhere.
 
     Raises:
-        ConfigError: the name is empty or exists, or the file is not a key file.
+        ConfigError: the name is empty or exists, the file is not a key file, or it cannot be written.
     """
     if not name.strip() or not name.isprintable():
         raise ConfigError(f"a key needs a printable name, not {name!r}", str(file), code="bad_key_name")
     secret = PREFIX + secrets.token_urlsafe(32)
-    with locked(file):  # another process may add a key at the same time
+    with _changing(file):
         keys = read_keys(file) if file.exists() else []
         if name in {key.name for key in keys}:
-            raise ConfigError(
-                f"the key {name!r} exists already; choose another name", str(file), code="bad_key_name"
-            )
+            problem = f"the key {name!r} exists already; choose another name, or revoke it first"
+            raise ConfigError(problem, str(file), code="bad_key_name")
         _write(file, [*keys, Key(name, _hash(secret))])
     return secret
 
@@ -64,14 +64,24 @@ def revoke_key(file: Path, name: str) -> None:
     """Remove a key from a file; running servers refuse it within a second.
 
     Raises:
-        ConfigError: there is no such key, or the file is not a key file.
+        ConfigError: there is no such key, the file is not a key file, or it cannot be written.
     """
-    with locked(file):
+    with _changing(file):
         keys = read_keys(file)
         if name not in (names := [key.name for key in keys]):
             known = f"there are {', '.join(names)}" if names else "the file has none"
             raise ConfigError(f"there is no key {name!r}; {known}", str(file), code="bad_key_name")
         _write(file, [key for key in keys if key.name != name])
+
+
+@contextmanager
+def _changing(file: Path) -> Iterator[None]:
+    """Keep other processes from changing the file; an error of the system is a ConfigError."""
+    try:
+        with locked(file):
+            yield
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {reason(error)}", str(file), code="unwritable_file") from error
 
 
 def _write(file: Path, keys: list[Key]) -> None:
