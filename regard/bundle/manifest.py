@@ -25,6 +25,8 @@ WEIGHTS, CONFIG, SUBWORDS = "model.safetensors", "config.toml", "subwords.model"
 METRICS, CARD, MANIFEST = "metrics.json", "card.md", "manifest.json"
 ALIGNMENT, LABELS = "alignment.json", "labels.json"
 REQUIRED = (WEIGHTS, CONFIG)
+IN_A_RUN = ".lock"
+"""A file that every folder of a run holds."""
 
 MOST_BYTES = 64 << 20
 """Size of the largest file that is read, except the weights: the size in a manifest may be anything."""
@@ -33,6 +35,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 # The first pattern that matches names the kind of folder; some folders match several.
 FOREIGN = {
+    IN_A_RUN: "a run without a model so far, which the same `regard train` command continues",
     "*vocabulary.*": "a CTranslate2 folder",
     "config.json": "a Hugging Face folder, which `regard import` converts",
     "*.npz": "a Marian folder",
@@ -133,7 +136,8 @@ def _check_is_model_folder(folder: Path) -> None:
         raise BundleError(problems, where, code="missing_model")
     if problem := _place_problem(folder, MANIFEST):
         missing = [name for name in REQUIRED if not (folder / name).is_file()]
-        if CONFIG not in missing:  # folders of other programs have a model.safetensors, too
+        # Folders of other programs have a model.safetensors, too; a run has a config.toml.
+        if CONFIG not in missing and not (folder / IN_A_RUN).exists():
             raise BundleError([problem, *(f"{name} is missing" for name in missing)], where, code=DAMAGED)
         problem = f"is not a model folder: {problem}; {_looks_like(folder)}"
         raise BundleError(problem, where, code="not_a_model_folder")

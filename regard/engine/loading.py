@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from regard.bundle.bundle import Bundle, Description
 from regard.bundle.manifest import MANIFEST, SUBWORDS, named_folder
 from regard.config.checking import did_you_mean
+from regard.durable import leftovers
 from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
@@ -30,7 +31,9 @@ BEST = "best"
 def model_folder(path: Path | str) -> Path:
     """The model folder for a path: itself, the best model of a run, or a bundled model by its name."""
     path = named_folder(path)
-    return path / BEST if not (path / MANIFEST).exists() and (path / BEST / MANIFEST).exists() else path
+    best = path / BEST
+    is_run = (best / MANIFEST).exists() or leftovers(best, ".old")
+    return best if is_run and not (path / MANIFEST).exists() else path
 
 
 def engine_name(word: str) -> EngineName:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.store import Example, Store, find_store
-from regard.durable import write_atomically
+from regard.durable import make_folder, sync_folder, write_atomically
 from regard.errors import CorpusError
 from regard.tasks.task import Reporter, Source
 from regard.text.vocabularies import read_vocabulary
@@ -57,8 +57,9 @@ class DataFolder:
 
     def begin(self) -> None:
         """Make the folder, without a key until it is complete."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         (self.path / KEY).unlink(missing_ok=True)
+        sync_folder(self.path)  # a power failure must not bring the key back beside other subwords
 
     def write_subwords(
         self, texts: Iterable[str], source: Source, report: Reporter, languages: Sequence[str] = ()
@@ -84,7 +85,7 @@ class DataFolder:
         subwords = read_vocabulary(model)
         if source.subwords is not None:
             _report_unseen(subwords, texts, report)
-        (self.path / SUBWORDS).write_bytes(model)
+        write_atomically(self.path / SUBWORDS, model)
         return subwords
 
     def write_store(

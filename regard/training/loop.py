@@ -34,7 +34,7 @@ from regard.training.checkpoints.checkpoint import (
     whole_weights,
     write_checkpoint,
 )
-from regard.training.checkpoints.run_folder import CHECKPOINTS, JOURNAL, Journal, claim, sweep
+from regard.training.checkpoints.run_folder import CHECKPOINTS, JOURNAL, Journal, claim
 from regard.training.distributed.world import World
 from regard.training.learner import Learner, StepOutcome, refuse_clash
 from regard.training.memory import parts_that_fit
@@ -108,7 +108,6 @@ class TrainingLoop:
         refuse_clash(config.training, sharded=sharded)
         if self.world.is_main:
             claim(folder, config)
-            sweep(folder)
         self.world.wait()
         model = lesson.shaped(config.model)
         self.learner = Learner(model, lesson, config.training, self.world, sharded=sharded, start=start)
@@ -319,6 +318,8 @@ class TrainingLoop:
         with self.learner.published():
             self._save("last", {})
         self._average_checkpoints()
+        if self.journal is not None:
+            self.journal.sync()
         return reason
 
     def _average_checkpoints(self) -> None:
@@ -361,7 +362,7 @@ class TrainingLoop:
             state = {
                 "progress": asdict(replace(self.progress, seconds=self._clock)),
                 "stream": self.stream.state(),
-                "journal": self.journal.length(),
+                "journal": self.journal.sync(),
                 "precision": self.learner.precision,
                 "fixed": self.budget.fixed,
                 "world_size": self.world.size,

@@ -29,7 +29,7 @@ from regard.config import RunConfig
 from regard.config.checking import counted
 from regard.durable import write_atomically
 from regard.engine.loading import model_folder
-from regard.errors import ConfigError, CorpusError
+from regard.errors import ConfigError, CorpusError, reason
 from regard.host import keep_freed_memory
 from regard.loaded import load
 from regard.look.figures.curves import curves_svg
@@ -251,7 +251,7 @@ def _joined(job: Job, device: str) -> Iterator[World]:
                 raise
     except OSError as error:
         where = error.filename or job.folder
-        raise ConfigError(f"{where}: {error.strerror or error}", code="file_error") from error
+        raise ConfigError(f"{where}: {reason(error)}", code="file_error") from error
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import torch
 
 from regard.bundle import load_bundle, weights_hash
 from regard.data.store.writing import write_store
-from regard.errors import BundleError, ConfigError, CorpusError
+from regard.errors import ConfigError, CorpusError
 from regard.training.checkpoints.checkpoint import checkpoints
 from regard.training.loop import TrainingLoop
 from regard.training.stopping import INTERRUPTED
@@ -144,7 +145,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path, monkeypatch):
         data(tmp_path / "full" / "data"),
         listeners=[lambda event: event["step"] == 11 and monkeypatch.setattr(os, "fsync", no_space)],
     )
-    with pytest.raises(BundleError, match="No space left"):
+    with pytest.raises(OSError, match="No space left"):
         run.train()
     monkeypatch.undo()
     assert [place.name[-2:] for place in checkpoints(tmp_path / "full" / "run" / "checkpoints")] == [
@@ -152,6 +153,18 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path, monkeypatch):
         "08",
     ]
     resumed, _ = train(tmp_path / "full")
+    assert weights_hash(resumed.model) == weights_hash(whole.model)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "moments.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_refused_and_without_it_the_run_resumes(tmp_path, name):
+    whole, _ = train(tmp_path, "training.max_steps=7")
+    newest = checkpoints(tmp_path / "run" / "checkpoints")[-1]
+    os.truncate(newest / name, 5)
+    with refused("damaged_checkpoint", str(newest), "delete its folder"):
+        train(tmp_path, "training.max_steps=7")
+    shutil.rmtree(newest)
+    resumed, _ = train(tmp_path, "training.max_steps=7")
     assert weights_hash(resumed.model) == weights_hash(whole.model)
 
 

@@ -13,7 +13,6 @@ weights, however many processes wrote it, and any number of processes can resume
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from torch import Tensor, nn
 
 from regard.bundle.manifest import WEIGHTS as MODEL_WEIGHTS
 from regard.bundle.writing import write_folder
+from regard.durable import remove_folder
 from regard.errors import BundleError
 from regard.training.distributed.sharding import put, whole
 from regard.training.distributed.world import World
@@ -95,13 +95,13 @@ def read_weights(place: Path) -> dict[str, Tensor]:
 
 def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Load the weights of a checkpoint into the model; returns the moments and the state."""
-    weights = read_weights(place)
     try:
-        moments = load((place / MOMENTS).read_bytes())
+        weights, moments = (load((place / name).read_bytes()) for name in (WEIGHTS, MOMENTS))
         state: dict[str, Any] = json.loads((place / STATE).read_text(encoding="utf-8"))
     except Exception as error:
+        advice = "delete its folder, and the run resumes from the one before"
         raise BundleError(
-            f"the checkpoint cannot be read: {error}", str(place), code="damaged_checkpoint"
+            f"the checkpoint cannot be read: {error}; {advice}", str(place), code="damaged_checkpoint"
         ) from error
     wanted = {name: parameter.shape for name, parameter in model.named_parameters()}
     if wanted != {name: tensor.shape for name, tensor in weights.items()}:
@@ -122,4 +122,4 @@ def prune(folder: Path, keep: int, every: int) -> None:
     older = checkpoints(folder)[:-1]
     due = [place for place in older if step_of(place) % every == 0]
     for place in {*older} - {*due[1 - keep :]}:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_folder(place)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from regard.config import RunConfig, read_config, to_toml
-from regard.durable import write_atomically
+from regard.durable import LEFTOVER, make_folder, sweep, sync_folder, write_atomically
 from regard.errors import ConfigError
 from regard.tasks.data_folder import KEY
 from regard.training.checkpoints.checkpoint import checkpoints
@@ -36,13 +35,14 @@ DATA, CHECKPOINTS, JOURNAL, LOCK = "data", "checkpoints", "journal.jsonl", ".loc
 
 
 def claim(folder: Path, config: RunConfig) -> None:
-    """Reserve a folder for this run by writing its configuration.
+    """Reserve a folder for this run: remove what a killed process left there, and write the configuration.
 
     Raises:
         ConfigError: see `refuse_other`.
     """
     refuse_other(folder, config)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
+    sweep(folder)
     write_atomically(folder / "config.toml", to_toml(config))
 
 
@@ -74,23 +74,13 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
 
 def _is_free(folder: Path) -> bool:
     """Whether a folder holds nothing, or only data that was prepared for a run there."""
-    held = {path.name for path in folder.iterdir()} - {LOCK}
+    held = {path.name for path in folder.iterdir() if not LEFTOVER.fullmatch(path.name)} - {LOCK}
     return not held or (held == {DATA} and (folder / DATA / KEY).is_file())
 
 
 def has_begun(folder: Path) -> bool:
     """Whether there is a checkpoint; until then, settings and data may change."""
     return bool(checkpoints(folder / CHECKPOINTS))
-
-
-def sweep(folder: Path) -> None:
-    """Delete incomplete files of a killed process; restore a model that it was about to replace."""
-    for name in ("best", "last"):
-        for aside in folder.glob(f".{name}.*.old"):
-            if not (folder / name).exists():
-                aside.rename(folder / name)
-    for left in (*folder.glob(".*.old"), *folder.glob(".*.new"), *folder.glob("*/.*.new")):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _flat(config: RunConfig) -> dict[str, object]:
@@ -111,7 +101,7 @@ def locked(folder: Path, report: Callable[[str], None] = lambda _: None) -> Iter
     if os.environ.get("RANK", "0") != "0":
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     # "a+" keeps the name of the process that holds the lock, which the error message quotes.
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
         _lock(file, folder, report)
@@ -148,11 +138,18 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.touch()
+        sync_folder(path.parent)
 
     def write(self, **entry: Any) -> None:
         """Append one entry."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def sync(self) -> int:
+        """Wait until all entries are on disk; returns the size in bytes."""
+        with self.path.open("ab") as file:
+            os.fsync(file.fileno())
+        return self.length()
 
     def length(self) -> int:
         """The size in bytes."""
