@@ -152,43 +152,6 @@ def test_killed_in_the_middle(tmp_path, old):
     assert names_in(tmp_path) == ["store"]
 
 
-KILLED_AT_RENAME = """
-import os, sys
-from pathlib import Path
-import numpy as np
-from regard.data.store.writing import write_store
-
-renames = int(sys.argv[2])
-real = Path.rename
-
-def rename(self, target):
-    global renames
-    if renames == 0:
-        os.kill(os.getpid(), 9)
-    renames -= 1
-    return real(self, target)
-
-Path.rename = rename
-pair = np.arange(3), np.arange(3)
-write_store(sys.argv[1], [pair], sides=("inputs", "outputs"), key="new", vocab_size=20)
-"""
-
-
-@pytest.mark.parametrize("renames", [0, 1])
-def test_killed_between_two_renames(tmp_path, renames):
-    """The one moment at which there is no store in its place; then it is built again, and nothing is left."""
-    folder = tmp_path / "store"
-    write(folder, key="old")
-    process = python(KILLED_AT_RENAME, folder, renames)
-    process.communicate()
-    assert process.returncode == -9
-    assert (find_store(folder, "old") is None) == (renames == 1)
-    assert find_store(folder, "new") is None
-    write(folder, key="new")
-    assert find_store(folder, "new") is not None
-    assert names_in(tmp_path) == ["store"]
-
-
 MEMORY = """
 import sys
 from itertools import islice
