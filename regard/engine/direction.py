@@ -88,6 +88,14 @@ class Directions:
             )
         return next((each for each in self.known if each.source == language), self.known[0])
 
+    def of_document(self, beginning: str) -> Direction | None:
+        """The direction of a document by its beginning; None if that is in another language or shows none."""
+        languages = [each.source or "" for each in self.known]
+        if other_language(beginning, languages) is not None:
+            return None
+        language = language_among(beginning, languages, most=len(beginning))
+        return next((each for each in self.known if language and each.source == language), None)
+
     def unexpected(self, document: Sequence[Part]) -> dict[int, Detected]:
         """The sentences of a document, by index, that are in none of the source languages."""
         sources = [each.source for each in self.known if each.source]

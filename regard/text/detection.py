@@ -2,8 +2,8 @@
 
 In a text that mixes two scripts, words are counted, and words of grammar count twice: a sentence borrows
 names and terms from another language, but rarely its grammar. 我喜欢 machine learning 和 deep learning is
-Chinese, although most of its words are English. Titles in 《》 and addresses are ignored, unless there is
-nothing else.
+Chinese, although most of its words are English. Markup, titles in 《》 and addresses are ignored, unless
+there is nothing else.
 """
 
 from __future__ import annotations
@@ -64,8 +64,22 @@ _CHINESE = frozenset("你是了我他她们們这這吗嗎呢吧么麼个说說"
 _CANTONESE, _ALSO_CANTONESE = frozenset("嘅咗喺佢哋嚟冇啲嘢嗰喎攞瞓嘥"), frozenset("唔咁囉揾咩乜係")
 _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OF_TWO = re.compile(r"[^\W\d_]{2}")
-_QUOTED = re.compile(r"《[^》]*》|[a-z]+://[!-~]+|[\w.+-]+@[!-~]+", re.ASCII | re.IGNORECASE)
-"""Titles, web addresses and e-mail addresses."""
+# Every alternative begins where no other match of it can, or is bounded: a text is read in linear time.
+_MARKUP = "|".join(
+    (
+        r"<!--.{0,999}?-->|<(script|style|code|pre)\b[^<>]*>.{0,999}?</\1\s*>",
+        r"</?[a-z][^<>]*>|<[!?][^<>]*>|&(?:[a-z]+\d*|#\d+|#x[\da-f]+);",
+        r"`[^`\n]*`|\]\([^()\s]*\)",
+        r"\\[a-z]+|\$?\{\{?[\w.:-]*\}?\}|%\(\w+\)[a-z]",
+    )
+)
+"""Comments, code, tags and entities of HTML and XML, code and targets of links in Markdown, commands of
+LaTeX, placeholders."""
+_QUOTED = re.compile(
+    rf"{_MARKUP}|《[^《》]*》|(?<![a-z])[a-z]+://[!-~]+|(?<![\w.+-])[\w.+-]+@[!-~]+",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+"""Markup, titles, web addresses and e-mail addresses."""
 
 
 class Detected(NamedTuple):
@@ -130,7 +144,7 @@ def other_language(text: str, languages: Sequence[str]) -> Detected | None:
 
 def is_written_like(text: str, language: str) -> bool:
     """Whether most of a text is in the scripts of a language."""
-    scripts = words_by_script(text[:MOST_CHARACTERS])
+    scripts = words_by_script(_unquoted(text[:MOST_CHARACTERS]))
     return _weight(language, scripts) >= THRESHOLD * sum(scripts.values())
 
 
@@ -211,13 +225,14 @@ def _other_east_asian(text: str, expected: Sequence[str], share: float) -> Detec
     return Detected(likely, round(share, 3)) if likely else None
 
 
-def language_among(text: str, languages: Sequence[str]) -> str | None:
+def language_among(text: str, languages: Sequence[str], most: int = MOST_CHARACTERS) -> str | None:
     """The language that most of a text is written in, by script alone; None where the script is ambiguous.
 
-    Words of a script that several of the languages share do not count.
+    Words of a script that several of the languages share do not count, nor does what follows the first `most`
+    characters.
     """
     weights: dict[str, float] = {}
-    for script, weight in _words_and_grammar(_unquoted(text[:MOST_CHARACTERS]), languages).items():
+    for script, weight in _words_and_grammar(_unquoted(text[:most]), languages).items():
         written = _written_in(script, languages)
         if len(written) == 1:
             weights[written[0]] = weights.get(written[0], 0.0) + weight
@@ -230,7 +245,7 @@ def is_in(text: str, language: str, languages: Sequence[str]) -> bool:
     Three fifths of the words are enough, since texts of any language contain names in Latin letters. For a
     language in Latin letters, every word must be.
     """
-    scripts = words_by_script(text)
+    scripts = words_by_script(_unquoted(text[:MOST_CHARACTERS]))
     own = sum(words for script, words in scripts.items() if _written_in(script, languages) == [language])
     share = 1.0 if language in _written_in("LATIN", languages) else 0.6
     return bool(scripts) and own >= share * sum(scripts.values())
@@ -276,7 +291,7 @@ def _written_in(script: str, languages: Sequence[str]) -> list[str]:
 
 
 def _unquoted(text: str) -> str:
-    """A text without its titles and addresses; the whole text where nothing else has letters."""
+    """A text without its markup, titles and addresses; the whole text where nothing else has letters."""
     rest = _QUOTED.sub(" ", text)
     return rest if any(letter.isalpha() for letter in rest) else text
 

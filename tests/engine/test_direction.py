@@ -88,6 +88,24 @@ def test_a_phrase_is_required_as_the_language_of_its_output_is_written(model, en
     assert english != chinese
 
 
+@pytest.mark.parametrize(
+    ("beginning", "target"),
+    [
+        ("Attention Is All You Need\n\n本文提出了一种新的网络结构，它只用注意力，不用循环和卷积。", "en"),
+        ("你好\nThis is a document about a dog that barks at a cat all day long.", "zh"),
+        ('<html lang="en"><body class="the first of many"><p>三月五日</p></body></html>', "en"),
+        ("12:30\n***\n", None),
+        ("", None),
+        ("ᏣᎳᎩ", None),
+        ("Je ne sais pas où il est.\nLe chien est dans la maison.", None),
+        (f"# A title\n{'word ' * 1000}{'字' * 9000}", "en"),  # the beginning may be longer than a text
+    ],
+)
+def test_the_beginning_of_a_document_shows_its_direction(model, beginning, target):
+    found = model.directions.of_document(beginning)
+    assert (found and found.target) == target
+
+
 def test_what_does_not_tell_its_language_is_refused(model):
     with refused("unclear_language", "'ᏣᎳᎩ'", "zh or en", "`to`"):
         model.translate(["一", "ᏣᎳᎩ"])

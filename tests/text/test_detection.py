@@ -1,10 +1,11 @@
 """Languages told by script and by common words, and what is none of them."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from regard.text.detection import detect, language_among, other_language
+from regard.text.detection import detect, is_in, language_among, other_language
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,42 @@ def test_a_text_of_two_languages_is_in_the_one_whose_sentence_it_is(text, found)
 )
 def test_what_is_neither_stays_so_beside_a_word_of_ours(text):
     assert detect(text, ["zh", "en"]) is None
+
+
+TAGGED = [
+    '<p class="note" style="color: red">我<b>喜欢</b>苹果。</p>',
+    "<!-- the old title of the page -->你好<br/>",
+    "<script>if (the and of) then();</script>我们走吧",
+    "你好&nbsp;&nbsp;&nbsp;世界",
+    "运行 `git commit --amend and push` 命令",
+    "[点击这里](docs/the-book-of-the-dead.html)",
+    "\\section{} \\textbf{你好} {user_name} %(the)s ${of.the}",
+    '<?xml version="1.0" encoding="utf-8"?>\n<string name="of_the_and">你好</string>',
+]
+
+
+@pytest.mark.parametrize("text", TAGGED)
+def test_markup_is_in_no_language(text):
+    assert detect(text, ["zh", "en"]).language == "zh"
+    assert language_among(text, ["zh", "en"]) == "zh"
+    assert other_language(text, ["zh", "en"]) is None
+    assert is_in(text, "zh", ["zh", "en"])
+    assert is_in(text.replace("你好", "Hello"), "zh", ["zh", "en"]) is ("你好" not in text)
+
+
+def test_the_words_between_tags_count_and_comparisons_are_no_tags():
+    assert detect("<p>The dog is on the mat.</p>", ["zh", "en"]).language == "en"
+    assert named('<p lang="en">Je ne sais pas où il est.</p>') == "fr"
+    assert detect("1 < 2 and 3 > 2", ["zh", "en"]).language == "en"
+    assert detect("<br>", ["zh", "en"]).language == "en", "where there is nothing else"
+
+
+@pytest.mark.parametrize("part", ["<!--", "a", "《", "<script>", "<a", "a.b-", "&a", "`", "](", "{{a", "%(a"])
+def test_markup_without_an_end_is_read_in_time(part):
+    text, started = part * (1 << 16), time.process_time()
+    is_in(text, "zh", ["zh", "en"])
+    language_among(text, ["zh", "en"], most=1 << 14)
+    assert time.process_time() - started < 1
 
 
 def test_names_tell_a_language_where_there_is_nothing_else():
