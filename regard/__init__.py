@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         registries,
         to_toml,
     )
+    from regard.engine.options import ClassifyOptions, GenerateOptions, TranslateOptions
     from regard.engine.results import Classification, Continuation, Result, Score
     from regard.errors import BundleError, ConfigError, CorpusError, RegardError, RequestError, ShapeError
     from regard.exchange.huggingface import import_model
@@ -55,6 +56,7 @@ _HOMES = {
     "BundleError": "regard.errors",
     "Classification": "regard.engine.results",
     "Classifier": "regard.model.classifier",
+    "ClassifyOptions": "regard.engine.options",
     "compact": "regard.bundle",
     "ConfigError": "regard.errors",
     "Continuation": "regard.engine.results",
@@ -69,6 +71,7 @@ _HOMES = {
     "EncoderLayer": "regard.model.encoder",
     "evaluate": "regard.training.run",
     "FeedForward": "regard.model.feed_forward",
+    "GenerateOptions": "regard.engine.options",
     "import_model": "regard.exchange.huggingface",
     "LanguageModel": "regard.model.language_model",
     "Lesson": "regard.tasks.task",
@@ -101,6 +104,7 @@ _HOMES = {
     "train": "regard.training.run",
     "TrainingConfig": "regard.config",
     "Transformer": "regard.model.transformer",
+    "TranslateOptions": "regard.engine.options",
     "unpack": "regard.packing",
     "weights_hash": "regard.bundle",
 }
@@ -114,6 +118,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "BundleError",
     "Classification",
     "Classifier",
+    "ClassifyOptions",
     "compact",
     "ConfigError",
     "Continuation",
@@ -128,6 +133,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "EncoderLayer",
     "evaluate",
     "FeedForward",
+    "GenerateOptions",
     "import_model",
     "LanguageModel",
     "Lesson",
@@ -160,6 +166,7 @@ __all__ = [  # noqa: RUF022 - sorted without regard to case, as a reader looks n
     "train",
     "TrainingConfig",
     "Transformer",
+    "TranslateOptions",
     "unpack",
     "weights_hash",
 ]

@@ -33,6 +33,7 @@ This page is made from the docstrings by `make docs`; a test compares the two. E
 CHAPTERS = {
     "regard.loaded": "Models that run",
     "regard.tasks.loaded": "Models that run",
+    "regard.engine.options": "Options",
     "regard.engine": "What comes back",
     "regard.training": "Training",
     "regard.tasks": "Tasks of one's own",
@@ -65,9 +66,13 @@ class Public:
         return cls(name, module, definition(module, name))
 
     def inner_bases(self) -> Iterator[ast.ClassDef]:
-        """Base classes without an entry of their own: their members are listed with this class."""
-        for base in getattr(regard, self.name).__mro__[1:]:
-            if base.__module__.startswith("regard.") and base.__name__ not in regard.__all__:
+        """Base classes without an entry of their own: the first class that has one lists their members."""
+        bases = getattr(regard, self.name).__mro__[1:]
+        listed = [base for base in bases if base.__name__ in regard.__all__]
+        for base in bases:
+            if any(issubclass(other, base) for other in listed):
+                continue
+            if base.__module__.startswith("regard."):
                 node = definition(sys.modules[base.__module__], base.__name__)
                 assert isinstance(node, ast.ClassDef)
                 yield node

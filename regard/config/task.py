@@ -14,6 +14,8 @@ TEMPLATES: dict[str, tuple[str, str]] = {
     "answer": ("{question} {context}", "{answer}"),
 }
 """Default templates (input, output) of the tasks whose rows have named fields."""
+COMMANDS = {"summarise": "summarise", "converse": "chat", "answer": "answer"}
+"""The commands that run models of these tasks; other models have that of their architecture."""
 
 FIELD = re.compile(r"\{([^{}]+)\}")
 """A field in a template."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from regard.config import DecodingConfig
 from regard.engine.engines.protocol import SamplingOptions, Search
@@ -135,7 +136,54 @@ class ClassifyOptions:
             raise RequestError(f"`too_long={self.too_long!r}` is not error or cut", code="bad_option")
 
 
+class SamplingKeywords(TypedDict, total=False):
+    """`SamplingOptions` as keyword arguments."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    seed: int
+
+
+class TranslateKeywords(SamplingKeywords, total=False):
+    """`TranslateOptions` as keyword arguments, for editors and type checkers; a test compares the two."""
+
+    to: str | None
+    source: str | None
+    beam_size: int | None
+    n_best: int
+    length_penalty: float | None
+    prefix: str | None
+    glossary: Mapping[str, str] | Path | str | None
+    keep: Sequence[str | re.Pattern[str]]
+    check_numbers: bool
+    whole_lines: bool
+    too_long: Literal["split", "error"]
+    token_scores: bool
+    alignment: bool
+    min_length: int
+    extra_length: int | None
+    sample: bool
+
+
+class GenerateKeywords(SamplingKeywords, total=False):
+    """`GenerateOptions` as keyword arguments."""
+
+    max_tokens: int | None
+    stop: Sequence[str]
+    past_length: PastLength
+
+
+class ClassifyKeywords(TypedDict, total=False):
+    """`ClassifyOptions` as keyword arguments."""
+
+    too_long: TooLong
+    threshold: float
+
+
 T = TypeVar("T", TranslateOptions, GenerateOptions, ClassifyOptions)
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -149,3 +197,18 @@ def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
     except TypeError as error:
         known = ", ".join(field.name for field in fields(kind))
         raise RequestError(f"{error}; the options are {known}", code="unknown_option") from None
+
+
+def takes(kind: type[Any]) -> Callable[[Method], Method]:
+    """Decorate a method with `**options`, so that `help` and notebooks show options and their defaults."""
+
+    def decorate(method: Method) -> Method:
+        *own, _ = signature(method).parameters.values()
+        options = [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+            for each in fields(kind)
+        ]
+        method.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
+        return method
+
+    return decorate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Ids = Sequence[int]
 Finish = Literal["end", "stop", "length"]
@@ -160,6 +160,14 @@ class Classification:
     """Number of tokens that were cut off the end of the text."""
     unseen: tuple[str, ...] = ()
     """Characters that are in no subword, only as bytes: the model knows little about them."""
+
+
+class TranslatedLines(NamedTuple):
+    """The translations of a test set."""
+
+    lines: list[str]
+    how: str
+    """The engine and its search, for a report."""
 
 
 def joined(text: str, results: Sequence[Result], split: int) -> Result:

@@ -78,6 +78,8 @@ class Translator:
             read: for tasks other than translation, converts a text to the one line that the model reads.
         """
         self._engines, self._subwords, self._options = engines, subwords, options
+        self.refuses_long = options.too_long == "error"
+        """Whether a text that is too long for the model is an error; otherwise it is split."""
         self._read, self._search = read, options.search(decoding)
         self._directions, self._direction = directions, directions.requested(options.source, options.to)
         # With the source language given, any text is translated; and only translation has languages.
@@ -298,18 +300,15 @@ def mark_code(blocks: Iterable[list[InputLine]]) -> Iterator[list[InputLine]]:
 class LineTranslator:
     """Translates lines; every line of input has exactly one line of output."""
 
-    def __init__(
-        self, translator: Translator, *, strict: bool = False, scores: bool = False, as_json: bool = False
-    ) -> None:
+    def __init__(self, translator: Translator, *, scores: bool = False, as_json: bool = False) -> None:
         """Prepare to translate.
 
         Args:
             translator: translates texts.
-            strict: whether a line that is too long for the model fails.
             scores: print the score and a tab before each translation.
             as_json: print a JSON object instead.
         """
-        self._translator, self._strict = translator, strict
+        self._translator = translator
         self._scores, self._as_json = scores, as_json
 
     def __call__(self, lines: Sequence[InputLine]) -> list[OutputLine]:
@@ -334,7 +333,7 @@ class LineTranslator:
             return line
         try:
             self._translator.direction(line.text)
-            if self._strict:
+            if self._translator.refuses_long:
                 self._translator.check(line.text)
         except RequestError as error:
             return line._replace(text="", problem=f"{line.where}{error}")
@@ -370,7 +369,7 @@ def _warnings(result: Result) -> Iterator[str]:
         what = "a sentence" if result.engine else "the text"
         yield (
             f"{what} is in {language_name(code)}, which the model does not translate, and stays as it is; "
-            "--from CODE, with the source language of the model, translates it nevertheless"
+            "`source=CODE`, with the source language of the model, translates it nevertheless"
         )
     if result.split > 1:
         yield f"too long for the model, so it was translated in {result.split} pieces"

@@ -118,7 +118,6 @@ class WorkerSettings:
         )
         return LineTranslator(
             loaded.translator(**self.options),
-            strict=self.options.get("too_long") == "error",
             scores=self.scores,
             as_json=self.as_json,
         )

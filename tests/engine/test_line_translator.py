@@ -15,6 +15,8 @@ from tests.engine.documents import documents
 class Writes:
     """A translator that writes one result whatever it reads."""
 
+    refuses_long = False
+
     def __init__(self, result):
         self.result = result
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import regard
 from regard.engine.engines.protocol import Request
 from regard.errors import RequestError
-from regard.tasks.loaded import translator as module
+from regard.tasks.loaded import runnable as module
 from regard.text.vocabularies.vocabulary import whole_characters
 from tests.engine.echo import Echo, translator_with
 from tests.refusals import refused

@@ -1,9 +1,10 @@
-"""`LoadedModel`: what `regard.load` returns, for any task; a subclass per kind of task adds its verbs.
+"""`LoadedModel`: what `regard.load` returns, for any task; a subclass per kind of task has its verbs.
 
-    LoadedModel
-    ├── LoadedTranslator    translate, stream, score, respond, measure_alignment
-    ├── LoadedGenerator     generate, continue_text
-    └── LoadedClassifier    classify
+    RunnableModel               what is in the folder, and the verbs of every task
+    └── LoadedModel             looking inside
+        ├── LoadedTranslator    translate, stream, translator, respond, score, measure_alignment
+        ├── LoadedGenerator     generate, continue_text
+        └── LoadedClassifier    classify
 
 torch is imported on first use.
 """
@@ -13,24 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from regard.bundle.bundle import Description
-from regard.engine.loading import LazyBundle, subword_model
 from regard.errors import RequestError, TooLongError
 from regard.look.alignment.alignment import AligningHeads, default_heads, read_aligning_heads
 from regard.look.influence import STEPS
 from regard.look.trace.blocks import INFLUENCE
 from regard.look.trace.tokens import token_ids
-from regard.text.vocabularies import read_vocabulary
-from regard.text.vocabularies.vocabulary import Vocabulary
+from regard.tasks.loaded.runnable import RunnableModel
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from regard.bundle import Bundle
-    from regard.bundle.weights import Model
     from regard.look.influence.methods import Influence, InfluenceMeasures
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.blocks import Kind
@@ -39,129 +34,8 @@ if TYPE_CHECKING:
     from regard.look.trace.trace import Trace
 
 
-class LoadedModel:
+class LoadedModel(RunnableModel):
     """A model folder, ready for use; or several as an ensemble."""
-
-    verb: ClassVar[str]
-    """What it does: translate, generate or classify."""
-    labels: tuple[str, ...] = ()
-    """The labels of a classifier, in the order of its outputs."""
-
-    def __init__(
-        self, described: Sequence[Description], *, subwords: Vocabulary | None = None, device: str = "auto"
-    ) -> None:
-        """Prepare for use; the weights are read when they are needed.
-
-        Args:
-            described: the model folders, of one task; the first one provides the defaults.
-            subwords: the vocabulary, if it was read before.
-            device: where torch runs.
-        """
-        self.described, self.device = tuple(described), device
-        self._bundle = LazyBundle(self.folders[0], device) if len(self.described) == 1 else None
-        self.task, self.decoding = self.description.task, self.description.decoding
-        self.subwords = subwords or read_vocabulary(subword_model(self.description))
-        self.max_length = min(each.config.max_length for each in described)
-        """Maximum number of tokens that the model reads or writes, including the one that ends a text."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(map(str, self.folders))})"
-
-    @property
-    def description(self) -> Description:
-        """What the model folder says about itself; of an ensemble, the first."""
-        return self.described[0]
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The model folders."""
-        return tuple(each.folder for each in self.described)
-
-    @property
-    def bundle(self) -> Bundle:
-        """The model with its weights in torch, read on first use.
-
-        Raises:
-            RequestError: several models were loaded.
-        """
-        if self._bundle is None:
-            raise RequestError(
-                f"{len(self.described)} models are loaded as an ensemble: load one model for this",
-                code="ensemble",
-            )
-        return self._bundle()
-
-    @property
-    def module(self) -> Model:
-        """The model as a `torch.nn.Module`, in evaluation mode; its weights are read on first use.
-
-        `regard.recording(loaded.module, …)` also reaches what the verbs of this loaded model run, in every
-        batch and beam. CTranslate2 cannot be recorded, so torch runs meanwhile.
-
-        Raises:
-            RequestError: several models were loaded.
-        """
-        return self.bundle.model
-
-    def read(self, text: str, *, to: str | None = None) -> tuple[int, ...]:  # noqa: ARG002
-        """The token ids that the model reads for one text; `to` is for translators."""
-        return tuple(self.subwords.encode_one(text).tolist())
-
-    # --- verbs: a subclass has some of them ---------------------------------------------------------------
-
-    def require(self, verb: str) -> None:
-        """Check that the model has a verb.
-
-        Raises:
-            RequestError: it is for another task; the message names its verb.
-        """
-        if verb != self.verb:
-            raise RequestError(
-                f"{self.folders[0]}: the model's task is {self.verb}, so it cannot {verb}; use {self.verb}",
-                code="wrong_task",
-            )
-
-    def translate(self, *_args: Any, **_options: Any) -> Any:
-        """Translate texts; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def translator(self, **_options: Any) -> Any:
-        """A function that translates with one set of options; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def translate_lines(self, *_args: Any, **_options: Any) -> Any:
-        """Translate the lines of a test set; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def stream(self, *_args: Any, **_options: Any) -> Any:
-        """Translate a text piece by piece; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def score(self, *_args: Any, **_options: Any) -> Any:
-        """Score given translations; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def respond(self, *_args: Any, **_options: Any) -> Any:
-        """Summarise, answer or converse; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def measure_alignment(self, *_args: Any, **_options: Any) -> Any:
-        """Measure which heads align words best; see `LoadedTranslator`."""
-        self.require("translate")
-
-    def generate(self, *_args: Any, **_options: Any) -> Any:
-        """Continue texts; see `LoadedGenerator`."""
-        self.require("generate")
-
-    def continue_text(self, *_args: Any, **_options: Any) -> Any:
-        """Continue a text piece by piece; see `LoadedGenerator`."""
-        self.require("generate")
-
-    def classify(self, *_args: Any, **_options: Any) -> Any:
-        """Label texts; see `LoadedClassifier`."""
-        self.require("classify")
-
-    # --- looking inside ------------------------------------------------------------------------------------
 
     def look(
         self,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from regard.bundle.bundle import read_labels
 from regard.config.checking import did_you_mean
-from regard.engine.options import ClassifyOptions, options_of
-from regard.engine.results import Classification
 from regard.errors import RequestError
 from regard.tasks.loaded import LoadedModel
 
@@ -21,28 +19,12 @@ if TYPE_CHECKING:
 
 
 class LoadedClassifier(LoadedModel):
-    """A model that labels texts; an ensemble averages the probabilities of its members."""
+    """A model that labels texts: see `LoadedModel.classify`.
+
+    An ensemble averages the probabilities of its members.
+    """
 
     verb = "classify"
-
-    @overload
-    def classify(self, texts: str, **options: Any) -> Classification: ...
-    @overload
-    def classify(self, texts: Sequence[str], **options: Any) -> list[Classification]: ...
-    def classify(self, texts: str | Sequence[str], **options: Any) -> Classification | list[Classification]:
-        """Label a text, or each text of a list.
-
-        Args:
-            texts: none of them empty.
-            options: the fields of `ClassifyOptions`: `too_long`, `threshold`.
-
-        Raises:
-            RequestError: a text is empty or too long.
-        """
-        chosen, classifier = options_of(ClassifyOptions, options), self.classifier
-        if isinstance(texts, str):
-            return classifier.classify([texts], chosen)[0]
-        return classifier.classify(texts, chosen)
 
     @cached_property
     def classifier(self) -> TextClassifier | ClassifierEnsemble:

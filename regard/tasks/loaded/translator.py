@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Unpack
 
 from regard.bundle.bundle import Description
 from regard.config.task import TEMPLATES
-from regard.data.reading.templates import model_input, model_input_of_text
+from regard.data.reading.templates import model_input_of_text
 from regard.engine.direction import Directions
 from regard.engine.engines.protocol import Engines, Request
-from regard.engine.loading import EngineName, engines_of, subword_model
-from regard.engine.options import TranslateOptions, options_of
-from regard.engine.results import Aligner, Result, Score
-from regard.engine.streams import TextStream
+from regard.engine.loading import TORCH_DTYPES, EngineName, engines_of, subword_model
+from regard.engine.options import TranslateKeywords, TranslateOptions, options_of, takes
+from regard.engine.results import Aligner, Score, TranslatedLines
 from regard.engine.translator import Translator
 from regard.errors import BundleError, RequestError, TooLongError
 from regard.exchange.ctranslate2.weights_file import Quantisation
@@ -32,22 +31,9 @@ if TYPE_CHECKING:
     from regard.look.trace.trace import Trace
     from regard.model.transformer import Transformer
 
-WINDOW_TEXTS = 4096
-"""Texts of an iterator that are translated together: enough to sort by length and keep all cores busy …"""
-WINDOW_CHARACTERS = 1 << 20
-"""… and few enough to be held in memory, however long they are."""
-
-
-class TranslatedLines(NamedTuple):
-    """The translations of a test set."""
-
-    lines: list[str]
-    how: str
-    """The engine and its search, for a report."""
-
 
 class LoadedTranslator(LoadedModel):
-    """A model that writes a text for a text, with the engines that run it."""
+    """A model that writes a text for a text, with the engines that run it: see `LoadedModel.translate`."""
 
     verb = "translate"
 
@@ -85,45 +71,8 @@ class LoadedTranslator(LoadedModel):
             quantisation=quantisation,
             bundle=self._bundle,
         )
+        self._quantisation = quantisation
         self._given_aligner: Aligner | None = None
-
-    @overload
-    def translate(self, texts: str, **options: Any) -> Result: ...
-    @overload
-    def translate(self, texts: Sequence[str], **options: Any) -> list[Result]: ...
-    @overload
-    def translate(self, texts: Iterable[str], **options: Any) -> Iterator[Result]: ...
-    def translate(
-        self, texts: str | Iterable[str], **options: Any
-    ) -> Result | list[Result] | Iterator[Result]:
-        """Translate a text, a list of texts, or a stream of texts.
-
-        A text may be a document: its sentences are translated, its layout stays. A text or a sentence that is
-        clearly in none of the model's source languages stays as it is, and its result says so
-        (`unexpected_language`); with `source` it is translated.
-
-        Args:
-            texts: a text gives one result, a list a list, and an iterator an iterator, in the same order;
-                of an iterator, a few thousand texts are taken at a time.
-            options: the fields of `TranslateOptions`: `to`, `beam_size`, `n_best`, `glossary`, `keep`, …
-
-        Raises:
-            RequestError: an option cannot be satisfied, or a text cannot be read.
-        """
-        translator = self.translator(**options)
-        if isinstance(texts, str):
-            return translator([texts])[0]
-        results = (result for window in _windows(texts) for result in translator(window))
-        return list(results) if isinstance(texts, Sequence) else results
-
-    def stream(self, text: str, **options: Any) -> TextStream[Result]:
-        """The translation of a text in pieces of whole characters, as they are decoded.
-
-        Decoding is greedy or sampled: there is no beam, and no second attempt. A sentence with required
-        phrases comes as a whole. After the last piece, `result` of the stream is the `Result`, but without
-        scores.
-        """
-        return self.translator(**options).stream(text)
 
     def score(self, sources: Sequence[str], targets: Sequence[str], *, to: str | None = None) -> list[Score]:
         """The log-probability of each target as the translation of its source, each in one piece.
@@ -149,20 +98,6 @@ class LoadedTranslator(LoadedModel):
             for ids, each in scored
         ]
 
-    def respond(self, row: str | Mapping[str, Any], **options: Any) -> Result:
-        """The output for named fields, such as a question and its context; or for a whole text.
-
-        Args:
-            row: the fields that `task.input` names; `turns` is the list of all turns so far.
-            options: the fields of `TranslateOptions`.
-
-        Raises:
-            RequestError: a field is missing, or the input is too long.
-        """
-        return self.translate(
-            row if isinstance(row, str) else model_input(self.task.templates[0], row), **options
-        )
-
     def translate_lines(
         self, lines: Sequence[str], *, to: str | None = None, beam_size: int | None = None
     ) -> TranslatedLines:
@@ -182,18 +117,23 @@ class LoadedTranslator(LoadedModel):
         direction = self.directions.requested(None, to)
         # With the source language given, a line is translated whatever it looks like.
         source = direction.source if direction else None
-        options = {"source": source, "to": to, "beam_size": beam_size}
-        results = self.translate(list(lines), **options, whole_lines=True, check_numbers=False)
+        results = self.translate(
+            list(lines), source=source, to=to, beam_size=beam_size, whole_lines=True, check_numbers=False
+        )
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
-        how = [f"{name}, {_precision(name)}" for name in engines]
+        how = [f"{name}, {self._precision(name)}" for name in engines]
         how += [f"beam {beam_size or self.decoding.beam_size}", penalty]
         if n_split := sum(result.split > 1 for result in results):
             how.append(f"{n_split} lines split because they are too long")
         return TranslatedLines([result.text for result in results], ", ".join(how))
 
-    def translator(self, **options: Any) -> Translator:
+    @takes(TranslateOptions)
+    def translator(self, **options: Unpack[TranslateKeywords]) -> Translator:
         """A function that translates lists of texts with one set of options, for many calls.
+
+        Args:
+            options: the fields of `TranslateOptions`.
 
         Raises:
             RequestError: an option does not exist, or cannot be satisfied.
@@ -330,6 +270,15 @@ class LoadedTranslator(LoadedModel):
             model_input_of_text(template, text) if template and isinstance(self.subwords, Subwords) else text
         )
 
+    def _precision(self, engine: str) -> str:
+        """The precision of an engine: scores differ slightly with it, so reports include it."""
+        if engine == "ctranslate2":
+            return self._quantisation or "int8"
+        import torch
+
+        usual = "bfloat16" if torch.cuda.is_available() else "float32"
+        return self._quantisation if self._quantisation in TORCH_DTYPES else usual
+
     @cached_property
     def _traced_engine(self) -> TorchEngine:
         """The engine that searches for traces; cached, because packing its weights takes time."""
@@ -349,27 +298,3 @@ def _check_pairs(sources: Sequence[str], targets: Sequence[str]) -> None:
     if len(sources) != len(targets):
         counts = f"{len(sources)} sources and {len(targets)} targets"
         raise RequestError(f"{counts}: give one target per source", code="pair_count_mismatch")
-
-
-def _precision(engine: str) -> str:
-    """The default precision of an engine: scores differ slightly with it, so reports include it."""
-    if engine == "ctranslate2":
-        return "int8"
-    import torch
-
-    return "bfloat16" if torch.cuda.is_available() else "float32"
-
-
-def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    window: list[str] = []
-    characters = 0
-    for text in texts:
-        if not isinstance(text, str):
-            raise RequestError(f"expected a text, got {type(text).__name__}: {text!r:.40}", code="not_a_text")
-        window.append(text)
-        characters += len(text)
-        if len(window) >= WINDOW_TEXTS or characters >= WINDOW_CHARACTERS:
-            yield window
-            window, characters = [], 0
-    if window:
-        yield window
