@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.config import TaskConfig, registries
 from regard.data.reading.templates import read_numbered_examples
+from regard.data.rooms import write_rooms
 from regard.tasks.pairs import PairsTask, Right
+from regard.tasks.task import Job
+
+if TYPE_CHECKING:
+    from regard.tasks.pair_preparation import PairsSource
+
+ROOMS = "rooms"
+"""The built-in corpus: people who find things in a house. Also its preset."""
 
 
 class FieldsTask(PairsTask):
@@ -19,6 +27,21 @@ class FieldsTask(PairsTask):
 
     # A summary may be much shorter than its document, and a long document is read as far as it fits.
     settings = ("data.max_ratio=none", "data.max_characters=1000000", "data.cut_inputs=true")
+    builtins = (ROOMS,)
+
+    def default_folder(self, job: Job) -> Path:
+        """`runs/` and the name of the file, or of the task."""
+        return Path("runs") / self.name if job.files.builtin else super().default_folder(job)
+
+    def open_files(self, job: Job) -> dict[str, Any]:
+        """One file or several for each set, unless the corpus is built in."""
+        return {} if job.files.builtin else super().open_files(job)
+
+    def source(self, job: Job, opened: dict[str, Any]) -> PairsSource:
+        """The rows of every file, or of the built-in corpus, copied to the run's folder as pairs."""
+        if job.files.builtin:
+            opened = write_rooms(job.folder / "data" / ROOMS, self.name, job.config.training.seed)
+        return super().source(job, opened)
 
     def numbered_rows(self, path: Path, task: TaskConfig) -> Iterator[tuple[int, tuple[str, Sequence[str]]]]:
         """The templates, filled with the fields of each row."""

@@ -19,7 +19,6 @@ from regard.data.batches import Budget
 from regard.data.reading import derived_corpus, refuse_shared_files, table_corpus, text_corpus
 from regard.data.reading.templates import LINE, example_text, write_pairs
 from regard.data.store import Store
-from regard.engine.direction import Direction, Directions
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.loading import load_onto, subword_model
 from regard.errors import ConfigError, CorpusError
@@ -50,7 +49,9 @@ VALIDATED = 100
 SHOWN_TOKENS = 14
 """Length of the sentence that is shown at a validation, about."""
 SHOWN_CHARACTERS = 80
-"""Characters of an example input that are shown."""
+"""Characters of an example input that are shown …"""
+TYPED_CHARACTERS = 300
+"""… and of one that is to be typed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,16 +85,6 @@ class PairsLesson(Lesson):
         from regard.tasks.objectives import NextToken
 
         return NextToken(model, training.label_smoothing, compiled=compiled)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DirectionOutputs:
-    """What a model wrote for the test set, in one direction."""
-
-    direction: Direction
-    sources: Sequence[str]
-    outputs: Sequence[str]
-    references: Sequence[str]
 
 
 class PairsTask(Task):
@@ -193,15 +184,17 @@ class PairsTask(Task):
 
     def test(self, job: Job, prepared: Prepared) -> TestResult:
         """Score the outputs for the test set, against everything that is right."""
-        (made,) = best_outputs(job, prepared)
+        sources, outputs = best_outputs(job, prepared)
         right = right_outputs(job.folder / "data" / TEXT)
-        score = self.score(made.outputs, [right[read] for read in made.sources])
+        score = self.score(outputs, [right[read] for read in sources])
         lines = [str(score), "for example:"]
-        for source, output in list(zip(made.sources, made.outputs, strict=True))[:3]:
+        for source, output in list(zip(sources, outputs, strict=True))[:3]:
             long = len(source) > SHOWN_CHARACTERS
             lines.append(f"  {source[:SHOWN_CHARACTERS]}{'…' if long else ''}  →  {output}")
         record = {"decoding": asdict(job.config.decoding), **asdict(score)}
-        example = made.sources[0][:SHOWN_CHARACTERS]
+        example = next(
+            (read for read in sources if len(read) <= TYPED_CHARACTERS), sources[0][:TYPED_CHARACTERS]
+        )
         return TestResult(score=score, record=record, text="\n".join(lines), example=example)
 
     def evaluate(
@@ -251,19 +244,14 @@ def _does(start: Bundle, task: TaskConfig) -> bool:
     return start.task.name == task.name and {*task.directions} <= {*start.task.directions}
 
 
-def best_outputs(job: Job, prepared: Prepared) -> list[DirectionOutputs]:
-    """What the best model writes for the test set, in each direction."""
+def best_outputs(job: Job, prepared: Prepared) -> tuple[list[str], list[str]]:
+    """The inputs of the test set, and what the best model writes for them."""
     model = load_bundle(job.folder / "best", job.device).model
-    subwords, room, found = prepared.subwords, model.config.max_length - 1, []
-    for direction, sides in zip(Directions(job.config.task, subwords).known, ((0, 1), (1, 0)), strict=False):
-        sources, references = ([composed(row[side]) for row in prepared.test] for side in sides)
-        # Longer inputs were left out of the set, or are cut.
-        inputs = [(*direction.tag, *ids.tolist())[:room] for ids in subwords.encode(sources)]
-        outputs = decoded(model, subwords, inputs, job.config.decoding)
-        found.append(
-            DirectionOutputs(direction=direction, sources=sources, outputs=outputs, references=references)
-        )
-    return found
+    subwords, room = prepared.subwords, model.config.max_length - 1
+    sources = [composed(read) for read, _ in prepared.test]
+    # Longer inputs were left out of the set, or are cut.
+    inputs = [tuple(ids[:room].tolist()) for ids in subwords.encode(sources)]
+    return sources, decoded(model, subwords, inputs, job.config.decoding)
 
 
 def right_outputs(texts: Path) -> dict[str, list[str]]:

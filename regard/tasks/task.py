@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from regard.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, registries
 from regard.config.model import Architecture
+from regard.config.task import COMMANDS
 from regard.errors import ConfigError
 from regard.text.files.tables import Column
 
@@ -349,7 +350,8 @@ class Task(ABC):
 
     def next_commands(self, run: Path, example: str) -> list[str]:
         """What to type after training."""
-        return [f"regard {self.verb} --model {shlex.quote(str(run))} {shlex.quote(example)}"]
+        command = COMMANDS.get(self.name, self.verb)
+        return [f"regard {command} --model {shlex.quote(str(run))} {shlex.quote(example)}"]
 
 
 USUAL: dict[Architecture, str] = {

@@ -135,11 +135,24 @@ def as_paths(data: Data) -> tuple[Path, ...]:
     return (Path(data),) if isinstance(data, Path | str) else tuple(map(Path, data))
 
 
-def refuse_builtin(task: Task, builtin: str | None) -> None:
-    """Raise where a built-in corpus is named that the task does not have."""
-    if builtin and task.builtins and builtin not in task.builtins:
+def refuse_builtin(task: Task, files: DataFiles) -> None:
+    """Raise where a built-in corpus is named that the task does not have, or files beside one."""
+    if not files.builtin or not task.builtins:
+        return
+    if files.builtin not in task.builtins:
         known = ", ".join(task.builtins)
-        raise ConfigError(f"there is no built-in corpus {builtin!r}; known: {known}", code="bad_builtin")
+        raise ConfigError(
+            f"there is no built-in corpus {files.builtin!r}; known: {known}", code="bad_builtin"
+        )
+    if files.train:
+        raise ConfigError(f"`builtin={files.builtin}` takes no files with it", code="bad_builtin")
+    source, target = files.languages
+    others: dict[str, object] = {"columns": files.columns, "valid": files.valid, "test": files.test}
+    others |= {"source": source, "target": target}
+    if given := [f"`{name}`" for name, value in others.items() if value]:
+        raise ConfigError(
+            f"`builtin` has its own sets and languages; leave out {', '.join(given)}", code="bad_builtin"
+        )
 
 
 def refuse_options(task: Task, files: DataFiles, *, both_directions: bool) -> None:

@@ -152,7 +152,8 @@ def train(
         columns: which columns of tables, by name or by number from 1.
         source: language code of the inputs, where file names do not say it.
         target: language code of the outputs.
-        builtin: a built-in corpus instead of files: numerals.
+        builtin: a built-in corpus instead of files: numerals, or rooms for summaries, answers and
+            conversations.
         start_from: a model folder whose weights and subwords to start from.
         preset: the preset to configure; by default the task's.
         config: a TOML file of settings.
@@ -189,7 +190,7 @@ def train(
             languages=(source, target),
             builtin=builtin,
         )
-        refuse_builtin(chosen, builtin)
+        refuse_builtin(chosen, files)
         job = Job(
             folder=Path(out or "."),
             files=files,
