@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.bundle import Description, load_bundle
+from regard.bundle import Description, describe_bundle, load_bundle
 from regard.config import RunConfig, registries
 from regard.data.reading import keep_stdin, parallel_corpus, refuse_shared_files, table_corpus
 from regard.data.store import Store
 from regard.durable import write_atomically
+from regard.engine.loading import EngineName
 from regard.errors import ConfigError, CorpusError, RequestError
+from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.look.alignment.alignment import save_aligning_heads
 from regard.tasks.data_folder import TEXT
 from regard.tasks.loaded.translator import LoadedTranslator
-from regard.tasks.pairs import PairsTask, best_outputs, inherited
+from regard.tasks.pairs import PairsTask, inherited
 from regard.tasks.task import SET_NAMES, DataFiles, Job, Prepared, TestResult
 from regard.text.files import STDIN, display_name, path_problem
 from regard.text.files.parallel import read_parallel
 from regard.text.files.tables import Column, table_kind
 from regard.text.languages import known_code, language_in, language_of
+from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:
@@ -102,18 +105,18 @@ class Translate(PairsTask):
         from regard.scores.translation import score_translations
 
         _measure_aligning_heads(job, prepared)
-        made = best_outputs(job, prepared)
-        scores = {
-            f"{each.direction.source}-{each.direction.target}": score_translations(
-                each.outputs, each.references, each.direction.target
-            )
-            for each in made
-        }
+        model = scoring_translator(describe_bundle(job.folder / "best"), device=str(job.device))
+        scores: dict[str, TranslationScore] = {}
         lines: list[str] = []
-        for each, (direction, score) in zip(made, scores.items(), strict=True):
-            lines += [f"{direction}: {score}" if len(scores) > 1 else str(score), "for example:"]
-            rows = zip(each.sources, each.outputs, strict=True)
-            lines += [f"  {source}  →  {output}" for source, output in list(rows)[:5]]
+        for way, sides in zip(model.directions.known, ((0, 1), (1, 0)), strict=False):
+            sources, references = ([composed(row[side]) for row in prepared.test] for side in sides)
+            outputs = model.translate_lines(sources, to=way.target).lines
+            score = score_translations(outputs, references, way.target)
+            scores[f"{way.source}-{way.target}"] = score
+            name = f"{way.source}-{way.target}: " if len(model.directions.known) > 1 else ""
+            lines += [f"{name}{score}", "for example:"]
+            shown = list(zip(sources, outputs, strict=True))[:5]
+            lines += [f"  {source}  →  {output}" for source, output in shown]
         one = next(iter(scores.values()))
         several = len(scores) > 1
         kept = {name: asdict(score) for name, score in scores.items()} if several else asdict(one)
@@ -121,7 +124,7 @@ class Translate(PairsTask):
             score=scores if several else one,
             record={"decoding": asdict(job.config.decoding), **kept},
             text="\n".join(lines),
-            example=next(iter(made[0].sources), ""),
+            example=next(iter(prepared.test), ("",))[0],
         )
 
     def evaluate(
@@ -142,7 +145,7 @@ class Translate(PairsTask):
 
         language = language_of(files[1]) or model.task.target
         sources, references = lines_in_step(files)
-        made = LoadedTranslator([model]).translate_lines(sources, to=language, beam_size=beam_size)
+        made = scoring_translator(model).translate_lines(sources, to=language, beam_size=beam_size)
         return score_translations(made.lines, references, language)
 
     def next_commands(self, run: Path, example: str) -> list[str]:
@@ -150,8 +153,16 @@ class Translate(PairsTask):
         return [*super().next_commands(run, example), f"regard info {shlex.quote(str(run / 'best'))}"]
 
 
+def scoring_translator(
+    model: Description, *, engine: EngineName = "torch", device: str = "auto"
+) -> LoadedTranslator:
+    """A translator to be scored: by default in float32 with torch, so that a run and `evaluate` agree."""
+    quantisation: Quantisation | None = "float32" if engine == "torch" else None
+    return LoadedTranslator([model], engine=engine, device=device, quantisation=quantisation)
+
+
 def lines_in_step(files: Sequence[Path]) -> list[list[str]]:
-    """The lines of files of equal length.
+    """The lines of files of equal length, with accents composed as in training.
 
     Raises:
         CorpusError: a line is too long, the files have no lines, or not the same number.
@@ -162,7 +173,7 @@ def lines_in_step(files: Sequence[Path]) -> list[list[str]]:
             place = f"{block.name}:{block.first + i}"
             raise CorpusError(f"{place}: {why}, here or in the other file; shorten it", code="line_too_long")
         for column, lines in zip(columns, block.columns, strict=True):
-            column += lines
+            column += map(composed, lines)
     if not columns[0]:
         raise CorpusError(f"{display_name(files[0])}: has no lines to score", code="no_usable_rows")
     return columns
@@ -175,14 +186,6 @@ def check_files(files: DataFiles) -> None:
         ConfigError: with every problem.
     """
     if files.builtin:
-        others: dict[str, object] = {"columns": files.columns, "valid": files.valid, "test": files.test}
-        others |= {"source": files.languages[0], "target": files.languages[1]}
-        if files.train:
-            raise ConfigError(f"`builtin={files.builtin}` takes no files with it", code="bad_builtin")
-        if given := [f"`{name}`" for name, value in others.items() if value]:
-            raise ConfigError(
-                f"`builtin` has its own sets and languages; leave out {', '.join(given)}", code="bad_builtin"
-            )
         return
     held_out = {"valid": files.valid, "test": files.test}
     problems = _training_problems(files.train, bool(files.columns))

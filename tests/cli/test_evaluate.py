@@ -87,17 +87,18 @@ def test_the_language_comes_from_the_flag_the_name_or_the_model(evaluate, tmp_pa
     assert told("test.en", "--outputs", "half.en")[0] == "en"
     assert told("reference", "--model", model)[0] == "en"
     language, signature, (note,) = told("reference", "--outputs", "half.en")
-    assert (language, "tok:13a" in signature, "--to" in note) == (None, True, True)
-    language, signature, (note,) = told("test.en", "--outputs", "half.en", "--to", "jpn")
+    assert (language, "tok:13a" in signature, "--target" in note) == (None, True, True)
+    language, signature, (note,) = told("test.en", "--outputs", "half.en", "--target", "jpn")
     assert (language, "tok:char" in signature, "Japanese" in note) == ("ja", True, True)
-    language, signature, (note,) = told("test.en", "--model", model, "--to", "zh")
+    language, signature, (note,) = told("test.en", "--model", model, "--target", "zh")
     assert (language, "tok:zh" in signature, "trained to write en" in note) == ("zh", True, True)
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["test.zh", "test.en"], "--model, or translations with --outputs"),
+        (["rows.tsv"], "name a model, as in `regard evaluate RUN FILE`"),
+        (["runs/nowhere", "test.zh", "test.en"], "there is no such folder"),
         (["test.zh", "test.en", "--outputs", "half.en", "--outputs", "half.en"], "half.en: named twice"),
         (["test.zh", "test.en", "--outputs", "half.em"], "did you mean half.en?"),
         (
@@ -121,7 +122,7 @@ def test_what_is_wrong_is_told(evaluate, tmp_path, words, complaint):
 
 
 @pytest.mark.usefixtures("evaluate")
-@pytest.mark.parametrize("words", [["--help"], ["test.zh", "test.en", "--model", "model"]])
+@pytest.mark.parametrize("words", [["--help"], ["model", "test.zh", "test.en", "--engine", "ctranslate2"]])
 def test_torch_is_not_imported_for_help_or_for_ctranslate2(tmp_path, subwords, words):
     translator(tmp_path / "model", subwords)
     code = (
@@ -133,6 +134,15 @@ def test_torch_is_not_imported_for_help_or_for_ctranslate2(tmp_path, subwords, w
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr
+
+
+def test_without_a_model_the_bundled_one_is_scored_and_by_default_in_float32(evaluate):
+    status, out, err = evaluate("test.zh", "test.en", "--beam", 1, "--json")
+    assert status == 0, err
+    (name,) = [system["name"] for system in json.loads(out)["systems"]]
+    assert name == "zh-en (torch, float32, beam 1, length penalty 1)"
+    status, fast, _ = evaluate("test.zh", "test.en", "--engine", "ctranslate2", "--beam", 1)
+    assert (status, "zh-en (ctranslate2, int8, beam 1, length penalty 1)" in fast) == (0, True)
 
 
 def test_a_run_is_scored_by_its_best_model(evaluate, tmp_path, subwords):

@@ -109,7 +109,7 @@ def test_a_translator_wants_two_files_and_options_of_translations_are_refused(fo
     file = written(folder, "rows.tsv", [f"{label}\t{text}" for label, text in ROWS])
     run, _ = trained(folder, capsys, monkeypatch, "classify", file)
     words = ["evaluate", str(file), "--model", str(run)]
-    status, _, err = typed(capsys, monkeypatch, *words, "--to", "en")
-    assert (status, "error[option_not_for_task]: --to: " in err) == (2, True)
+    status, _, err = typed(capsys, monkeypatch, *words, "--target", "en")
+    assert (status, "error[option_not_for_task]: --target: " in err) == (2, True)
     status, _, err = typed(capsys, monkeypatch, *words[:2], str(file), *words[2:], "--columns", "1,2")
     assert (status, "error[option_not_for_task]: --columns" in err) == (2, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ import typer
 
 from regard.bundle import Description, describe_bundle
 from regard.cli.shared.data_files import parse_columns
-from regard.cli.shared.options import EngineOption
+from regard.cli.shared.options import BUNDLED, model_option
 from regard.config import TaskConfig
 from regard.engine.loading import engine_name, model_folder
 from regard.errors import ConfigError
@@ -40,7 +40,7 @@ def evaluate(
     *,
     models: Annotated[
         list[Path] | None,
-        typer.Option("--model", metavar="MODEL", help="A model or run folder to score; may be repeated."),
+        model_option("; several are compared. Default: the bundled translator, unless there are --outputs"),
     ] = None,
     outputs: Annotated[
         list[Path] | None,
@@ -51,12 +51,19 @@ def evaluate(
         typer.Option(metavar="NAME,…", help="Columns of a table for another task, as in training."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Language of REF, if its name does not say it.")
+        str | None, typer.Option(metavar="CODE", help="Language of REF, if its name does not say it.")
     ] = None,
     beam: Annotated[
         int | None, typer.Option(min=1, help="Beam size. Default: as the model folder says.")
     ] = None,
-    engine: EngineOption = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="torch, in the precision of the test at the end of `regard train`; ctranslate2, in that of "
+            "`regard translate`; or auto: the fastest.",
+        ),
+    ] = "torch",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Score models, or existing translations, on a test set.
@@ -66,11 +73,11 @@ def evaluate(
     on FILE: labels by accuracy and F1, text by perplexity, summaries by ROUGE, answers by exact match and F1;
     of several classifiers, the mean of their answers is scored, too.
     """
-    models, outputs = models or [], outputs or []
+    models, outputs = models or ([] if outputs or reference is None else [*BUNDLED]), outputs or []
     _check_names(models, outputs)
     described = {model: describe_bundle(model_folder(model)) for model in models}
     if reference is None:
-        for_translations = {"--outputs": outputs, "--to": target, "--engine": engine != "auto"}
+        for_translations = {"--outputs": outputs, "--target": target, "--engine": engine != "torch"}
         if given := [name for name, value in for_translations.items() if value]:
             raise ConfigError(
                 f"{', '.join(given)}: only for translations, which are scored on two files, SRC and REF",
@@ -84,16 +91,10 @@ def evaluate(
             "--columns is for a table of another task, not for SRC and REF", code="option_not_for_task"
         )
     tasks = {model: each.task for model, each in described.items()}
-    language = (known_code(target) or target) if target else language_of(reference)
-    if language is None and any(task.both_directions for task in tasks.values()):
-        raise ConfigError(
-            "the model translates both ways: say the language of REF, as in --to en", code="unknown_language"
-        )
-    language = language or next((task.target for task in tasks.values() if task.target), None)
+    language = _language(target, reference, tasks.values())
 
-    from regard.loaded import load
     from regard.scores.comparison import compare
-    from regard.tasks.translate import lines_in_step
+    from regard.tasks.translate import lines_in_step, scoring_translator
 
     named = engine_name(engine)
     sources, references, *given_lines = lines_in_step([source, reference, *outputs])
@@ -101,7 +102,8 @@ def evaluate(
     for model in models:
         if sys.stderr.isatty():
             typer.echo(f"translating {len(sources):,} lines with {model}", err=True)
-        made = load(model, engine=named).translate_lines(sources, to=language, beam_size=beam)
+        translator = scoring_translator(described[model], engine=named)
+        made = translator.translate_lines(sources, to=language, beam_size=beam)
         systems[f"{model} ({made.how})"] = made.lines
     systems |= dict(zip(map(display_name, outputs), given_lines, strict=True))
     comparison, notes = compare(systems, references, language), _notes(language, tasks)
@@ -109,6 +111,21 @@ def evaluate(
         typer.echo(json.dumps({**asdict(comparison), "notes": notes}, ensure_ascii=False))
     else:
         typer.echo("\n".join([str(comparison), *(f"note: {note}" for note in notes)]))
+
+
+def _language(target: str | None, reference: Path, tasks: Collection[TaskConfig]) -> str | None:
+    """The language of the references: as given, by the name of their file, or as models write it.
+
+    Raises:
+        ConfigError: a model that translates both ways needs to know it.
+    """
+    language = (known_code(target) or target) if target else language_of(reference)
+    if language is None and any(task.both_directions for task in tasks):
+        raise ConfigError(
+            "the model translates both ways: say the language of REF, as in --target en",
+            code="unknown_language",
+        )
+    return language or next((task.target for task in tasks if task.target), None)
 
 
 def _scores(
@@ -144,7 +161,7 @@ def _print_scores(scores: Mapping[str, Any], *, as_json: bool) -> None:
 def _check_names(models: list[Path], outputs: list[Path]) -> None:
     named = [*models, *outputs]
     if not named:
-        raise ConfigError("name a model with --model, or translations with --outputs", code="no_model")
+        raise ConfigError("name a model, as in `regard evaluate RUN FILE`", code="no_model")
     if twice := {str(name) for name in named if named.count(name) > 1}:
         raise ConfigError(f"{', '.join(sorted(twice))}: named twice", code="named_twice")
 
@@ -155,7 +172,7 @@ def _notes(language: str | None, tasks: dict[Path, TaskConfig]) -> list[str]:
 
     found = []
     if language is None:
-        found.append("the language of REF is unknown; tokenised as most are (tok:13a); give --to CODE")
+        found.append("the language of REF is unknown; tokenised as most are (tok:13a); give --target CODE")
     elif tokenizer_of(language) == "char":
         name = language_name(language)
         found.append(f"{name} is tokenised into characters (tok:char); other tokenizers give other BLEU")
