@@ -9,14 +9,17 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from regard.cli.shared.command import Command, ModelCommand, TextCommand, TextsCommand
 from regard.cli.shared.data_files import SetsCommand
 from regard.cli.shared.examples import examples_help
-from regard.cli.shared.options import ModelFirstCommand, settings_help, with_flags
+from regard.cli.shared.options import settings_help, with_flags
+from regard.cli.verbs.answer import answer
 from regard.cli.verbs.average import average
+from regard.cli.verbs.chat import chat
 from regard.cli.verbs.classify import classify
 from regard.cli.verbs.config import config
 from regard.cli.verbs.doctor import doctor
@@ -29,6 +32,7 @@ from regard.cli.verbs.info import info
 from regard.cli.verbs.look import look
 from regard.cli.verbs.score import score
 from regard.cli.verbs.serve import serve
+from regard.cli.verbs.summarise import summarise
 from regard.cli.verbs.train import train
 from regard.cli.verbs.translate import translate
 from regard.errors import ConfigError, RegardError
@@ -44,25 +48,30 @@ PIPE_CLOSED = 1
 app = typer.Typer(name="regard", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-def _add(verb: str, function: Callable[..., None], *, settings: bool = False, **others: Any) -> None:
+def _add(
+    verb: str, function: Callable[..., None], *, settings: bool = False, cls: type[Command] = Command
+) -> None:
     epilog = [examples_help(verb), *([settings_help()] if settings else ())]
-    app.command(verb, epilog="\n\n".join(epilog), **others)(function)
+    app.command(verb, epilog="\n\n".join(epilog), cls=cls)(function)
 
 
 # In the order in which a user meets them; the help lists them so.
 _add("train", train, settings=True, cls=SetsCommand)
-_add("translate", translate, cls=ModelFirstCommand)
-_add("look", look, cls=ModelFirstCommand)
-_add("serve", serve)
-_add("evaluate", evaluate, cls=ModelFirstCommand)
-_add("score", score, cls=ModelFirstCommand)
-_add("generate", generate, cls=ModelFirstCommand)
-_add("classify", classify, cls=ModelFirstCommand)
+_add("translate", translate, cls=TextsCommand)
+_add("look", look, cls=TextCommand)
+_add("serve", serve, cls=ModelCommand)
+_add("evaluate", evaluate, cls=ModelCommand)
+_add("score", score, cls=ModelCommand)
+_add("generate", generate, cls=TextsCommand)
+_add("classify", classify, cls=TextsCommand)
+_add("summarise", summarise, cls=TextsCommand)
+_add("answer", answer, cls=TextsCommand)
+_add("chat", chat, cls=TextsCommand)
 _add("experiment", experiment)
-_add("export", export)
+_add("export", export, cls=ModelCommand)
 _add("import", import_)
 _add("average", average)
-_add("info", info)
+_add("info", info, cls=ModelCommand)
 _add("config", config, settings=True)
 _add("doctor", doctor)
 

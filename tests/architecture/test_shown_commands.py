@@ -36,7 +36,7 @@ def understand(words):
     command = typer.main.get_command(app).get_command(None, verb)
     assert command is not None, f"there is no verb {verb}"
     with TemporaryDirectory() as place, contextlib.chdir(place):
-        if others and others[0].startswith("runs/"):
+        if others and others[0].startswith(("runs/", "models/")):
             model = Path(others[0], BEST)
             model.mkdir(parents=True)
             (model / MANIFEST).touch()

@@ -120,7 +120,7 @@ def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):
 )
 def test_what_is_wrong_with_a_table_is_told_with_its_line(train, tmp_path, name, content, columns, complaint):
     write(tmp_path, name, content)
-    refused(train(name, "--columns", columns, "--from", "zh", "--to", "en"), complaint)
+    refused(train(name, "--columns", columns, "--source", "zh", "--target", "en"), complaint)
 
 
 def test_a_validation_table_without_the_columns_is_told(train, files, pairs):
@@ -207,5 +207,5 @@ def test_what_a_model_to_start_from_does_not_take_is_told(train):
     assert "ignored: model.d_ff=64\n" in wider.err
     both = train("train.zh", "train.en", "--from", "first", "--both-directions", "--out", "third")
     refused(both, "[missing_language_token]", "first/best: ", "zh and en")
-    turned = train("train.zh", "train.en", "--from", "en", "--to", "zh", "--out", "fourth")
+    turned = train("train.zh", "train.en", "--source", "en", "--target", "zh", "--out", "fourth")
     assert "sampled pairs seem to go from zh to en, not from en to zh" in turned.err

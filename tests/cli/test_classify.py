@@ -1,13 +1,11 @@
 """`regard train --task classify` and `regard classify`, as a user types them."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from regard.cli import main
 from regard.cli.shared.data_files import repeat_for_all
-from regard.cli.verbs.train import _start_or_language
 from tests.cli.test_generate import TINY, typed
 from tests.serve.single_stack_models import save_single_stack_models
 
@@ -77,19 +75,6 @@ def test_a_model_that_labels_nothing_is_refused_once_and_not_for_each_line(tmp_p
 def test_texts_to_guess_tokens_of_are_many_words():
     words = ["t.tsv", "--pretrain", "a", "b", "--out", "run", "c"]
     assert repeat_for_all(words) == ["t.tsv", "--pretrain", "a", "--pretrain", "b", "--out", "run", "c"]
-
-
-def test_what_is_started_from_is_a_folder_and_not_a_language(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert _start_or_language("zh") == (None, "zh")
-    assert _start_or_language("xal") == (None, "xal")
-    assert _start_or_language("sr-Cyrl") == (None, "sr-Cyrl")
-    assert _start_or_language("zh-en") == (Path("zh-en"), None)
-    assert _start_or_language("nowhere") == (Path("nowhere"), None)
-    assert _start_or_language("runs/zh-en") == (Path("runs/zh-en"), None)
-    (tmp_path / "model").mkdir()
-    assert _start_or_language("model") == (Path("model"), None)
-    assert _start_or_language(None) == (None, None)
 
 
 def test_a_translator_is_refused_once_and_not_at_each_line(talker, capsys, monkeypatch):

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from regard.cli import main
-from regard.cli.shared.options import insert_model_flag
 
 TINY = [
     *("--preset", "tiny", "--device", "cpu"),
@@ -55,20 +54,6 @@ def test_a_prompt_is_printed_with_what_follows(run, capsys, monkeypatch):
     assert typed(capsys, monkeypatch, *words)[1] == out
 
 
-def test_the_model_may_stand_first(run, capsys, monkeypatch, tmp_path):
-    words = ["--max-tokens", "5"]
-    told = typed(capsys, monkeypatch, "generate", str(run), "the cat", *words)
-    assert told == typed(capsys, monkeypatch, "generate", "the cat", "--model", str(run), *words)
-    assert told == typed(capsys, monkeypatch, "generate", str(run / "best"), "the cat", *words)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "cat").mkdir()  # a text, and by chance the name of a folder
-    told = typed(capsys, monkeypatch, "generate", "cat", "--model", str(run), *words)
-    assert told[1].startswith("cat")
-    assert insert_model_flag(["cat", "sat"]) == ["cat", "sat"]
-    assert insert_model_flag([str(run), "--model=other"]) == [str(run), "--model=other"]
-    assert insert_model_flag([]) == []
-
-
 def test_lines_come_from_standard_input_and_spoilt_ones_are_told(run, capsys, monkeypatch):
     words = ["generate", "--model", str(run), "--max-tokens", "3", "--json"]
     status, out, err = typed(capsys, monkeypatch, *words, stdin=b"the\n\xff\na \xe9\xbe\x98\n")
@@ -106,8 +91,8 @@ def test_too_many_tokens_are_refused_in_words(run, capsys, monkeypatch):
 def test_a_task_that_there_is_not_and_options_of_another_are_refused(tmp_path, capsys, monkeypatch):
     status, _, err = typed(capsys, monkeypatch, "train", "--task", "generat", "x.txt")
     assert (status, "did you mean generate?" in err) == (2, True)
-    status, _, err = typed(capsys, monkeypatch, "train", "--task", "generate", "x.txt", "--to", "en")
-    assert (status, "--to: not for the task generate" in err) == (2, True)
+    status, _, err = typed(capsys, monkeypatch, "train", "--task", "generate", "x.txt", "--target", "en")
+    assert (status, "--target: not for the task generate" in err) == (2, True)
     status, _, err = typed(capsys, monkeypatch, "train", "--task", "generate", str(tmp_path / "missing.txt"))
     assert (status, "missing.txt" in err) == (2, True)
 

@@ -45,7 +45,7 @@ def test_tables_and_standard_input_train_as_two_files_do(train, files, pairs):
         "gz": train("pairs.jsonl.gz", *nested, "--out", "gz"),
         "unnamed": train("pairs", *nested, "--out", "unnamed"),
         "pipe": train(
-            *("-", "--columns", "1,2", "--from", "zh", "--to", "en", "--out", "pipe"),
+            *("-", "--columns", "1,2", "--source", "zh", "--target", "en", "--out", "pipe"),
             stdin=gzip.compress(tsv(pairs, head="")),
         ),
         "objects": train("-", *nested, "--out", "objects", stdin=jsonl(pairs)),
@@ -93,7 +93,7 @@ def test_standard_input_is_needed_once(train, pairs):
         assert (again.status, again.out) == (0, first.out), again.err
     other = train(*words, stdin=tsv(pairs[1:]))
     assert (other.status, "is not what the run began with" in other.err) == (2, True)
-    turned = train("-", "--columns", "en,zh", "--from", "zh", "--to", "en", "--out", "run")
+    turned = train("-", "--columns", "en,zh", "--source", "zh", "--target", "en", "--out", "run")
     assert (turned.status, "error[data_changed]" in turned.err) == (2, True)
     assert train(*words).out == first.out
 

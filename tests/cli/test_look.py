@@ -54,18 +54,18 @@ def test_what_is_looked_at_is_the_translation(look, talker):
     found = look("四月二日", "--view", "steps")
     translation = regard.load(talker, threads=1).translate("四月二日").text
     assert found.out.startswith(f"四月二日 → {translation}")
-    assert look("四月二日", "--target", "in March").out.startswith("四月二日 → in March\n")
+    assert look("四月二日", "--output", "in March").out.startswith("四月二日 → in March\n")
 
 
 def test_the_tree_of_the_search_is_shown_unless_a_target_is_given(look):
     assert "★" in look("三月", "--view", "beam").out
-    refused = look("三月", "--view", "beam", "--target", "March")
+    refused = look("三月", "--view", "beam", "--output", "March")
     assert (refused.status, refused.out) == (2, "")
     assert "error[nothing_to_show]" in refused.err
 
 
 def test_the_chosen_place_is_written_as_a_picture_and_as_numbers(look, tmp_path):
-    chosen = ["--kind", "encoder", "--layer", "0", "--head", "1", "--view", "matrix", "--target", "March"]
+    chosen = ["--kind", "encoder", "--layer", "0", "--head", "1", "--view", "matrix", "--output", "March"]
     assert look("三月", *chosen, "-o", "a.svg").out == "a.svg\n"
     picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert outside(picture) == []
@@ -86,7 +86,7 @@ def test_models_of_one_stack_are_looked_at_too(look, alone, architecture, view):
 
 
 def test_an_alignment_is_scored_by_the_links_that_are_right(look):
-    whole = ("--view", "alignment", "--target", "March", "--layer", "0", "--head", "1")
+    whole = ("--view", "alignment", "--output", "March", "--layer", "0", "--head", "1")
     out = look("三月", *whole, "--gold", "0-0").out
     assert re.search(r"alignment error rate \d\.\d{3} \(precision \d\.\d{3}, recall \d\.\d{3}\)", out)
     assert "alignment error rate" in look("三月", *whole, "--gold", "0-0", "-o", "a.csv").out
@@ -148,7 +148,7 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     model = regard.load(alone["encoder"])
     label = model.labels[0]
     values = model.influence(model.look("the cat sat", label))
-    words = ("--view", "steps", "--target", label)
+    words = ("--view", "steps", "--output", label)
     out = look("the cat sat", *words, model=alone["encoder"]).out
     assert f"influence on “{label}”" in out
     assert f"integrated gradients: {values.convergence}" in " ".join(out.split())
@@ -168,7 +168,7 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     [
         (["--view", "head"], "unknown_view", "'head'; did you mean heads?"),
         (["--kind", "self"], "unknown_kind", "'self'"),
-        (["--to", "fr"], "", "fr"),
+        (["--target", "fr"], "", "fr"),
         (["--layer", "9"], "unknown_place", "layer 9"),
         (["--head", "9"], "unknown_place", "head 9"),
         (["--view", "walk", "--query", "99"], "unknown_place", "query 99"),
@@ -177,7 +177,7 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     ],
 )
 def test_mistakes_are_told_and_nothing_is_printed(look, words, code, place):
-    found = look("三月", "--target", "March", *words)
+    found = look("三月", "--output", "March", *words)
     assert (found.status, found.out) == (2, "")
     assert found.err.startswith(f"regard: error[{code}")
     assert place in found.err

@@ -101,7 +101,7 @@ def test_an_interrupted_run_has_its_own_exit_status_and_is_resumed(files):
         (["--builtin", "numerals", "--valid", "train.zh", "train.en"], "leave out --valid"),
         (["train.zh", "train.en", "--out", "plain"], "[folder_in_use]"),
         (["train.zh", "missing.en"], "missing.en"),
-        (["train.zh", "train.zh", "--to", "en"], "same file"),
+        (["train.zh", "train.zh", "--target", "en"], "same file"),
         (["train.zh", "plain"], "[unknown_language]: plain: "),
         (["train.zh", "short.en"], "800"),
         (["train.zh", "train.en", "--out", "taken"], "[folder_in_use]"),

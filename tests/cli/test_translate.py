@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.cli import main
-from regard.cli.shared import reporting
-from regard.cli.shared.input_lines import read_arriving
+from regard.cli.shared import input_lines, reporting
+from regard.cli.shared.input_lines import OPENING, read_arriving
 from tests.cli.conftest import Answer
 
 NASTY = "三月\n\n   \n😀\n\x00\x07\r\n四月\u2028五月\x85\x0b\n- 一。二。 \n" + "三" * 700 + "\n五月"
@@ -170,8 +171,8 @@ def test_a_glossary_a_prefix_and_sentences(translate, tmp_path):
     ("words", "problem"),
     [
         (["--engine", "tensorrt"], "there is no engine 'tensorrt'; there are auto, torch, ctranslate2"),
-        (["--from", "de"], "the model translates from zh, not from de"),
-        (["--from", "zh", "--to", "fr"], "the model translates into en, not into fr"),
+        (["--source", "de"], "the model translates from zh, not from de"),
+        (["--source", "zh", "--target", "fr"], "the model translates into en, not into fr"),
         (["--glossary", "nowhere.tsv"], "nowhere.tsv: there is no such file"),
         (["--n-best", "0"], "--n-best 0 is less than 1"),
         (["--beam", "2", "--n-best", "3"], "--n-best 3 needs a --beam of at least 3"),
@@ -267,6 +268,35 @@ def test_lines_come_in_blocks_as_they_arrive():
     assert [line.number for line in found] == [1, 2, 3, 4, 5]
     assert [line.text for line in found] == ["三", "四", "", "", "z"]
     assert [line.problem is None for line in found] == [True, True, True, False, True]
+
+
+class Written(io.RawIOBase):
+    """A pipe whose chunks arrive at once, except that the reader has to wait where there is None."""
+
+    def __init__(self, *chunks):
+        self.chunks, self.goes_on = iter(chunks), threading.Event()
+
+    def read(self, _size=-1):
+        chunk = next(self.chunks, b"")
+        if chunk is None:
+            self.goes_on.wait()
+            chunk = next(self.chunks)
+        return chunk
+
+
+def test_the_first_block_of_a_document_is_its_opening_however_it_arrives(monkeypatch):
+    monkeypatch.setattr(input_lines, "PAUSE", 60)
+    first, *_ = read_arriving(Written(*(f"{i}\n".encode() for i in range(50))), opening=True)
+    assert len(first) == 50
+    chunk = b"a line of some words\n" * 1000
+    first, *_ = read_arriving(Written(*[chunk] * 30), opening=True)
+    assert OPENING <= sum(len(line.text) + 1 for line in first) < 30 * len(chunk)
+    monkeypatch.setattr(input_lines, "PAUSE", 0.01)
+    pipe = Written(b"1\n2\n", None, b"3\n", b"4\n")
+    blocks = read_arriving(pipe, opening=True)
+    assert [line.number for line in next(blocks)] == [1, 2], "a pause ends the opening"
+    pipe.goes_on.set()
+    assert [line.number for block in blocks for line in block] == [3, 4]
 
 
 def test_words_are_aligned_when_asked_for(translate):

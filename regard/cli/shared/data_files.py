@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from typer.core import TyperCommand
-
+from regard.cli.shared.command import Command
 from regard.config import written_task
 from regard.text.files import STDIN
 from regard.text.files.tables import Column, table_kind
@@ -14,7 +13,7 @@ from regard.text.files.tables import Column, table_kind
 SETS, MANY = ("--valid", "--test"), "--pretrain"
 
 
-class SetsCommand(TyperCommand):
+class SetsCommand(Command):
     """A command whose `--valid` and `--test` take two parallel files or one table; `--pretrain`, any number.
 
     The parser has only options with a fixed number of words, so the option is repeated before every file.

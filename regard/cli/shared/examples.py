@@ -19,15 +19,21 @@ EXAMPLES = {
         "regard serve runs/zh-en --host 0.0.0.0 --keys keys.jsonl",
     ),
     "evaluate": (
-        "regard evaluate test.zh test.en --model runs/zh-en",
+        "regard evaluate runs/zh-en test.zh test.en",
         "regard evaluate test.zh test.en --outputs before.en --outputs after.en",
     ),
-    "score": ("regard score test.zh test.en --model runs/zh-en",),
+    "score": ("regard score runs/zh-en test.zh test.en",),
     "generate": ("regard generate runs/plays 'First Citizen:' --temperature 0.8",),
     "classify": (
         "regard classify runs/mood 'a fine film'",
         "regard classify --model runs/mood-1 --model runs/mood-2 < films.txt",
     ),
+    "summarise": (
+        "regard summarise runs/news 'It rained all night in Paris. In the morning the river was high.'",
+        "regard summarise runs/news < articles.jsonl",
+    ),
+    "answer": ("regard answer runs/squad 'Who sat?' --context 'The cat sat on the mat.'",),
+    "chat": ("regard chat runs/talks", "regard chat runs/talks < conversations.jsonl"),
     "experiment": ("regard experiment scale",),
     "export": ("regard export runs/zh-en zh-en-ct2 --to ctranslate2 --quantisation int8",),
     "import": ("regard import opus-mt-en-de models/en-de",),

@@ -17,25 +17,32 @@ _CHUNK = 1 << 16
 _BLOCK = 1 << 18
 """Bytes at which a block is passed on, even if more has arrived: a few thousand lines."""
 _CHUNKS_AHEAD = 16
+OPENING = 1 << 16
+"""Bytes at the beginning of a document that show what it is …"""
+PAUSE = 0.25
+"""… or those before the first pause of so many seconds: who waits for an answer need not write more."""
 
 
-def input_blocks(texts: Sequence[str] | None) -> Iterator[list[InputLine]]:
-    """The texts of the command line as one block; without texts, the lines of standard input in blocks."""
+def input_blocks(texts: Sequence[str] | None, *, opening: bool = False) -> Iterator[list[InputLine]]:
+    """The texts of the command line as one block; without texts, the lines of standard input in blocks.
+
+    With `opening`, the first block is the beginning of a document, even if it arrives in small pieces.
+    """
     if texts is None:
-        return read_arriving(sys.stdin.buffer)
+        return read_arriving(sys.stdin.buffer, opening=opening)
     return iter([[InputLine(0, text) for text in texts]])
 
 
-def read_arriving(stream: BinaryIO) -> Iterator[list[InputLine]]:
+def read_arriving(stream: BinaryIO, *, opening: bool = False) -> Iterator[list[InputLine]]:
     """Lines in blocks: all that have arrived since the last block, at least one.
 
     A person who types gets an answer to every line; a file comes in large blocks.
     """
-    return numbered_lines(_read_available(stream), NAME)
+    return numbered_lines(_read_available(stream, opening=opening), NAME)
 
 
-def _read_available(stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes that are available, as soon as there are any."""
+def _read_available(stream: BinaryIO, *, opening: bool) -> Iterator[bytes]:
+    """The bytes that are available, as soon as there are any; at first perhaps a whole opening."""
     chunks: queue.Queue[bytes | OSError] = queue.Queue(_CHUNKS_AHEAD)
     # The raw stream returns what is there; and a thread blocked on it does not delay the program's exit.
     raw: Any = getattr(stream, "raw", stream)
@@ -55,9 +62,14 @@ def _read_available(stream: BinaryIO) -> Iterator[bytes]:
         chunk = chunks.get()
         while chunk and isinstance(chunk, bytes):
             available += chunk
-            if len(available) >= _BLOCK or chunks.empty():
+            waits = opening and len(available) < OPENING
+            if len(available) >= _BLOCK or (chunks.empty() and not waits):
                 break
-            chunk = chunks.get()
+            try:
+                chunk = chunks.get(timeout=PAUSE if waits else None)
+            except queue.Empty:
+                break
+        opening = False
         if available:
             yield available
         if isinstance(chunk, OSError):

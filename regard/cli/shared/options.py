@@ -1,16 +1,19 @@
-"""Options that several verbs share, their names in error messages, and a model before the text."""
+"""Options that several verbs share, and their names in error messages."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
 from regard.bundled import DEFAULT
 from regard.config import settings
-from regard.errors import RegardError, with_options
+from regard.errors import ConfigError, RegardError, with_options
 
 PresetOption = Annotated[
     str | None,
@@ -27,17 +30,20 @@ SetOption = Annotated[
     typer.Option("--set", metavar="A.B=C", help="One setting; overrides the file; may be repeated."),
 ]
 
+
+def model_option(more: str = "") -> Any:
+    """The option that names a model; `more` is added to its help."""
+    words = f"A model folder, or the folder of a run{more}."
+    return typer.Option("--model", "-m", metavar="MODEL", show_default=False, help=words)
+
+
 ModelOption = Annotated[
-    list[Path],
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        show_default=False,
-        help="A model folder or a run folder; several form an ensemble. Default: the bundled translator.",
-    ),
+    list[Path], model_option("; several form an ensemble. Default: the bundled translator")
 ]
 BUNDLED = [Path(DEFAULT)]
 """The default of `--model`."""
+OwnModelsOption = Annotated[list[Path] | None, model_option("; several form an ensemble")]
+"""For verbs whose task no bundled model has: see `needed`."""
 EngineOption = Annotated[
     str,
     typer.Option(metavar="NAME", help="torch, ctranslate2, or auto: the fastest that supports the options."),
@@ -63,6 +69,61 @@ SeedOption = Annotated[int, typer.Option(help="The same seed gives the same text
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFlags:
+    """How an encoder-decoder model runs, searches or samples: the same flags for every verb that runs one."""
+
+    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Sample tokens instead of searching for the most likely.")
+    ] = False
+    temperature: Annotated[
+        float, typer.Option(help="With --sample: below 1 sharpens the distribution, above 1 flattens it.")
+    ] = 1.0
+    top_k: TopKOption = 0
+    top_p: TopPOption = 1.0
+    min_p: MinPOption = 0.0
+    seed: SeedOption = 1
+    engine: EngineOption = "auto"
+    device: DeviceOption = "auto"
+    threads: ThreadsOption = None
+    as_json: JsonOption = False
+
+    def search(self) -> dict[str, Any]:
+        """The options of the search or the sampling, under their names in Python.
+
+        Raises:
+            ConfigError: an option of sampling is given without `--sample`.
+        """
+        sampling = {name: getattr(self, name) for name in ("temperature", "top_k", "top_p", "min_p", "seed")}
+        changed = [
+            each.name for each in fields(self) if sampling.get(each.name, each.default) != each.default
+        ]
+        if changed and not self.sample:
+            raise ConfigError(f"`{changed[0]}` needs `sample`", code="missing_option")
+        return {"beam_size": self.beam, "sample": self.sample, **sampling}
+
+
+def with_flags_of(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb whose last parameter is a dataclass of flags: typer is shown its fields as options."""
+    *own, flags = signature(verb, eval_str=True).parameters.values()
+    hints = get_type_hints(flags.annotation, include_extras=True)
+    options = [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
+        for each in fields(flags.annotation)
+    ]
+
+    @wraps(verb)
+    def run(**given: Any) -> None:
+        values = {option.name: given.pop(option.name) for option in options}
+        verb(**given, **{flags.name: flags.annotation(**values)})
+
+    shown = [*own, *options]
+    run.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in shown}
+    return run
+
+
 def settings_help() -> str:
     """Every setting with its description, for the end of a verb's help."""
     width = max(map(len, settings()))
@@ -72,13 +133,13 @@ def settings_help() -> str:
 
 _SAME_NAME = (
     *("device", "glossary", "keep", "max_tokens", "min_p", "n_best", "past_length", "prefix", "quantisation"),
-    *("sample", "seed", "temperature", "threshold", "to", "too_long", "top_k", "top_p"),
+    *("sample", "seed", "source", "target", "temperature", "threshold", "too_long", "top_k", "top_p"),
     *("both_directions", "builtin", "columns", "out", "pretrain", "shard", "test", "valid"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "beam_size": "--beam",
-    "source": "--from",
-    "target": "--to",
+    "start_from": "--from",
+    "to": "--target",
 }
 """Flags by Python keyword. What has no flag, such as `extra_length`, is a setting of the model folder."""
 
@@ -86,33 +147,3 @@ FLAGS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
 def with_flags(error: RegardError | str) -> str:
     """The message of an error, with flags in place of Python keywords."""
     return with_options(str(error), lambda name, value: f"{FLAGS.get(name, name)} {value}".strip())
-
-
-class ModelFirstCommand(TyperCommand):
-    """A command whose `--model` may be left out before a model that comes first.
-
-    `regard generate runs/poems 'a prompt'` is `regard generate --model runs/poems 'a prompt'`.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        (model,) = (param for param in self.params if "--model" in param.opts)
-        model.help += " It may also come first, without --model."  # type: ignore[attr-defined]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, with `--model` inserted."""
-        return super().parse_args(ctx, insert_model_flag(args))
-
-
-def insert_model_flag(words: list[str]) -> list[str]:
-    """`RUN TEXT` as `--model RUN TEXT`.
-
-    Only a model folder counts: a text may be a word that is also the name of another folder.
-    """
-    named = any(word.partition("=")[0] == "--model" for word in words)
-    if named or not words or not Path(words[0]).is_dir():
-        return words
-    from regard.bundle.manifest import MANIFEST
-    from regard.engine.loading import model_folder
-
-    return ["--model", *words] if (model_folder(words[0]) / MANIFEST).exists() else words

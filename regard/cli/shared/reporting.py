@@ -1,11 +1,13 @@
-"""Reports on stderr while lines are processed: warnings, the engine in use, and progress."""
+"""Lines of output, and reports on stderr meanwhile: warnings, the engine in use, and progress."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
+
+import typer
 
 from regard.cli.shared.options import with_flags
 
@@ -62,14 +64,46 @@ class LineReporter:
             text = f"\r{self._n_lines:,} lines, {speed:,.0f} a second\033[K"
             print(text, end="", file=sys.stderr, flush=True)
 
-    def close(self) -> None:
-        """Remove the progress, and print how many warnings were left out."""
+    def close(self, notes: Iterable[str] = ()) -> None:
+        """Remove the progress, and print how many warnings were left out, and notes about the whole."""
         if self._shows_progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
         left_out = sum(max(0, count - MOST_WARNINGS) for count in (self._n_problems, self._n_warnings))
         if left_out:
             self._print(f"{left_out:,} more like these")
+        for note in notes:
+            self._print(note)
 
     def _print(self, text: str) -> None:
         clear = "\r\033[K" if self._shows_progress else ""
         print(f"{clear}regard: {text}", file=sys.stderr, flush=True)
+
+
+def print_lines(
+    blocks: Iterable[Sequence[OutputLine]],
+    *,
+    progress: bool = False,
+    engines: bool = False,
+    at_end: Callable[[], Iterable[str]] = tuple,
+) -> None:
+    """Print lines of output as they come, with their warnings on stderr.
+
+    Args:
+        blocks: the lines; the empty text of one that failed is printed, too, so that lines stay in step.
+        progress: show the progress on stderr.
+        engines: print which engines run.
+        at_end: what to report about the whole.
+
+    Raises:
+        typer.Exit: a line could not be processed; others were.
+    """
+    reporter = LineReporter(progress=progress, engines=engines)
+    for block in blocks:
+        for line in block:
+            reporter.add(line)
+            print(with_flags(line.text) if line.failed else line.text)
+        sys.stdout.flush()
+        reporter.advance(len(block))
+    reporter.close(at_end())
+    if reporter.n_unreadable:
+        raise typer.Exit(UNREADABLE_INPUT)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.shared.options import DeviceOption, JsonOption, with_flags
-from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter, unseen_characters_warning
+from regard.cli.shared.options import DeviceOption, JsonOption, OwnModelsOption, with_flags
+from regard.cli.shared.reporting import print_lines, unseen_characters_warning
+from regard.cli.shared.writing import needed
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
-    from collections.abc import Iterator
-
     from regard.engine.results import Classification
+    from regard.engine.translator import OutputLine
+    from regard.tasks.loaded import LoadedModel
     from regard.text.files.lines import InputLine
 
 
@@ -27,10 +27,7 @@ def classify(
         typer.Argument(metavar="TEXT", help="Text to label; by default, lines of standard input."),
     ] = None,
     *,
-    models: Annotated[
-        list[Path],
-        typer.Option("--model", metavar="MODEL", help="A model folder, or a run; several are an ensemble."),
-    ],
+    models: OwnModelsOption = None,
     too_long: Annotated[
         str,
         typer.Option(metavar="WAY", help="For texts that are too long: error, or cut."),
@@ -49,30 +46,30 @@ def classify(
     """
     from regard.cli.shared.input_lines import input_blocks
     from regard.engine.options import ClassifyOptions
-    from regard.engine.translator import OutputLine
     from regard.loaded import load
 
-    options = {"too_long": too_long, "threshold": threshold}
-    ClassifyOptions(**options)  # type: ignore[arg-type]  # checked before the model is loaded
-    loaded, reporter = load(models, device=device), LineReporter(progress=texts is None, engines=False)
+    options: dict[str, Any] = {"too_long": too_long, "threshold": threshold}
+    ClassifyOptions(**options)  # checked before the model is loaded
+    loaded = load(needed("classify", models), device=device)
     loaded.require("classify")
+    lines = (
+        [_labelled(loaded, line, options, as_json=as_json) for line in block] for block in input_blocks(texts)
+    )
+    print_lines(lines, progress=texts is None)
+
+
+def _labelled(loaded: LoadedModel, line: InputLine, options: dict[str, Any], *, as_json: bool) -> OutputLine:
+    from regard.engine.translator import OutputLine
+
+    found, problem = None, line.problem
+    if problem is None:
+        try:
+            (found,) = loaded.classify([line.text], **options)
+        except RequestError as error:
+            problem = line.where + with_flags(error).replace("text 1 ", "the text ")
     between = loaded.task.label_separator or ""
-    for block in input_blocks(texts):
-        for line in block:
-            found, problem = None, line.problem
-            if problem is None:
-                try:
-                    (found,) = loaded.classify([line.text], **options)
-                except RequestError as error:
-                    problem = line.where + with_flags(error).replace("text 1 ", "the text ")
-            text = _as_json(found, problem) if as_json else _as_columns(found, between)
-            reporter.add(OutputLine(text, notes=tuple(_notes(line, found, problem)), failed=found is None))
-            print(text)
-        sys.stdout.flush()
-        reporter.advance(len(block))
-    reporter.close()
-    if reporter.n_unreadable:
-        raise typer.Exit(UNREADABLE_INPUT)
+    text = _as_json(found, problem) if as_json else _as_columns(found, between)
+    return OutputLine(text, notes=tuple(_notes(line, found, problem)), failed=found is None)
 
 
 def _notes(line: InputLine, found: Classification | None, problem: str | None) -> Iterator[str]:

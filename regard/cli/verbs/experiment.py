@@ -27,7 +27,9 @@ def experiment(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Another Chinese-English model, where one is examined."),
+        typer.Option(
+            "--model", "-m", metavar="MODEL", help="Another Chinese-English model, where one is examined."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
     out: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from regard.cli.shared.options import model_option
 from regard.errors import RequestError
 from regard.exchange.ctranslate2.weights_file import Quantisation
 
@@ -35,9 +36,9 @@ FORMATS: dict[str, Writer] = {"ctranslate2": _ctranslate2, "huggingface": _huggi
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, or a run's.")],
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write; it must be new.")],
     *,
+    model: Annotated[Path, model_option()],
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")],
     quantisation: Annotated[
         str, typer.Option(metavar="NAME", help=f"For ctranslate2: {', '.join(get_args(Quantisation))}.")

@@ -17,9 +17,11 @@ from regard.cli.shared.options import (
     SeedOption,
     TopKOption,
     TopPOption,
+    model_option,
     with_flags,
 )
 from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter, unseen_characters_warning
+from regard.cli.shared.writing import needed
 from regard.errors import RequestError
 
 if TYPE_CHECKING:  # the verb's help must not wait for torch
@@ -33,7 +35,7 @@ def generate(
         typer.Argument(metavar="PROMPT", help="How the text begins; by default, lines of standard input."),
     ] = None,
     *,
-    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="A model folder, or a run.")],
+    model: Annotated[Path | None, model_option()] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum new tokens; default up to the trained length, or 256 with slide."),
@@ -68,7 +70,7 @@ def generate(
     from regard.engine.translator import OutputLine
     from regard.loaded import load
 
-    options = {
+    options: dict[str, Any] = {
         "max_tokens": max_tokens,
         "temperature": temperature,
         "top_k": top_k,
@@ -78,8 +80,8 @@ def generate(
         "stop": [each.replace("\\n", "\n") for each in stop or ()],
         "past_length": past_length,
     }
-    GenerateOptions(**options)  # type: ignore[arg-type]  # checked before the model is loaded
-    loaded = load(model, device=device)
+    GenerateOptions(**options)  # checked before the model is loaded
+    loaded = load(needed("generate", [model] if model else None), device=device)
     loaded.require("generate")
     reporter = LineReporter(progress=False, engines=False)  # the text itself shows the progress
     for line in (line for block in input_blocks(prompts) for line in block):

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from regard.bundle import Description, describe_bundle
+from regard.cli.shared.options import model_option
 from regard.engine.loading import model_folder
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder or a run folder.")],
     *,
+    model: Annotated[Path, model_option()],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Describe a model folder.

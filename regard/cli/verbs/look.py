@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.shared.options import BUNDLED, DeviceOption
+from regard.cli.shared.options import BUNDLED, DeviceOption, model_option
 from regard.look.influence import MOST_STEPS, STEPS
 from regard.look.views import MODULES
 
@@ -16,24 +16,15 @@ if TYPE_CHECKING:
 
 
 def look(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The text that the model reads.")],
+    source: Annotated[str, typer.Argument(metavar="TEXT", help="The text that the model reads.")],
     *,
-    model: Annotated[
-        Path,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            show_default=False,
-            help="A model folder or a run's folder; default: the bundled translator.",
-        ),
-    ] = BUNDLED[0],
-    target: Annotated[
+    model: Annotated[Path, model_option(". Default: the bundled translator")] = BUNDLED[0],
+    output: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="The output, or a label; default: what the model predicts."),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="CODE", help="The target language; default: as the source suggests."),
+    target: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Target language; default: detected.")
     ] = None,
     view: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(MODULES)}.")] = "heads",
     kind: Annotated[
@@ -116,10 +107,15 @@ def look(
         check_suffix(out)  # before minutes of work
         needs |= {"search", "label-influence"} if out.suffix.lower() == ".html" else set()
     loaded = load(model, device=device)
-    searches = target is None and loaded.verb == "translate"
+    if target is not None and loaded.verb != "translate":
+        raise RequestError(
+            f"{model}: has no languages to choose from; --output TEXT is what it should write, or a label",
+            code="wrong_task",
+        )
+    searches = output is None and loaded.verb == "translate"
     if beam is None and searches and "search" in needs:
         beam = loaded.decoding.beam_size  # a search is observed if its beam size is given
-    trace = loaded.look(source, target, to=to, beam_size=beam, interventions=changes)
+    trace = loaded.look(source, output, to=target, beam_size=beam, interventions=changes)
     if loaded.labels and "label-influence" in needs:
         trace = loaded.with_influence(trace, steps=steps)
     if "influence" in needs:

@@ -7,16 +7,23 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.shared.options import BUNDLED, DeviceOption, EngineOption, RayOption, ThreadsOption
+from regard.cli.shared.options import (
+    BUNDLED,
+    DeviceOption,
+    EngineOption,
+    RayOption,
+    ThreadsOption,
+    model_option,
+)
 from regard.errors import ConfigError
 
 
 def serve(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="MODEL", help="Model folders or runs; by default the bundled model."),
-    ] = None,
+    more: Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help="More models to serve.")] = None,
     *,
+    models: Annotated[
+        list[Path] | None, model_option("; several are served together. Default: the bundled translator")
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     keys: Annotated[
@@ -68,7 +75,7 @@ def serve(
     if new_key is not None or revoke_key is not None:
         _change_keys(keys, new_key, revoke_key)
         return
-    models = models or BUNDLED
+    models = [*(models or ()), *(more or ())] or BUNDLED
     if replicas and ray is None:
         raise ConfigError("--replicas needs --ray local, or an address", code="missing_option")
     try:

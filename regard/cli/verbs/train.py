@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.shared.command import is_model
 from regard.cli.shared.data_files import parse_columns
 from regard.cli.shared.options import ConfigOption, DeviceOption, PresetOption, SetOption
-from regard.text.languages import is_code
+from regard.errors import ConfigError
+from regard.text.languages import known_code
 
 DIVERGED = 2
 INTERRUPTED = 130
@@ -52,22 +54,25 @@ def train(
         list[Path] | None,
         typer.Option(metavar="TEXT…", help="Texts without labels, on which a classifier is pretrained."),
     ] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="MODEL", help="A model to start from, with its subwords."),
+    ] = None,
     source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="MODEL | CODE",
-            help="A model folder to start from, with its subwords; or the language of SRC.",
-        ),
+        str | None, typer.Option(metavar="CODE", help="Language of SRC, if its name does not say it.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Language of TGT, if its name does not say it.")
+        str | None, typer.Option(metavar="CODE", help="Language of TGT, if its name does not say it.")
     ] = None,
     both_directions: Annotated[
         bool, typer.Option("--both-directions", help="Train one model for both directions.")
     ] = False,
     builtin: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A built-in corpus instead of files: numerals.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A built-in corpus instead of files: numerals; rooms, to summarise, answer or converse.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -103,7 +108,8 @@ def train(
     from regard.training.run import train as run_training
     from regard.training.stopping import DivergedError
 
-    start_from, source = _start_or_language(source)
+    if start_from is not None:
+        _check_is_no_language(start_from)
     limits = {"max_steps": max_steps, "max_epochs": max_epochs, "max_minutes": max_minutes}
     directions = ["task.both_directions=true"] if both_directions else []
     limited = [f"training.{name}={value}" for name, value in limits.items() if value is not None]
@@ -142,8 +148,14 @@ def train(
             typer.echo(f"  {command}")
 
 
-def _start_or_language(words: str | None) -> tuple[Path | None, str | None]:
-    """The meaning of `--from`: a model folder, or a language."""
-    if words is None or (is_code(words) and not Path(words).is_dir()):
-        return None, words
-    return Path(words), None
+def _check_is_no_language(model: Path) -> None:
+    """Check that the model to start from is not the code of a language.
+
+    Raises:
+        ConfigError: it is, and no model has that name.
+    """
+    if known_code(str(model)) and not is_model(str(model)):
+        raise ConfigError(
+            f"--from {model}: names no model to start from; --source {model} gives the language of SRC",
+            code="missing_model",
+        )

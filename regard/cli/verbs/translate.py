@@ -3,50 +3,52 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.shared.options import (
-    BUNDLED,
-    DeviceOption,
-    EngineOption,
-    JsonOption,
-    MinPOption,
-    ModelOption,
-    RayOption,
-    SeedOption,
-    ThreadsOption,
-    TopKOption,
-    TopPOption,
-    with_flags,
-)
-from regard.cli.shared.reporting import UNREADABLE_INPUT, LineReporter
+from regard.cli.shared.options import BUNDLED, ModelOption, RayOption, RunFlags, with_flags_of
+from regard.cli.shared.reporting import print_lines
+from regard.cli.shared.writing import load_models, written
+from regard.config.checking import counted
 from regard.errors import ConfigError
+from regard.text.languages import language_name
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
+    from regard.engine.direction import Directions
     from regard.engine.translator import OutputLine
+    from regard.text.files.lines import InputLine
 
 
+DECIDING = 1 << 14
+"""Characters at the beginning of a document that decide its direction: they are in the first block."""
+
+
+@with_flags_of
 def translate(
     texts: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Text to translate; by default, lines of standard input."),
     ] = None,
     *,
-    model: ModelOption = BUNDLED,
+    models: ModelOption = BUNDLED,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="CODE", help="Source language; default: detected."),
+        typer.Option("--source", "--from", metavar="CODE", help="Source language; default: detected."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--to", metavar="CODE", help="Target language; default: detected."),
+        typer.Option(
+            "--target",
+            "--to",
+            metavar="CODE",
+            help="Target language; default: detected, once for all of standard input.",
+        ),
     ] = None,
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = None,
     n_best: Annotated[int, typer.Option(help="Translations per line, separated by tabs.")] = 1,
     glossary: Annotated[
         Path | None,
@@ -78,20 +80,6 @@ def translate(
         bool,
         typer.Option("--sentences", help="Translate each sentence of a line separately; list markers stay."),
     ] = False,
-    sample: Annotated[
-        bool, typer.Option("--sample", help="Sample tokens instead of searching for the most likely.")
-    ] = False,
-    temperature: Annotated[
-        float, typer.Option(help="With --sample: below 1 sharpens the distribution, above 1 flattens it.")
-    ] = 1.0,
-    top_k: TopKOption = 0,
-    top_p: TopPOption = 1.0,
-    min_p: MinPOption = 0.0,
-    seed: SeedOption = 1,
-    engine: EngineOption = "auto",
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    as_json: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print which engine runs.")] = False,
     ray: RayOption = None,
     workers: Annotated[
@@ -102,21 +90,22 @@ def translate(
         Path | None,
         typer.Option(metavar="DIR", help="With --ray: store finished shards here, and resume from them."),
     ] = None,
+    flags: RunFlags,
 ) -> None:
     """Translate texts, or each line of standard input.
 
     Line i of the output belongs to line i of the input. A line that cannot be translated gives an empty line
-    and a message on stderr, and the exit status is 2.
+    and a message on stderr, and the exit status is 2. A model of both directions translates a file or a pipe
+    in one of them: the language of its first lines decides, or --target. Each TEXT, and each line that is
+    typed on a terminal, is detected by itself.
     """
-    if alignment and not as_json:
+    if alignment and not flags.as_json:
         raise ConfigError("--alignment needs --json", code="missing_option")
-    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
-    if not sample:
-        _reject_unused(sampling)
+    if ray is None and (workers or shards):
+        raise ConfigError("--workers and --shards need --ray local, or an address", code="missing_option")
     options = {
         "source": source,
         "to": target,
-        "beam_size": beam,
         "n_best": n_best,
         "glossary": glossary,
         "prefix": prefix,
@@ -124,85 +113,104 @@ def translate(
         "check_numbers": check_numbers,
         "too_long": too_long,
         "alignment": alignment,
-        "token_scores": scores and as_json,
+        "token_scores": scores and flags.as_json,
         "whole_lines": not sentences,
-        "sample": sample,
-        **sampling,
+        **flags.search(),
     }
-    job = TranslationJob(model, engine, device, threads, scores, as_json, options)
-    reporter = LineReporter(progress=texts is None, engines=verbose)
-    if ray is None and (workers or shards):
-        raise ConfigError("--workers and --shards need --ray local, or an address", code="missing_option")
-    blocks = _here(job, texts) if ray is None else _on_cluster(job, texts, ray, workers, shards)
-    with closing(blocks):
-        for block in blocks:
-            for written in block:
-                reporter.add(written)
-                print(with_flags(written.text) if written.failed else written.text)
-            sys.stdout.flush()
-            reporter.advance(len(block))
-    reporter.close()
-    if reporter.n_unreadable:
-        raise typer.Exit(UNREADABLE_INPUT)
+    from regard.engine.translator import mark_code
+
+    loaded = load_models("translate", models, flags)
+    is_document = texts is None and loaded.task.name == "translate"  # other tasks read single lines
+    undecided = is_document and not sys.stdin.isatty() and not loaded.directions.requested(source, target)
+    blocks = _input(texts, unpacked=ray is not None, opening=undecided)
+    blocks = mark_code(blocks) if is_document else blocks
+    document = _Document(loaded.directions, blocks) if undecided else None
+    if document is not None:
+        blocks, options["to"] = iter(document), document.target
+    if ray is None:
+        lines = written(loaded, blocks, options, scores=scores, as_json=flags.as_json)
+    else:
+        lines = _on_cluster(models, flags, options, scores, blocks, (ray, workers, shards))
+    notes = document.notes if document else tuple
+    with closing(lines):
+        print_lines(lines, progress=texts is None, engines=verbose, at_end=notes)
 
 
-def _reject_unused(sampling: dict[str, float]) -> None:
-    """Raise ConfigError for options of sampling without --sample."""
-    from regard.engine.engines.protocol import Search
-
-    defaults = Search()
-    for name, value in sampling.items():
-        if value != getattr(defaults, name):
-            raise ConfigError(f"`{name}` needs `sample`", code="missing_option")
-
-
-class TranslationJob(NamedTuple):
-    """How lines are translated and printed."""
-
-    model: list[Path]
-    engine: str
-    device: str
-    threads: int | None
-    scores: bool
-    as_json: bool
-    options: dict[str, Any]
-
-
-def _here(job: TranslationJob, texts: list[str] | None) -> Generator[list[OutputLine]]:
-    """Translate in this process, as lines arrive."""
+def _input(texts: list[str] | None, *, unpacked: bool, opening: bool) -> Iterator[list[InputLine]]:
+    """The lines of input; for a cluster, standard input may be compressed."""
     from regard.cli.shared.input_lines import input_blocks
-    from regard.engine.translator import LineTranslator, mark_code
-    from regard.loaded import load
 
-    loaded = load(job.model, engine=job.engine, device=job.device, threads=job.threads)  # type: ignore[arg-type]
-    strict = job.options["too_long"] == "error"
-    translator = loaded.translator(**job.options)
-    write = LineTranslator(translator, strict=strict, scores=job.scores, as_json=job.as_json)
-    # Other tasks read lines, not documents.
-    lines = input_blocks(texts)
-    yield from map(write, mark_code(lines) if loaded.task.name == "translate" else lines)
+    if texts is not None or not unpacked:
+        return input_blocks(texts, opening=opening)
+    from regard.scale.corpus import lines_of
+    from regard.text.files import STDIN
+
+    return lines_of([STDIN])
+
+
+class _Document:
+    """Lines that are translated in one direction, which the first ones decide."""
+
+    def __init__(self, directions: Directions, blocks: Iterator[list[InputLine]]) -> None:
+        """Read the first lines, and print the direction."""
+        self._directions, self._n_kept = directions, 0
+        first = next((block for block in blocks if block), [])
+        self._blocks = chain([first], blocks)
+        sizes = accumulate(len(line.text) + 1 for line in first)
+        opening = [line for line, size in zip(first, sizes, strict=True) if size <= DECIDING] or first[:1]
+        text = "\n".join(line.text for line in opening if not line.is_code)
+        self._direction = directions.of_document(text[:DECIDING])
+        if self._direction is not None:
+            names = [language_name(code or "") for code in (self._direction.source, self._direction.target)]
+            how = "detected from the first lines; --target CODE chooses"
+            print(f"regard: translating from {names[0]} into {names[1]}, {how}", file=sys.stderr, flush=True)
+
+    @property
+    def target(self) -> str | None:
+        """The target language; None if every line has to decide for itself."""
+        return None if self._direction is None else self._direction.target
+
+    def __iter__(self) -> Iterator[list[InputLine]]:
+        for block in self._blocks:
+            if self._direction is not None:
+                self._n_kept += sum(
+                    self._directions.already_translated(line.text, self._direction)
+                    for line in block
+                    if not line.is_code
+                )
+            yield block
+
+    def notes(self) -> Iterator[str]:
+        """What to report when all lines are translated."""
+        if self._n_kept:
+            language = language_name(self.target or "")
+            yield f"{counted(self._n_kept, 'line')} already in {language}, kept unchanged"
 
 
 def _on_cluster(
-    job: TranslationJob, texts: list[str] | None, address: str, workers: int | None, shards: Path | None
+    models: list[Path],
+    flags: RunFlags,
+    options: dict[str, Any],
+    scores: bool,
+    blocks: Iterator[list[InputLine]],
+    cluster: tuple[str, int | None, Path | None],
 ) -> Generator[list[OutputLine]]:
     """Translate with the workers of a Ray cluster, shard by shard."""
-    from regard.cli.shared.input_lines import input_blocks
-    from regard.scale.corpus import CorpusRun, lines_of
+    from regard.scale.corpus import CorpusRun
     from regard.scale.workers import WorkerSettings
-    from regard.text.files import STDIN
 
+    address, workers, shards = cluster
     settings = WorkerSettings(
-        engine=job.engine,  # type: ignore[arg-type]
-        device=job.device,
-        threads=job.threads or 1,
-        scores=job.scores,
-        as_json=job.as_json,
-        options=job.options,
+        engine=flags.engine,  # type: ignore[arg-type]
+        device=flags.device,
+        threads=flags.threads or 1,
+        scores=scores,
+        as_json=flags.as_json,
+        options=options,
     )
-    run = CorpusRun(job.model, settings, address=address, workers=workers, shards=shards)
+    run = CorpusRun(models, settings, address=address, workers=workers, shards=shards)
     try:
-        yield from run.written(lines_of([STDIN]) if texts is None else input_blocks(texts))
+        yield from run.written(blocks)
     except (KeyboardInterrupt, GeneratorExit):  # the latter when printing was interrupted
         print(f"regard: finished shards are kept; resume with --shards {run.shards}", file=sys.stderr)
         raise
