@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import torch
@@ -25,77 +25,95 @@ Spellings = tuple[tuple[int, ...], ...]
 """The token sequences of one phrase."""
 
 
+Begun = tuple[int, tuple[int, ...]]
+"""A phrase by its index, and the beginning of one of its spellings."""
+
+
 @dataclass(frozen=True, slots=True)
 class PhraseProgress:
-    """The part of the phrases that a hypothesis contains."""
+    """What a hypothesis contains and lacks of the phrases."""
 
-    has: frozenset[int] = frozenset()
-    """Indices of complete phrases."""
-    begun: frozenset[tuple[int, ...]] = frozenset()
-    """Prefixes of spellings that the hypothesis ends with."""
+    lacking: tuple[int, ...]
+    """How many occurrences of each phrase are missing."""
+    n_tokens: int
+    """Tokens of these occurrences in their shortest spellings."""
+    begun: frozenset[Begun] = frozenset()
+    """Beginnings that the hypothesis ends with."""
 
 
-@dataclass(frozen=True)
 class Phrases:
-    """The phrases of a source."""
+    """The phrases of a source. One that is listed several times must occur as often, without overlaps."""
 
-    phrases: tuple[Spellings, ...]
-
-    def __post_init__(self) -> None:
-        for i, spellings in enumerate(self.phrases):
+    def __init__(self, phrases: Sequence[Spellings]) -> None:
+        for i, spellings in enumerate(phrases):
             if not spellings or not all(spellings):
                 problem = f"phrase {i} has no spelling, or an empty one: it needs at least one token"
                 raise RequestError(problem, code="bad_phrase")
+        counts = Counter(phrases)
+        self.phrases = tuple(counts)
+        """Each phrase once."""
+        self._shortest = [min(map(len, spellings)) for spellings in self.phrases]
+        self.n_tokens = sum(counts[each] * n for each, n in zip(self.phrases, self._shortest, strict=True))
+        """Tokens of all phrases in their shortest spellings."""
+        self.start = PhraseProgress(tuple(counts.values()), self.n_tokens)
+        """The progress of an empty hypothesis."""
 
     @cached_property
-    def _phrase_of(self) -> dict[tuple[int, ...], set[int]]:
-        by_spelling: dict[tuple[int, ...], set[int]] = {}
+    def _rest(self) -> dict[tuple[int, ...], dict[int, int]]:
+        """Per beginning, the phrases that begin so, and how many tokens complete the shortest spelling."""
+        rest: dict[tuple[int, ...], dict[int, int]] = {}
         for i, spellings in enumerate(self.phrases):
             for spelling in spellings:
-                by_spelling.setdefault(spelling, set()).add(i)
-        return by_spelling
+                for n in range(1, len(spelling) + 1):
+                    of_phrases, left = rest.setdefault(spelling[:n], {}), len(spelling) - n
+                    of_phrases[i] = min(left, of_phrases.get(i, left))
+        return rest
 
     @cached_property
-    def _beginnings(self) -> frozenset[tuple[int, ...]]:
-        return frozenset(spelling[:n] for spelling in self._phrase_of for n in range(1, len(spelling) + 1))
-
-    @cached_property
-    def _shortest(self) -> tuple[int, ...]:
-        return tuple(min(map(len, spellings)) for spellings in self.phrases)
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens of all phrases in their shortest spellings."""
-        return sum(self._shortest)
+    def _next(self) -> dict[Begun, set[int]]:
+        """The tokens that continue a beginning, the empty one included."""
+        following: dict[Begun, set[int]] = {}
+        for i, spellings in enumerate(self.phrases):
+            for spelling in spellings:
+                for n, token in enumerate(spelling):
+                    following.setdefault((i, spelling[:n]), set()).add(token)
+        return following
 
     def after(self, progress: PhraseProgress, token: int) -> PhraseProgress:
         """The progress after one more token."""
-        grown = frozenset(
-            longer for begun in (*progress.begun, ()) if (longer := (*begun, token)) in self._beginnings
+        grown: list[Begun] = [
+            (i, longer)
+            for i, begun in (*progress.begun, *((i, ()) for i in self._rest.get((token,), ())))
+            if i in self._rest.get(longer := (*begun, token), ())
+        ]
+        if not grown:
+            return replace(progress, begun=frozenset()) if progress.begun else progress
+        complete = {i for i, begun in grown if self._rest[begun][i] == 0}
+        lacking, n_tokens = list(progress.lacking), progress.n_tokens
+        for i in complete:
+            if lacking[i]:
+                lacking[i] -= 1
+                n_tokens -= self._shortest[i]
+        # An occurrence begins after the one before it.
+        return PhraseProgress(
+            tuple(lacking), n_tokens, frozenset(each for each in grown if each[0] not in complete)
         )
-        has = progress.has.union(*(self._phrase_of.get(spelling, ()) for spelling in grown))
-        return PhraseProgress(has, grown)
 
     def missing(self, progress: PhraseProgress) -> int:
         """Fewest tokens that complete all phrases, the best spelling that is begun included."""
-        rest = sum(n for i, n in enumerate(self._shortest) if i not in progress.has)
         saved = (
-            self._shortest[i] - (len(spelling) - len(begun))
-            for spelling, phrases in self._phrase_of.items()
-            for begun in progress.begun
-            if spelling[: len(begun)] == begun
-            for i in phrases - progress.has
+            self._shortest[i] - self._rest[begun][i] for i, begun in progress.begun if progress.lacking[i]
         )
-        return rest - max((0, *saved))
+        return progress.n_tokens - max((0, *saved))
 
     def next_tokens(self, progress: PhraseProgress) -> set[int]:
         """Tokens that begin or continue a spelling of a missing phrase."""
+        beginnings = (*((i, ()) for i in range(len(self.phrases))), *progress.begun)
         return {
-            spelling[len(begun)]
-            for spelling, phrases in self._phrase_of.items()
-            if phrases - progress.has
-            for begun in (*progress.begun, ())
-            if spelling[: len(begun)] == begun
+            token
+            for i, begun in beginnings
+            if progress.lacking[i]
+            for token in self._next.get((i, begun), ())
         }
 
 
@@ -114,7 +132,7 @@ class PhraseGuide:
         if any(self._constraints.eos in spelling for ways in phrases.phrases for spelling in ways):
             problem = f"a phrase contains {self._constraints.eos}, the token that ends an output: remove it"
             raise RequestError(problem, code="bad_phrase")
-        needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, PhraseProgress())) + 1
+        needed = len(prefix) + phrases.missing(reduce(phrases.after, prefix, phrases.start)) + 1
         if needed > (limit := self._constraints.limits[source]):
             problem = f"phrases and prefix need at least {needed} tokens with the end, the limit is {limit}"
             remedy = "remove some phrases, or increase `extra_length`"
@@ -150,7 +168,7 @@ class PhraseGuide:
                 continue
             allowed_RV[row, self._constraints.eos] = NEVER
             room = self._constraints.limits[source] - 1 - (t + 1)  # one place is for the end
-            if phrases.missing(PhraseProgress(so_far.has)) <= room:
+            if so_far.n_tokens <= room:
                 continue  # any token leaves enough room
             leading = [
                 token
@@ -167,13 +185,15 @@ class PhraseGuide:
         """Per source, pairs of a row and its next token.
 
         Per row the W + 1 most probable tokens, one of which may be the end, so every bank has its W best; and
-        all tokens that continue a phrase.
+        the 2 W most probable of those that begin or continue a phrase.
         """
         B, W = beams.scores_BW.shape
         likeliest = top(log_probs_RV, min(W + 1, log_probs_RV.shape[1]))[1].tolist()
         pairs: list[list[tuple[int, int]]] = [[] for _ in range(B)]
         for row, (source, so_far) in enumerate(progress):
             leading = sorted(self._phrases[source].next_tokens(so_far))
+            if len(leading) > 2 * W:
+                leading = [leading[i] for i in log_probs_RV[row, leading].topk(2 * W)[1].tolist()]
             pairs[row // W] += [(row, token) for token in dict.fromkeys([*likeliest[row], *leading])]
         return pairs
 
@@ -190,7 +210,7 @@ class PhraseGuide:
 
     def _of_tokens(self, source: int, ids: tuple[int, ...]) -> PhraseProgress:
         if not ids:
-            return PhraseProgress()
+            return self._phrases[source].start
         if (source, ids) not in self._known:
             before = self._of_tokens(source, ids[:-1])  # cached in the step before
             self._known[source, ids] = self._phrases[source].after(before, ids[-1])

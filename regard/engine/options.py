@@ -36,7 +36,8 @@ class TranslateOptions(SamplingOptions):
     prefix: str | None = None
     """How every translation must begin."""
     glossary: Mapping[str, str] | Path | str | None = None
-    """Source phrases and what the translation must contain for them; or a file with two columns."""
+    """Source phrases and what the translation must contain for each occurrence: `run`, one of `run|runs`, or
+    `=`, which copies the phrase; or a TSV or CSV file of such pairs."""
     keep: Sequence[str | re.Pattern[str]] = ()
     """What must be copied untranslated wherever it occurs in the source: texts, or patterns, as for URLs."""
     check_numbers: bool = True

@@ -104,7 +104,9 @@ class Result:
     split: int = 1
     """Number of pieces that a text was split into because it was too long; 1 if it was not."""
     missing: tuple[str, ...] = ()
-    """What the text should contain but does not: of a glossary, of `keep`, or a URL, placeholder, code."""
+    """What the text should contain but does not: of a glossary, of `keep`, or a URL, placeholder, code.
+
+    A phrase is listed once for each occurrence of its source that has no counterpart."""
     unexpected_language: str = ""
     """Code of the language of a text, or of a sentence, that stays as it is because it is in none of the
     model's source languages; empty otherwise, and where `source` was given."""
@@ -182,7 +184,7 @@ def joined(text: str, results: Sequence[Result], split: int) -> Result:
         repetitive=any(each.repetitive for each in results),
         unfinished=any(each.unfinished for each in results),
         split=split,
-        missing=tuple(dict.fromkeys(phrase for each in results for phrase in each.missing)),
+        missing=tuple(phrase for each in results for phrase in each.missing),
         numbers=tuple(change for each in results for change in each.numbers),
         alignment=tuple(link for each in results for link in each.alignment),
         aligned_by=next((each.aligned_by for each in results if each.aligned_by), ""),

@@ -1,7 +1,6 @@
 """Sentences to outputs that contain what they must: glossary phrases, and what is copied verbatim.
 
-A sentence is decoded with its required phrases. An output that lacks one is searched again more strictly, or
-replaced by a draft that has the phrase in the place of the words it stands for (`phrases/placement.py`). An
+A sentence is decoded with its required phrases (`phrases/decoder.py`). An
 output that lacks a URL or code is decoded again with placeholders for them (`document/verbatim.py`); if code
 is still missing, the text around it is translated. An output that changes a number of its source is
 corrected, or the change is reported (`numbers.py`).
@@ -9,15 +8,12 @@ corrected, or the change is reported (`numbers.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from math import inf
 from pathlib import Path
-from typing import NamedTuple
 
-from regard.decode.hypothesis import Hypothesis
-from regard.engine.direction import Direction
 from regard.engine.document.layout import without_breaks
 from regard.engine.document.verbatim import (
     WithPlaceholders,
@@ -26,11 +22,11 @@ from regard.engine.document.verbatim import (
     verbatim,
     with_placeholders,
 )
-from regard.engine.engines.protocol import Decoded, Engines, Request, Search, has_new_loop
+from regard.engine.engines.protocol import Engines, Request, Search, has_new_loop
 from regard.engine.numbers import CheckedSource
 from regard.engine.options import TranslateOptions
-from regard.engine.phrases.glossary import Glossary, Phrase, Speller, read_glossary
-from regard.engine.phrases.placement import Draft, drafted
+from regard.engine.phrases.decoder import PhraseDecoder, Piece, encoded
+from regard.engine.phrases.glossary import Glossary, Phrase, read_glossary
 from regard.engine.results import Aligner, Result, joined
 from regard.engine.streams import TextStream
 from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
@@ -74,25 +70,6 @@ class Requirements:
         return self._complete
 
 
-class Piece(NamedTuple):
-    """A sentence, or text that stays as it is."""
-
-    text: str
-    ids: tuple[int, ...] | None
-    """What the model reads; None if the text stays as it is."""
-    direction: Direction
-    prefix: tuple[int, ...] = ()
-    start: int = 0
-    """Position of the sentence in its text."""
-    stays: bool = False
-    """Whether it is a sentence that stays because it is in the target language, or in an unexpected one."""
-
-    @property
-    def is_sentence(self) -> bool:
-        """Whether it is a sentence, translated or not."""
-        return self.ids is not None or self.stays
-
-
 Wrong = tuple[Piece, CheckedSource, Result]
 """A sentence, its values, and its best output, which has others."""
 
@@ -114,12 +91,19 @@ class SentenceDecoder:
         """`max_tokens` is the limit of an output; see `Translator` for the others."""
         self._engines, self._subwords, self._search = engines, subwords, search
         self._required, self._most = requirements, max_tokens
-        self._aligner, self._placer = aligner, placer
-        self._spellers: dict[bool, Speller] = {}
+        self._decode = PhraseDecoder(
+            engines,
+            subwords,
+            search,
+            requirements.phrases,
+            max_tokens=max_tokens,
+            aligner=aligner,
+            placer=placer,
+        )
 
     def __call__(self, sentences: list[Piece]) -> list[list[Result]]:
         """The outputs of each sentence, the best first."""
-        outputs = self._containing(sentences)
+        outputs = self._decode(sentences)
         lost = [self._lost(each.text, best) for each, (best, *_) in zip(sentences, outputs, strict=True)]
         again = [i for i, each in enumerate(lost) if each]
         for i, results in zip(
@@ -193,7 +177,7 @@ class SentenceDecoder:
             for each in candidates
             if len(values.changes(each.text)) <= most
             and values.n_added(each.text) <= n_added
-            and set(each.missing) <= set(best.missing)
+            and Counter(each.missing) <= Counter(best.missing)
             and len(self._lost(sentence.text, each)) <= len(self._lost(sentence.text, best))
         ]
         return max(fine, key=lambda each: each.score, default=None)
@@ -204,21 +188,22 @@ class SentenceDecoder:
             None if piece.prefix else values.corrected(best.text, partly=partly)
             for piece, values, best in wrong
         ]
-        texts = [[text] if text and self._fits(text) else [] for text in found]
-        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
+        texts = [[text] if text and self._decode.fits(text) else [] for text in found]
+        return self._decode.all_as_results(
+            [piece for piece, *_ in wrong], texts, [best for *_, best in wrong]
+        )
 
     def _next_best(self, wrong: list[Wrong]) -> list[list[Result]]:
         """The outputs of a wider search, as they are and with the right values."""
         sentences = [piece for piece, *_ in wrong]
         search = replace(self._search, n_best=N_BEST, beam_size=max(N_BEST, self._search.beam_size))
-        required = [self._required.phrases(each.text) for each in sentences]
-        found = self._decoded(sentences, required, strict=False, search=search)
+        found = self._decode.decoded(sentences, repeated=False, search=search)
         right = [
-            [text for each in results if (text := values.corrected(each.text)) and self._fits(text)]
+            [text for each in results if (text := values.corrected(each.text)) and self._decode.fits(text)]
             for (_, values, _), results in zip(wrong, found, strict=True)
         ]
         texts = [[] if piece.prefix else each for piece, each in zip(sentences, right, strict=True)]
-        others = self._all_as_results(sentences, texts, [results[0] for results in found])
+        others = self._decode.all_as_results(sentences, texts, [results[0] for results in found])
         return [[*results, *more] for results, more in zip(found, others, strict=True)]
 
     def _with_stand_ins(self, wrong: list[Wrong]) -> list[list[Result]]:
@@ -235,11 +220,13 @@ class SentenceDecoder:
             for i, ids in zip(others, read, strict=True)
             if len(ids) <= self._most
         }
-        for i, results in zip(pieces, self._containing([*pieces.values()]), strict=True):
+        for i, results in zip(pieces, self._decode([*pieces.values()]), strict=True):
             usable = (each.text for each in results if each.score > wrong[i][2].score - NOT_ABSURD)
             restored = map(others[i].restored, usable)
-            texts[i] = [each for each in restored if each and self._fits(each)]
-        return self._all_as_results([piece for piece, *_ in wrong], texts, [best for *_, best in wrong])
+            texts[i] = [each for each in restored if each and self._decode.fits(each)]
+        return self._decode.all_as_results(
+            [piece for piece, *_ in wrong], texts, [best for *_, best in wrong]
+        )
 
     # --- verbatim copies -----------------------------------------------------------------------------------
 
@@ -270,7 +257,7 @@ class SentenceDecoder:
             sentence._replace(text=body, ids=(*sentence.direction.tag, *ids), prefix=prefix)
             for body, ids, prefix in zip(bodies, read, prefixes, strict=False)
         ]
-        outputs = iter(self._containing(asked))
+        outputs = iter(self._decode(asked))
         text, place, placed = "", 0, []
         for i, piece in enumerate(pieces):
             if i % 2 or not any(map(str.isalnum, piece)):
@@ -297,158 +284,19 @@ class SentenceDecoder:
             for i, ids in zip(without, read, strict=True)
             if len(ids) <= self._most
         }
-        for i, results in zip(pieces, self._containing([*pieces.values()]), strict=True):
+        for i, results in zip(pieces, self._decode([*pieces.values()]), strict=True):
             outputs[i] = self._restored(sentences[i], without[i], results)
         return outputs
 
     def _restored(self, sentence: Piece, without: WithPlaceholders, results: list[Result]) -> list[Result]:
         """Outputs with the placeholders replaced; they keep the scores of the search that ranked them."""
-        texts = {each: text for each in results if (text := without.restored(each.text)) and self._fits(text)}
-        outputs = self._as_results(sentence, [*texts.values()], results[0].engine)
+        texts = {
+            each: text
+            for each in results
+            if (text := without.restored(each.text)) and self._decode.fits(text)
+        }
+        outputs = self._decode.as_results(sentence, [*texts.values()], results[0])
         return [
             replace(new, score=old.score, log_prob=old.log_prob)
             for old, new in zip(texts, outputs, strict=True)
         ]
-
-    # --- phrases -------------------------------------------------------------------------------------------
-
-    def _containing(self, sentences: list[Piece]) -> list[list[Result]]:
-        """Outputs of each sentence, with its required phrases where possible."""
-        required = [self._required.phrases(each.text) for each in sentences]
-        outputs = self._decoded(sentences, required, strict=False)
-        # A phrase may have become part of a longer word.
-        again = [i for i, (best, *_) in enumerate(outputs) if best.missing]
-        retried = self._decoded([sentences[i] for i in again], [required[i] for i in again], strict=True)
-        for i, results in zip(again, retried, strict=True):
-            if len(results[0].missing) < len(outputs[i][0].missing):
-                outputs[i] = results
-        places = [i for i, phrases in enumerate(required) if phrases and not sentences[i].prefix]
-        drafts = self._drafts([sentences[i] for i in places], [required[i] for i in places])
-        for i, draft in zip(places, drafts, strict=True):
-            best = outputs[i][0]
-            if draft and (best.missing or draft.is_better_than(best.text)):
-                outputs[i] = [*self._as_results(sentences[i], [draft.text], best.engine), *outputs[i][1:]]
-        return outputs
-
-    def _drafts(self, sentences: list[Piece], required: list[list[Phrase]]) -> list[Draft | None]:
-        """The unconstrained output of each sentence, with the phrases put in their places."""
-        if not sentences or (aligner := self._placer()) is None:
-            return [None] * len(sentences)
-        requests = [self._request(each, [], strict=False) for each in sentences]
-        plain = self._engines.decode(requests, replace(self._search, n_best=1))
-        written = [each.hypotheses[0].ids for each in plain]
-        links = aligner([(request.ids, ids) for request, ids in zip(requests, written, strict=True)])
-        texts = [without_breaks(self._subwords.decode(ids)) for ids in written]
-        return [
-            drafted(Draft(text, linked), phrases, partial(self._likelihood, request))
-            for text, linked, phrases, request in zip(texts, links, required, requests, strict=True)
-        ]
-
-    def _likelihood(self, request: Request, texts: list[str]) -> list[float]:
-        fits = list(map(self._fits, texts))
-        fitting = [text for text, may in zip(texts, fits, strict=True) if may]
-        scores = iter(self._given([request] * len(fitting), fitting))
-        return [next(scores).score if may else -inf for may in fits]
-
-    def _fits(self, text: str) -> bool:
-        return len(self._subwords.outputs.encode_one(text)) <= self._most
-
-    # --- decoding ------------------------------------------------------------------------------------------
-
-    def _decoded(
-        self,
-        sentences: list[Piece],
-        required: list[list[Phrase]],
-        *,
-        strict: bool,
-        search: Search | None = None,
-    ) -> list[list[Result]]:
-        if not sentences:  # the usual case of a retry
-            return []
-        pairs = list(zip(sentences, required, strict=True))
-        requests = [self._request(sentence, phrases, strict=strict) for sentence, phrases in pairs]
-        decoded = self._engines.decode(requests, search or self._search)
-        return self._results(requests, decoded, required)
-
-    def _as_results(self, sentence: Piece, texts: list[str], engine: str) -> list[Result]:
-        """Results for given outputs of one sentence, scored by the model."""
-        return self._all_as_results([sentence], [texts], [Result(text="", engine=engine)])[0]
-
-    def _all_as_results(
-        self, sentences: list[Piece], texts: list[list[str]], decoded_by: list[Result]
-    ) -> list[list[Result]]:
-        """Results for given outputs of several sentences, all scored by the model in one call."""
-        some = [i for i, each in enumerate(texts) if each]
-        if not some:
-            return [[] for _ in texts]
-        requests = [self._request(sentences[i], [], strict=False) for i in some]
-        pairs = [(request, text) for i, request in zip(some, requests, strict=True) for text in texts[i]]
-        scored = iter(self._given([request for request, _ in pairs], [text for _, text in pairs]))
-        decoded = [Decoded(tuple(next(scored) for _ in texts[i]), decoded_by[i].engine) for i in some]
-        required = [self._required.phrases(sentences[i].text) for i in some]
-        results = dict(zip(some, self._results(requests, decoded, required), strict=True))
-        return [results.get(i, []) for i in range(len(texts))]
-
-    def _given(self, requests: Sequence[Request], texts: list[str]) -> list[Hypothesis]:
-        """Each text as the output of its request."""
-        targets = encoded(self._subwords.outputs, texts)
-        scores = self._engines.first.score([request.ids for request in requests], targets)
-        eos, alpha = self._subwords.eos_id, self._search.length_penalty
-        return [
-            Hypothesis.of_tokens((*ids, eos), each, eos=eos, alpha=alpha)
-            for ids, each in zip(targets, scores, strict=True)
-        ]
-
-    def _request(self, sentence: Piece, phrases: Sequence[Phrase], *, strict: bool) -> Request:
-        assert sentence.ids is not None, "text that stays as it is has no request"
-        speller = self._speller(sentence.direction)
-        spelt = map(speller.separated if strict else speller.usual, phrases)
-        ways_of_each = sorted(spelt, key=lambda ways: min(map(len, ways)))
-        limit = min(len(sentence.ids) + self._search.extra_length, self._most)
-        room = limit - len(sentence.prefix) - 1
-        # Phrases that do not fit are left out here, and reported as missing later.
-        while ways_of_each and sum(min(map(len, ways)) for ways in ways_of_each) > room:
-            ways_of_each.pop()
-        return Request(ids=sentence.ids, prefix=sentence.prefix, phrases=tuple(ways_of_each))
-
-    def _speller(self, direction: Direction) -> Speller:
-        without_spaces = direction.without_spaces
-        if without_spaces not in self._spellers:
-            self._spellers[without_spaces] = Speller(self._subwords.outputs, without_spaces=without_spaces)
-        return self._spellers[without_spaces]
-
-    # --- results -------------------------------------------------------------------------------------------
-
-    def _results(
-        self, requests: list[Request], decoded: list[Decoded], required: Sequence[Sequence[Phrase]]
-    ) -> list[list[Result]]:
-        """The results of each request, with word links if requested; all are aligned in one call."""
-        outputs = [
-            [self._result(one, each.engine, phrases) for one in each.hypotheses]
-            for each, phrases in zip(decoded, required, strict=True)
-        ]
-        if self._aligner is None:
-            return outputs
-        written = zip(requests, decoded, strict=True)
-        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
-        links, about = iter(self._aligner(pairs)), self._aligner.about
-        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in outputs]
-
-    def _result(self, hypothesis: Hypothesis, engine: str, required: Sequence[Phrase]) -> Result:
-        text = without_breaks(self._subwords.decode(hypothesis.ids))
-        return Result(
-            text=text,
-            score=hypothesis.score,
-            log_prob=hypothesis.log_prob,
-            tokens=tuple(self._subwords.pieces(hypothesis.ids)),
-            token_scores=hypothesis.token_log_probs if self._search.token_scores else (),
-            engine=engine,
-            repetitive=hypothesis.repetitive,
-            unfinished=not hypothesis.finished,
-            missing=tuple(phrase.text for phrase in required if not phrase.is_in(text)),
-        )
-
-
-def encoded(subwords: Vocabulary, texts: list[str]) -> list[tuple[int, ...]]:
-    """The token ids of texts."""
-    return [tuple(ids.tolist()) for ids in subwords.encode(texts)]

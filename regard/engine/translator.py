@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from regard.config import DecodingConfig
+from regard.config.checking import counted
 from regard.engine.direction import Direction, Directions
 from regard.engine.document.layout import CodeLines, Part, parts, trimmed
 from regard.engine.document.sentences import cut
 from regard.engine.engines.protocol import Engines
 from regard.engine.options import TranslateOptions
+from regard.engine.phrases.decoder import Piece, encoded
 from regard.engine.results import Aligner, Result, joined
-from regard.engine.sentence_decoder import Piece, Requirements, SentenceDecoder, encoded
+from regard.engine.sentence_decoder import Requirements, SentenceDecoder
 from regard.engine.streams import TextStream
 from regard.errors import RequestError
 from regard.text.files.lines import InputLine
@@ -374,7 +377,8 @@ def _warnings(result: Result) -> Iterator[str]:
     if result.split > 1:
         yield f"too long for the model, so it was translated in {result.split} pieces"
     if result.missing:
-        yield f"the translation does not contain {', '.join(map(repr, result.missing))}"
+        lacking = [f"{counted(n, 'occurrence')} of {what!r}" for what, n in Counter(result.missing).items()]
+        yield f"the translation lacks {', '.join(lacking)}"
     if result.numbers:
         yield f"numbers changed: {', '.join(map(str, result.numbers))}"
     if result.repetitive:

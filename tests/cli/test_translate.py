@@ -163,8 +163,23 @@ def test_a_glossary_a_prefix_and_sentences(translate, tmp_path):
     (tmp_path / "terms.tsv").write_text("月\tmoon\n", encoding="utf-8")
     found = translate("三月", "--glossary", str(tmp_path / "terms.tsv"), "--engine", "torch")
     assert "moon" in found.out.lower()
+    (tmp_path / "terms.csv").write_text("月,moon|moons\n三,=\n", encoding="utf-8")
+    assert "三" in translate("三月", "--glossary", str(tmp_path / "terms.csv")).out
     assert translate("三月", "--prefix", "May").out.startswith("May")
     assert translate("  - 三月", "--sentences").out == f"  - {translate('三月').out}"
+
+
+def test_what_a_translation_lacks_of_a_glossary_is_said_with_its_number(translate, tmp_path):
+    (tmp_path / "terms.tsv").write_text(f"三\t{'x' * 100}\n月\t{'y' * 100}\n", encoding="utf-8")
+    found = translate("三月三", "--glossary", str(tmp_path / "terms.tsv"))
+    assert f"lacks 2 occurrences of '{'x' * 100}', 1 occurrence of '{'y' * 100}'" in found.err
+
+
+def test_a_glossary_line_without_a_translation_is_refused(translate, tmp_path):
+    (tmp_path / "terms.tsv").write_text("月\tmoon\nUnicode\n", encoding="utf-8")
+    found = translate("三月", "--glossary", str(tmp_path / "terms.tsv"))
+    assert found.status == 2
+    assert f"{tmp_path / 'terms.tsv'}:2: 'Unicode' has no translation" in found.err
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,36 @@ def test_an_unlikely_phrase_replaces_a_word_and_spoils_nothing_else(translator, 
 
 
 @pytest.mark.parametrize(
+    ("text", "glossary", "expected", "missing"),
+    [
+        ("我的猫的猫是猫。", {"猫": "cat"}, "The cat of my cat is a cat.", ()),
+        (
+            "请打开文件夹，把文件复制到文件夹，然后关闭文件夹。",
+            {"文件夹": "directory"},
+            "Open the directory, copy the file to the directory, and close the directory.",
+            (),
+        ),
+        ("Data is data, and data never lies.", {"data": "资料"}, "资料是资料，资料永远不会说谎。", ()),
+        ("你看看这个，再看看那个。", {"看": "look"}, "Look at this. Look again at that.", ("look", "look")),
+        ("My cat's cat is a cat.", {"cat": "喵星人"}, "我的喵星人是喵星人。", ("喵星人",)),
+    ],
+)
+def test_every_occurrence_is_there_or_reported_and_none_is_forced_in(
+    translator, text, glossary, expected, missing
+):
+    """A search with all of 看 gave: Take a look at this. Let's look look at that again. Look at that."""
+    result = translator.translate(text, glossary=glossary)
+    assert (result.text, result.missing) == (expected, missing)
+
+
+def test_any_alternative_satisfies_an_entry(translator):
+    text, glossary = "他喜欢猫，因为猫很可爱，猫也很安静。", {"猫": "kitten|kittens"}
+    result = translator.translate(text, glossary=glossary)
+    assert result.text == "He likes kittens because the kitten is cute, and the kitten is quiet."
+    assert result.missing == ()
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("Press {name} to continue.", ["{name}", "继续"]),

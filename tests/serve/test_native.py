@@ -60,6 +60,9 @@ def test_what_ctranslate2_cannot_do_torch_does(server):
     assert item["engine"] == "torch"
     assert "moon" in item["text"].lower()
     assert item["missing"] == []
+    asked = {"text": "三月三", "glossary": {"三": f"{'x' * 100}|{'y' * 100}"}}
+    (item,) = server.post("/api/v1/translate", **asked).json()["items"]
+    assert item["missing"] == ["x" * 100] * 2
     drawn = [
         server.post("/api/v1/translate", text="三月五日", sample=True, seed=5).json()["items"][0]["text"]
         for _ in range(2)

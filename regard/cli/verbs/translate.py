@@ -52,7 +52,11 @@ def translate(
     n_best: Annotated[int, typer.Option(help="Translations per line, separated by tabs.")] = 1,
     glossary: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Phrases and their translations, one tab-separated pair per line."),
+        typer.Option(
+            metavar="FILE",
+            help="TSV or CSV with a phrase and its translation per line; `run|runs` lists alternatives, "
+            "`=` copies the phrase.",
+        ),
     ] = None,
     prefix: Annotated[
         str | None, typer.Option(metavar="TEXT", help="How each translation must begin.")
