@@ -167,6 +167,8 @@ def remove_folder(folder: Path) -> None:
 def make_folder(folder: Path, *, mode: int = 0o777) -> None:
     """Make a folder, with access `mode`, and the missing ones above it; wait until they are on disk."""
     if not folder.is_dir():
+        if folder.exists():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
         make_folder(folder.parent)
         folder.mkdir(mode, exist_ok=True)
         sync_folder(folder.parent)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from regard import bundled
+from regard.serve.http.limits import Limits
 from tests.browser.served import at, page_text
 from tests.browser.waiting import drawn, until, visit
 from tests.serve.running import serving
@@ -130,7 +131,7 @@ def test_screens_say_what_to_do_with_a_text_that_they_cannot_show(opened, server
     )
     told = tab.locator(".empty").inner_text()
     assert page_text("refused.too_large", language, message="").rstrip("()（）") in told
-    assert "512" in told
+    assert f"{Limits().trace_tokens:,}" in told
 
 
 @pytest.mark.parametrize(("text", "word"), [("The cat is sleeping.", "猫"), ("猫在睡觉。", "cat")])

@@ -217,7 +217,7 @@ def test_numbers_that_changed_are_marked_and_told(opened, server, model, languag
     assert tab.locator(".mirror mark.changed").all_inner_texts() == [SOURCE[:2]]
     assert tab.locator("#output mark.changed").count() >= 1
     assert tab.locator(".notices").get_attribute("role") == "status"
-    tab.unroute("**/api/v1/translate")
+    tab.unroute_all(behavior="wait")
     typed(tab, OTHER)
     until(tab, "!document.querySelector('.notice, mark.changed')")
 
@@ -234,4 +234,4 @@ def test_a_text_in_another_language_is_translated_only_when_forced(opened, serve
     tab.locator(".notice button").first.click()
     until(tab, "!document.querySelector('.notice')")
     assert sent[0]["source"]
-    tab.unroute("**/api/v1/translate")
+    tab.unroute_all(behavior="wait")

@@ -162,7 +162,7 @@ def test_a_folder_that_holds_another_run_is_told_and_left_alone(train, files, pa
 @pytest.mark.usefixtures("files")
 def test_a_folder_that_cannot_be_written_to_is_told(train):
     refused(train("train.zh", "train.en", "--out", "/sys/run"), "/sys/run: ")
-    refused(train("train.zh", "train.en", "--out", "train.zh/run"), "train.zh/run: Not a directory")
+    refused(train("train.zh", "train.en", "--out", "train.zh/run"), "train.zh: Not a directory")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to any folder")

@@ -17,6 +17,9 @@ from regard.look.trace.data import TraceData
 
 TOLERANCE = 1e-5
 """Largest difference that counts as rounding, of weights; of scores and outputs, relative to the largest."""
+ROUNDING = 4 * float(np.finfo(np.float32).eps)
+"""Rounding of a head's scores, relative to the largest: the terms of a product may cancel. The exponential
+turns it into as large a difference of weights and outputs."""
 _FAR = 6e4
 """Scores beyond this are equal: interventions use -1e30, which float16 does not reach."""
 
@@ -55,7 +58,7 @@ class AttentionCheck:
 
         def differ(name: str) -> bool:
             """Whether the recorded values are not those that the trace computes."""
-            seen = self._seen[name]
+            seen, seen_scores = self._seen[name], self._seen["scores"][0]
             for head in heads:
                 match name:
                     case "scores":
@@ -65,7 +68,10 @@ class AttentionCheck:
                         here, there = trace.attention(kind, layer, head), seen[0, head]
                     case _:
                         here, there = trace.head_output(kind, layer, head), seen[:, head]
-                if here.shape != there.shape or not _close(here, there, relative=name != "weights"):
+                scale = 1.0 if name == "weights" else _largest(there)
+                if name != "scores":
+                    scale *= max(1.0, ROUNDING / TOLERANCE * _largest(seen_scores[head]))
+                if here.shape != there.shape or not _close(here, there, scale):
                     return True
             return False
 
@@ -91,7 +97,12 @@ def _lacks_weights(trace: TraceData, block: str) -> bool:
     return trace.config.similarity == "additive" and f"{block}.similarity.weight" not in trace.arrays
 
 
-def _close(one: np.ndarray, other: np.ndarray, *, relative: bool) -> bool:
+def _largest(values: np.ndarray) -> float:
+    """The largest absolute value, of those that an intervention did not set; or 1 if that is larger."""
+    sizes = np.abs(values)
+    return max(1.0, float(sizes.max(initial=0.0, where=sizes < _FAR)))
+
+
+def _close(one: np.ndarray, other: np.ndarray, scale: float) -> bool:
     one, other = np.clip(one, -_FAR, _FAR), np.clip(other, -_FAR, _FAR)
-    scale = max(1.0, float(np.abs(other).max(initial=0.0))) if relative else 1.0
     return bool(np.all(np.abs(one - other) <= TOLERANCE * scale))
