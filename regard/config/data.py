@@ -25,10 +25,10 @@ class DataConfig:
     """Share of the text whose characters become subwords; rarer characters are spelt in bytes."""
     valid_lines: int | None = None
     """Lines held out for validation, unless --valid is given; none takes 1 in 50 (of labelled texts 1 in 10),
-    at most 2,000."""
+    but 1 in 10 of up to 2,000 lines; at most 2,000."""
     test_lines: int | None = None
     """Lines held out for the test, unless --test is given; none takes 1 in 50 (of labelled texts 1 in 10),
-    at most 2,000."""
+    but 1 in 10 of up to 2,000 lines; at most 2,000."""
 
     def __post_init__(self) -> None:
         refuse_problems(self)

@@ -38,10 +38,10 @@ class TrainingConfig:
     """Stop after this many minutes of training, interruptions not counted; none for no limit."""
     patience: int = 0
     """Stop after this many validations without a better loss; 0 for never."""
-    learning_rate: float = 1.0
-    """Factor on the paper's schedule (5.3), where 1 gives its formula; in others, the highest rate."""
+    learning_rate: float | None = None
+    """Highest learning rate; none for the paper's, (d_model * warmup_steps)^-0.5 (5.3)."""
     schedule: ScheduleName = "paper"
-    """How the rate changes: paper is d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5) (5.3); the
+    """How the rate changes after its warm-up: paper falls with the inverse square root of the step (5.3); the
     others fall to zero at the first limit of max_steps, max_epochs and max_minutes."""
     warmup_steps: int = 4000
     """Steps over which the learning rate grows (5.3)."""
@@ -77,7 +77,8 @@ class TrainingConfig:
     """Number of last checkpoints to average at the end (6.1); 1 for none."""
     selection: Selection = "last"
     """The model that a run keeps: last is the average of the last checkpoints, or without averaging the last
-    step (6.1); best is the one with the lowest validation loss, averages included."""
+    step (6.1); best is the one with the lowest validation loss, averages included;
+    with --from, the model to start from is one of them, and none with a lower BLEU is taken."""
     ema_decay: float = 0.0
     """Decay rate of a moving average of the weights, which is then validated and kept; 0 for none. With
     selection = last, it is kept instead of the average of checkpoints."""

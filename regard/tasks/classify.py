@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.bundle import Description, load_bundle
+from regard import bundled
+from regard.bundle import Description, describe_bundle, load_bundle
 from regard.bundle.bundle import read_labels
 from regard.config import ModelConfig, RunConfig, TrainingConfig, registries
 from regard.data.batches import Budget
@@ -34,10 +36,12 @@ from regard.look.figures.curves import Unit
 from regard.look.figures.heatmap import heatmap_svg
 from regard.model.classifier import Classifier
 from regard.scores.classification import ClassificationScore, TagScore, rows_of, score_labels, score_tags
+from regard.scores.tfidf import MOST_TEXTS, fit_baseline
 from regard.tasks.label_preparation import LabelledSource, prepare_labelled, read_labelled
 from regard.tasks.loaded.classifier import LoadedClassifier
 from regard.tasks.objectives import HIDDEN, HiddenTokens, OneLabel, SeveralLabels
 from regard.tasks.task import SET_NAMES, Job, Lesson, Prepared, Reporter, Task, TestResult, one_file
+from regard.text.detection import other_language
 from regard.text.files import display_name
 from regard.text.files.tables import Column
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
 Score = ClassificationScore | TagScore
 LEAST_WEIGHT = 1e-3
 """Smallest class weight."""
+SAMPLED, FITTING = 300, 0.9
+"""Texts whose language is detected, and the share that must be in a language of the bundled translator."""
 SHOWN_TOKENS = 20
 """Length of the text that is shown at a validation, about."""
 
@@ -151,7 +157,6 @@ class Classify(Task):
 
     name = "classify"
     architecture = "encoder"
-    preset = "classifier"
     settings = ("model.architecture=encoder", "model.n_labels=2")  # the data says how many labels there are
     verb = "classify"
     columns = ("label", "text")
@@ -181,6 +186,16 @@ class Classify(Task):
         if files.pretrain:
             opened["plain"] = unlabelled_corpus(*files.pretrain, columns=files.columns)
         return opened
+
+    def usual_start(self, job: Job, opened: dict[str, Any]) -> Path | None:  # noqa: ARG002
+        """The bundled translator, whose encoder knows its two languages, for texts in these."""
+        folder = bundled.folder()
+        if "plain" in opened:  # the encoder learns from these texts first
+            return None
+        known = sorted({code for way in describe_bundle(folder).task.directions for code in way if code})
+        texts = [text for _, text in islice(opened["train"].rows(), SAMPLED)]
+        fitting = sum(other_language(text, known) is None for text in texts)
+        return folder if texts and fitting >= FITTING * len(texts) else None
 
     def source(self, job: Job, opened: dict[str, Any]) -> LabelledSource:
         """The tables, and how several labels are separated."""
@@ -223,10 +238,17 @@ class Classify(Task):
         best = load_bundle(job.folder / "best", job.device).model
         texts = LabelledTexts(prepared.test, prepared.subwords, prepared.lesson)
         score = texts.score(best)
+        baseline = _baseline_score(prepared) if isinstance(score, ClassificationScore) else None
         picture = job.folder / "confusion.svg"
         write_atomically(picture, confusion_svg(score))
-        text = f"{score}\nconfused labels are drawn in {picture}"
-        return TestResult(score=score, record=score.as_dict(), text=text, example=texts.text)
+        lines, record = [str(score)], score.as_dict()
+        if baseline is not None:
+            record["baseline_accuracy"] = baseline
+            lines.append(f"TF-IDF with logistic regression: accuracy {baseline:.2%}")
+            if baseline > record["accuracy"]:
+                lines.append("it would do better on these texts; more of them, or longer training, may help")
+        lines.append(f"confused labels are drawn in {picture}")
+        return TestResult(score=score, record=record, text="\n".join(lines), example=texts.text)
 
     def evaluate(
         self,
@@ -266,6 +288,20 @@ class Classify(Task):
         found = classifier.classify(texts, ClassifyOptions(too_long="cut"))
         probs_BY = np.array([[each.probabilities[label] for label in labels] for each in found])
         return _scored(probs_BY, right, labels, several=separator is not None)
+
+
+def _baseline_score(prepared: Prepared) -> float:
+    """The accuracy on the test set of what learns the same texts in seconds."""
+    lesson = prepared.lesson
+    sets = []
+    for store in (lesson.train, lesson.valid, prepared.test):
+        rows = (store[i] for i in range(min(len(store), MOST_TEXTS)))
+        texts, labels = zip(
+            *((prepared.subwords.decode(ids), int(label[0])) for ids, label in rows), strict=True
+        )
+        sets.append((texts, labels))
+    train, valid, test = sets
+    return fit_baseline(train, valid, len(lesson.labels)).accuracy(test)
 
 
 def _rows(file: Path, columns: Sequence[Column], separator: str | None) -> Iterator[tuple[list[str], str]]:

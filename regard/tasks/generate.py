@@ -117,7 +117,6 @@ class Generate(Task):
 
     name = "generate"
     architecture = "decoder"
-    preset = "generator"
     settings = ("model.architecture=decoder",)
     verb = "generate"
     columns = ("text",)

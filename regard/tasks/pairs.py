@@ -44,7 +44,7 @@ Right = str | Sequence[str]
 """The output to learn, or several that are right, of which the first is learned."""
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """Tokens that are decoded together."""
-VALIDATED = 100
+VALIDATED = 200
 """Sentences of each direction that are translated at a validation."""
 SHOWN_TOKENS = 14
 """Length of the sentence that is shown at a validation, about."""

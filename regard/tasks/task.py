@@ -256,8 +256,8 @@ class Task(ABC):
     """The name in the registry, in `task.name` and for `regard train --task`."""
     architecture: ClassVar[Architecture] = "encoder-decoder"
     """The kind of model that the task needs."""
-    preset: ClassVar[str] = "small"
-    """The preset of a run that names none."""
+    preset: ClassVar[str | None] = None
+    """The preset of a run that names none; None: sizes are chosen from the data."""
     settings: ClassVar[Sequence[str]] = ()
     """Settings that differ from the preset, like `data.max_ratio=none`; a user's settings override them."""
     verb: ClassVar[str] = "translate"
@@ -301,6 +301,10 @@ class Task(ABC):
             ConfigError: a file is missing, or the files do not fit together.
             CorpusError: a file cannot be used.
         """
+
+    def usual_start(self, job: Job, opened: Any) -> Path | None:  # noqa: ARG002
+        """The model that a run on these files starts from if it names none; None for random weights."""
+        return None
 
     @abstractmethod
     def source(self, job: Job, opened: Any) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from regard.config.checking import did_you_mean, shown
 from regard.errors import ConfigError
 from regard.tasks.task import DataFiles, Job, Task, rows_file, task_named
 from regard.text.files.tables import Column
+from regard.training.checkpoints.run_folder import CONFIG
 from regard.training.starting import Start
 
 Data = Path | str | Sequence[Any]
@@ -57,12 +58,25 @@ def _task(task: str | type[Task] | Task) -> Task:
     return task() if isinstance(task, type) else task
 
 
+SIZED_LIKE: dict[str, str] = {
+    "encoder-decoder": "small",
+    "decoder": "generator",
+    "encoder": "classifier",
+}
+"""The preset of each architecture that gives what a plan leaves open."""
+
+
+def is_planned(task: Task, preset: str | None, file: Path | None, builtin: str | None) -> bool:
+    """Whether sizes are chosen from the data: nobody has named a preset."""
+    return not (preset or builtin or task.preset or "preset" in _table(file))
+
+
 def configured(
     task: Task, preset: str | None, file: Path | None, settings: list[str], builtin: str | None
 ) -> dict[str, Any]:
     """The configuration, and the size of the vocabulary, unless it is left to the data."""
     in_table = _table(file).get("preset")
-    usual = None if in_table is not None else builtin or task.preset
+    usual = None if in_table is not None else builtin or task.preset or SIZED_LIKE[task.architecture]
     in_file = written_settings(file, ())
     own = [each for each in task.settings if each.partition("=")[0] not in in_file]
     own.append(f"task.name={task.name}")
@@ -79,6 +93,17 @@ def as_words(settings: Mapping[str, Any]) -> list[str]:
         f"{name}={str(value).lower() if value is None or isinstance(value, bool) else value}"
         for name, value in settings.items()
     ]
+
+
+def as_begun(config: RunConfig, folder: Path, written: Collection[str]) -> RunConfig:
+    """The configuration of a planned run that has begun: what was chosen then, and what is written now."""
+    before = read_config(file=folder / CONFIG)
+    sections = {}
+    for section in ("model", "training"):
+        names = [name for name in written if name.startswith(f"{section}.")]
+        now = {name: getattr(getattr(config, section), name) for name in (n.partition(".")[2] for n in names)}
+        sections[section] = replace(getattr(before, section), **now)
+    return replace(config, **sections)
 
 
 def shaped_like(job: Job, start: Start, written: Sequence[str]) -> RunConfig:

@@ -8,10 +8,11 @@ torch; a resumed run reports what has changed (`arithmetic.py`).
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -69,6 +70,10 @@ class IssuedStep:
     outcome: StepOutcome
 
 
+SCORE = "valid_bleu"
+"""What a validator calls its score, if it has one."""
+
+
 class TrainingLoop:
     """Trains a model in a folder, from the start or from its newest checkpoint."""
 
@@ -120,7 +125,7 @@ class TrainingLoop:
         # What the last checkpoint was computed with; None in a new run.
         self._before: dict[str, Any] | None = state.get("arithmetic", {}) if state else None
         stored = (self._before or {}).get("threads") if self.world.device.type == "cpu" else None
-        self._stop = stop
+        self._stop, self._starts = stop, start is not None
         self.threads: int = threads or stored or usual_threads()
         self._clock, self._interrupted, self._issued = self.progress.seconds, False, deque[IssuedStep]()
         self._open_stream(state)
@@ -146,6 +151,8 @@ class TrainingLoop:
         if self.progress.step == 0 and self._is_whole:
             self.probe(self.model, 0)
         with self.stream, stop_requests(self._stop) as requested:
+            if self.progress.step == 0 and self._starts and self._keeps_best:
+                self._validate()  # training further must not end with a worse model
             reason = self.reason_to_stop()
             # Several processes must stop at the same step: a request travels with the next step's sums.
             while reason is None and not (self._interrupted or (self.world.size == 1 and requested())):
@@ -161,6 +168,20 @@ class TrainingLoop:
                     self._checkpoint()
             return self._finish(reason)
 
+    def time_steps(self, count: int) -> float:
+        """Seconds of a full step, by the fastest of some: what else the machine does must not count."""
+        tokens: list[int] = []
+        self.listeners.append(lambda event: tokens.append(event["tokens"]))
+        with using_threads(self.threads), self.stream:
+            seconds = []
+            for _ in range(count):
+                started = time.perf_counter()
+                self._step(interrupted=False)
+                self._settle()
+                seconds.append(time.perf_counter() - started)
+        fastest = min(each / max(1, n) for each, n in zip(seconds, tokens, strict=True))
+        return fastest * max(tokens)
+
     @property
     def _is_whole(self) -> bool:
         """Whether this is the main process, with all of the model."""
@@ -168,8 +189,8 @@ class TrainingLoop:
 
     @property
     def _keeps_best(self) -> bool:
-        """Departure 18: whether the model with the lowest validation loss is kept, instead of the last."""
-        return self.config.training.selection == "best"
+        """Departure 18: whether the model that is best on the validation set is kept, instead of the last."""
+        return self.config.training.selection != "last"
 
     def reason_to_stop(self) -> str | None:
         """The limit that is reached, in words; None before."""
@@ -287,16 +308,40 @@ class TrainingLoop:
         progress.validated = progress.step
         with self.learner.published():
             facts = self._measure()
-            more = self.validator(self.model) if self._is_whole else {}
+            more = self._judged()
             if self._is_whole:
                 self.probe(self.model, progress.step)
-            better = facts["valid_loss"] < progress.best_loss
+            better = self._is_better(facts, more)
             if better:
-                progress.best_loss, progress.best_step = facts["valid_loss"], progress.step
+                progress.best_step = progress.step
             if better or not self._keeps_best:
                 self._save("best", facts)
         progress.stale = 0 if better else progress.stale + 1
         self._record({"step": progress.step, **facts, **more})
+
+    def _judged(self) -> dict[str, Any]:
+        """What the validator returns; of several processes, all know the score."""
+        more = self.validator(self.model) if self._is_whole else {}
+        if not self._starts:
+            return more
+        score = self.world.gather(more.get(SCORE))[0]
+        return more if score is None else {**more, SCORE: score}
+
+    def _is_better(self, facts: Mapping[str, float], more: Mapping[str, Any]) -> bool:
+        """Whether a model is the best so far; if so, it is remembered.
+
+        It has the lowest loss, and no lower score than the model that the run starts from: with the rest of
+        its abilities, a model can lose BLEU while its loss still falls.
+        """
+        progress = self.progress
+        if progress.step == 0:
+            progress.least_score = more.get(SCORE, -math.inf)
+        better = (
+            facts["valid_loss"] < progress.best_loss and more.get(SCORE, math.inf) >= progress.least_score
+        )
+        if better:
+            progress.best_loss = facts["valid_loss"]
+        return better
 
     def _measure(self) -> dict[str, float]:
         valid = self.lesson.valid
@@ -336,7 +381,8 @@ class TrainingLoop:
             return
         with with_weights(self.model, mean_of(places)):
             facts = {"averaged": len(places), **self._measure()}
-            if facts["valid_loss"] < self.progress.best_loss or not self._keeps_best:
+            judged = self._judged() if self._starts else {}
+            if self._is_better(facts, judged) or not self._keeps_best:
                 self._save("best", facts)
         self._record({"step": self.progress.step, **facts})
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle import describe_bundle
-from regard.config import RunConfig
+from regard.config import RunConfig, read_config
 from regard.config.checking import counted
 from regard.durable import write_atomically
 from regard.engine.loading import model_folder
@@ -48,17 +48,20 @@ from regard.tasks.task import (
 from regard.text.files.tables import Column
 from regard.training.arguments import (
     Data,
+    as_begun,
     as_paths,
     as_words,
     chosen_task,
     configured,
     data_files,
+    is_planned,
     refuse_builtin,
     refuse_options,
     shaped_like,
     written_settings,
 )
 from regard.training.checkpoints.run_folder import (
+    CONFIG,
     DATA,
     JOURNAL,
     Journal,
@@ -71,13 +74,17 @@ from regard.training.display.display import Display
 from regard.training.display.trackers import check_trackers, open_tracker
 from regard.training.distributed.world import World, join_world
 from regard.training.loop import TrainingLoop
+from regard.training.planning import plan
 from regard.training.probes import Probing
+from regard.training.schedule import doubt
 from regard.training.starting import Start
 from regard.training.stopping import INTERRUPTED
 
 if TYPE_CHECKING:
     from regard.tasks.loaded import LoadedModel
 
+NOTHING = "none"
+"""What `start_from` is for random weights."""
 PRETRAINING = "pretraining"
 """Where a classifier learns from texts without labels: a run of its own, in the folder of the run."""
 
@@ -154,8 +161,9 @@ def train(
         target: language code of the outputs.
         builtin: a built-in corpus instead of files: numerals, or rooms for summaries, answers and
             conversations.
-        start_from: a model folder whose weights and subwords to start from.
-        preset: the preset to configure; by default the task's.
+        start_from: a model folder whose weights and subwords to start from; "none" for random weights where
+            a task would start from the bundled model.
+        preset: the preset to configure; by default sizes are chosen from the data and the machine.
         config: a TOML file of settings.
         settings: single settings, like `{"training.max_steps": 200}`; they override the file.
         device: cpu, cuda or auto.
@@ -198,16 +206,33 @@ def train(
             **configured(chosen, preset, file, words, builtin),
         )
         refuse_options(chosen, files, both_directions=job.config.task.both_directions)
-        start = None if start_from is None else Start.of(start_from)
-        if start is not None:
-            job = replace(job, start=start.bundle, config=shaped_like(job, start, written))
+        planned = is_planned(chosen, preset, file, builtin)
+        start = None if start_from is None or str(start_from) == NOTHING else Start.of(start_from)
+        job = _starting(job, start, written)
         job = replace(job, config=chosen.configured(job, written))
         job = replace(job, folder=Path(out) if out else chosen.default_folder(job))
         opened = chosen.open_files(job)
+        if planned and start_from is None and not any(name.startswith("model.") for name in written):
+            usual = chosen.usual_start(job, opened)
+            start = None if usual is None else Start.of(usual)
+            job = _starting(job, start, written)
+        job = replace(job, began=has_begun(job.folder))
+        if planned and job.began:
+            job = replace(job, config=as_begun(job.config, job.folder, written))
+        if note := doubt(job.config.training, job.config.model.d_model):
+            job.report(note)
         with _joined(job, device) as world:
-            job = replace(job, device=world.device, began=has_begun(job.folder))
+            job = replace(job, device=world.device)
             whole = WholeRun(
-                job, chosen, world, start, shard=shard, threads=threads, trackers=trackers, stop=stop
+                job,
+                chosen,
+                world,
+                start,
+                written=written if planned else None,
+                shard=shard,
+                threads=threads,
+                trackers=trackers,
+                stop=stop,
             )
             return replace(whole.carry_out(opened), messages=messages)
 
@@ -233,6 +258,13 @@ def evaluate(
     described = describe_bundle(model_folder(model))
     paths = [Path(file) for file in files]
     return task_of(described)().evaluate(described, paths, columns=columns, beam_size=beam_size)
+
+
+def _starting(job: Job, start: Start | None, written: Sequence[str]) -> Job:
+    """The run with the shape and the vocabulary of the model that it starts from, if there is one."""
+    if start is None:
+        return job
+    return replace(job, start=start.bundle, config=shaped_like(job, start, written))
 
 
 def _is_main() -> bool:
@@ -273,17 +305,21 @@ class WholeRun:
         world: World,
         start: Start | None = None,
         *,
+        written: Sequence[str] | None = None,
         shard: bool = False,
         threads: int | None = None,
         trackers: Sequence[str] = (),
         stop: threading.Event | None = None,
     ) -> None:
-        self.job, self.task, self.world, self.start = job, task, world, start
+        """`written`: the settings that stay while the others are chosen from the data; None: all stay."""
+        self.job, self.task, self.world, self.start, self.written = job, task, world, start, written
         self.shard, self.threads, self.trackers, self.stop = shard, threads, trackers, stop
 
     def carry_out(self, opened: Any) -> Run:
         """Prepare, train and test; an interrupted run is not tested."""
         prepared = self.prepare(opened)
+        if self.written is not None and not self.job.began:
+            self.plan(prepared, self.written)
         reason = self.train(prepared)
         result = None
         if self.world.is_main and reason != INTERRUPTED:
@@ -309,6 +345,17 @@ class WholeRun:
             self.task.prepare(data, source, job.report)
         self.world.wait()
         return self.task.prepared(data, job.config)
+
+    def plan(self, prepared: Prepared, written: Sequence[str]) -> None:
+        """Choose what is not written; the main process does, and the others read what it has written."""
+        job = self.job
+        if self.world.is_main:
+            config, start = job.config, self.start
+            chosen = plan(config, prepared.lesson, written, self.world, start=start, threads=self.threads)
+            job.report(chosen.text)
+            claim(job.folder, chosen.config)
+        self.world.wait()
+        self.job = replace(job, config=read_config(file=job.folder / CONFIG))
 
     def train(self, prepared: Prepared) -> str:
         """Train, after the pretraining if there is one; returns why it ended."""

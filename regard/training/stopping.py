@@ -29,6 +29,9 @@ class Progress:
 
     step: int = 0
     best_loss: float = math.inf
+    """Validation loss of the best model."""
+    least_score: float = -math.inf
+    """Score of the model that the run starts from; the best model has at least this."""
     best_step: int = 0
     validated: int = 0
     """The step of the last validation."""

@@ -135,11 +135,12 @@ IN_TEST = "in the test set"
 """Why a row is left out of a given validation set: it shares a text with the given test set."""
 
 _MOST = 2000
+_FEWEST = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeldOutSizes:
-    """How many rows to hold out; None is one row in `one_in`, at most 2,000."""
+    """How many rows to hold out; None is one in `one_in`, or in ten of up to 2,000 rows; at most 2,000."""
 
     validation: int | None = None
     test: int | None = None
@@ -151,7 +152,7 @@ class HeldOutSizes:
         Raises:
             CorpusError: nothing would be left to train on.
         """
-        usual = min(_MOST, max(1, n_rows // self.one_in))
+        usual = min(_MOST, max(1, n_rows // self.one_in, min(_FEWEST, n_rows // 10)))
         validation, test = (usual if n is None else n for n in (self.validation, self.test))
         if validation + test >= n_rows:
             left = f"{counted(n_rows, 'row is', 'rows are')} left after cleaning, too few to hold out"

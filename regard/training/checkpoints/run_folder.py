@@ -31,7 +31,7 @@ from regard.errors import ConfigError
 from regard.tasks.data_folder import KEY
 from regard.training.checkpoints.checkpoint import checkpoints
 
-DATA, CHECKPOINTS, JOURNAL, LOCK = "data", "checkpoints", "journal.jsonl", ".lock"
+CONFIG, DATA, CHECKPOINTS, JOURNAL, LOCK = "config.toml", "data", "checkpoints", "journal.jsonl", ".lock"
 
 
 def claim(folder: Path, config: RunConfig) -> None:
@@ -43,7 +43,7 @@ def claim(folder: Path, config: RunConfig) -> None:
     refuse_other(folder, config)
     make_folder(folder)
     sweep(folder)
-    write_atomically(folder / "config.toml", to_toml(config))
+    write_atomically(folder / CONFIG, to_toml(config))
 
 
 def refuse_other(folder: Path, config: RunConfig) -> None:
@@ -52,7 +52,7 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
     Raises:
         ConfigError: it holds other files, or a run with a checkpoint and another configuration.
     """
-    file = folder / "config.toml"
+    file = folder / CONFIG
     if folder.exists() and not folder.is_dir():
         raise ConfigError("a file has that name; choose another folder", str(folder), code="folder_in_use")
     if not file.exists() and folder.is_dir() and not _is_free(folder):
