@@ -1,5 +1,6 @@
 # The doors, the same for people and for CI. A fresh machine needs Python 3.11 or later and nothing else:
-# each door makes .venv and installs on first use, and again only when what is installed changes.
+# each door makes .venv and installs on first use, and again only when what is installed changes. The demo
+# installs nothing where .venv or $(PYTHON) has what the package needs.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +15,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workste
 .PHONY: help demo test check bench bench-gpu size docs site format release-check clean
 
 help:
-	@echo "make demo    translate; train a small translator of numbers and dates, score it, and show where it looks"
+	@echo "make demo    translate; train a small translator of numbers and dates, score it, and show where it looks;"
+	@echo "             PYTHON=PATH takes what is installed there, as does an active virtual environment"
 	@echo "make test    every test"
 	@echo "make check   formatting, lint, types and the quick tests"
 	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"
@@ -26,8 +28,18 @@ help:
 	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
 
-demo: $(INSTALLED)
-	$(BIN)/python examples/demo.py
+# $(call install,WHAT): WHAT of this project and its dependencies, at the versions of constraints.txt, into .venv
+install = echo "installing $(1) into .venv: minutes, depending on the network; torch is the largest part"; \
+	began=$$(date +%s); $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet \
+	--disable-pip-version-check -c constraints.txt -e "$(1)" && \
+	echo "installed in $$(($$(date +%s) - began)) s"
+
+demo:
+	@for python in $(BIN)/python $(PYTHON); do \
+		if command -v "$$python" > /dev/null && "$$python" tools/ready.py; then ready="$$python"; break; fi; \
+	done; \
+	if [ -z "$$ready" ]; then { $(call install,.); } && ready=$(BIN)/python || exit 1; fi; \
+	PYTHONPATH=".$${PYTHONPATH:+:$$PYTHONPATH}" "$$ready" examples/demo.py
 
 test: $(INSTALLED)
 	$(PYTEST)
@@ -71,6 +83,5 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
-	touch $@
+	@$(call install,.[dev])
+	@touch $@

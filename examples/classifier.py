@@ -59,7 +59,8 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "regard", *command], check=True)
     model = regard.load(run)
     for date in ("三月五日", "十一月二十日星期日", "七月七日"):
-        print(f"{date}  →  {model.classify(date).label}")
+        label = model.classify(date).label
+        print(f"{date}  →  {label}  ({'right' if label == season(date) else f'wrong: {season(date)}'})")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,16 @@ import sys
 from pathlib import Path
 
 import regard
+from regard.scores.texts import example_lines
 
 HERE = Path(__file__).parent
-NEW = ["五月五日", "八月十五日", "六月一日星期日", "十二月二十五日"]
+NEW = {
+    "五月五日": "the fifth of May",
+    "八月十五日": "the fifteenth of August",
+    "六月一日星期日": "Sunday, the first of June",
+    "十二月二十五日": "the twenty-fifth of December",
+}
+"""Dates that are in neither file, with their translations."""
 
 
 def train(run: Path) -> None:
@@ -31,8 +38,8 @@ def main() -> None:
     train(run)
     model = regard.load(run)
     print("\ndates that are in neither file:")
-    for date, result in zip(NEW, model.translate(NEW), strict=True):
-        print(f"  {date}  →  {result.text}")
+    outputs = [result.text for result in model.translate([*NEW])]
+    print(*example_lines([*NEW], outputs, [*NEW.values()]), sep="\n")
     print("\nwhere the words come from:")
     for link in model.translate("三月五日星期二", alignment=True).alignment:
         print(f"  {link.target:10} {link.source}  {link.strength:.2f}")

@@ -90,7 +90,7 @@ SETTINGS = (
 def command(folder: Path) -> list[str]:
     """The command that trains in a folder, beside the texts."""
     words = ["train", folder / "text.xx", folder / "text.yy", "--out", folder / "run"]
-    words += ["--from", "xx", "--to", "yy", "--preset", "tiny", "--device", "cpu", "--threads", "1"]
+    words += ["--source", "xx", "--target", "yy", "--preset", "tiny", "--device", "cpu", "--threads", "1"]
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
     return [sys.executable, "-m", "regard", *map(str, words), *settings]
 

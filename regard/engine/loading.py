@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard.bundle.bundle import Bundle, Description
+from regard.bundle.bundle import Bundle, Description, describe_bundle
 from regard.bundle.manifest import MANIFEST, SUBWORDS, named_folder
 from regard.config.checking import did_you_mean
 from regard.durable import leftovers
@@ -26,14 +27,27 @@ MODULES: dict[str, str] = {name: f"regard.engine.engines.{name}_engine" for name
 TORCH_DTYPES = ("float32", "bfloat16")
 BEST = "best"
 """Name of a run's model folder that is used when the run is named."""
+LAST = "last"
+"""Name of the folder of its last model; before the first validation, of its newest checkpoint."""
 
 
 def model_folder(path: Path | str) -> Path:
-    """The model folder for a path: itself, the best model of a run, or a bundled model by its name."""
+    """The model folder for a path: itself, the best model of a run, or a bundled model by its name.
+
+    For a run without a validated model, it is that of the newest checkpoint, with a warning.
+    """
     path = named_folder(path)
-    best = path / BEST
-    is_run = (best / MANIFEST).exists() or leftovers(best, ".old")
-    return best if is_run and not (path / MANIFEST).exists() else path
+    best, last = path / BEST, path / LAST
+    if (path / MANIFEST).exists():
+        return path
+    if (best / MANIFEST).exists() or leftovers(best, ".old"):
+        return best
+    if (last / MANIFEST).exists() or leftovers(last, ".old"):
+        step = describe_bundle(last).metrics.get("step")
+        # Always from this line, so that Python shows it once.
+        warnings.warn(f"{path} has no validated model yet: using the model of step {step}", stacklevel=1)
+        return last
+    return path
 
 
 def engine_name(word: str) -> EngineName:

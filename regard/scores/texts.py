@@ -30,6 +30,18 @@ def every(references: str | Sequence[str]) -> Sequence[str]:
     return [references] if isinstance(references, str) else references
 
 
+def example_lines(
+    sources: Sequence[str], outputs: Sequence[str], references: Sequence[str | Sequence[str]]
+) -> list[str]:
+    """Each source with its output and its first reference, and whether the output is a reference."""
+    lines = []
+    for number, (source, output, right) in enumerate(zip(sources, outputs, references, strict=True), start=1):
+        verdict = "the output is the reference" if output in every(right) else "the output differs"
+        lines += [f"example {number}: {verdict}", f"  source     {source}", f"  output     {output}"]
+        lines.append(f"  reference  {every(right)[0]}")
+    return lines
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SummaryScore:
     """ROUGE F1 in percent, the mean over texts."""

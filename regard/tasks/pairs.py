@@ -48,6 +48,8 @@ VALIDATED = 200
 """Sentences of each direction that are translated at a validation."""
 SHOWN_TOKENS = 14
 """Length of the sentence that is shown at a validation, about."""
+SHOWN = 3
+"""Examples of the test set that are shown."""
 SHOWN_CHARACTERS = 80
 """Characters of an example input that are shown …"""
 TYPED_CHARACTERS = 300
@@ -184,13 +186,17 @@ class PairsTask(Task):
 
     def test(self, job: Job, prepared: Prepared) -> TestResult:
         """Score the outputs for the test set, against everything that is right."""
+        from regard.scores.texts import example_lines
+
         sources, outputs = best_outputs(job, prepared)
         right = right_outputs(job.folder / "data" / TEXT)
-        score = self.score(outputs, [right[read] for read in sources])
-        lines = [str(score), "for example:"]
-        for source, output in list(zip(sources, outputs, strict=True))[:3]:
-            long = len(source) > SHOWN_CHARACTERS
-            lines.append(f"  {source[:SHOWN_CHARACTERS]}{'…' if long else ''}  →  {output}")
+        references = [right[read] for read in sources]
+        score = self.score(outputs, references)
+        shown = [
+            f"{source[:SHOWN_CHARACTERS]}{'…' if len(source) > SHOWN_CHARACTERS else ''}"
+            for source in sources
+        ]
+        lines = [str(score), *example_lines(shown[:SHOWN], outputs[:SHOWN], references[:SHOWN])]
         record = {"decoding": asdict(job.config.decoding), **asdict(score)}
         example = next(
             (read for read in sources if len(read) <= TYPED_CHARACTERS), sources[0][:TYPED_CHARACTERS]

@@ -21,7 +21,7 @@ from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.look.alignment.alignment import save_aligning_heads
 from regard.tasks.data_folder import TEXT
 from regard.tasks.loaded.translator import LoadedTranslator
-from regard.tasks.pairs import PairsTask, inherited
+from regard.tasks.pairs import SHOWN, PairsTask, inherited
 from regard.tasks.task import SET_NAMES, DataFiles, Job, Prepared, TestResult
 from regard.text.files import STDIN, display_name, path_problem
 from regard.text.files.parallel import read_parallel
@@ -102,6 +102,7 @@ class Translate(PairsTask):
 
     def test(self, job: Job, prepared: Prepared) -> TestResult:
         """Translate the test set in each direction; also measure which heads align words."""
+        from regard.scores.texts import example_lines
         from regard.scores.translation import score_translations
 
         _measure_aligning_heads(job, prepared)
@@ -114,9 +115,7 @@ class Translate(PairsTask):
             score = score_translations(outputs, references, way.target)
             scores[f"{way.source}-{way.target}"] = score
             name = f"{way.source}-{way.target}: " if len(model.directions.known) > 1 else ""
-            lines += [f"{name}{score}", "for example:"]
-            shown = list(zip(sources, outputs, strict=True))[:5]
-            lines += [f"  {source}  →  {output}" for source, output in shown]
+            lines += [f"{name}{score}", *example_lines(sources[:SHOWN], outputs[:SHOWN], references[:SHOWN])]
         one = next(iter(scores.values()))
         several = len(scores) > 1
         kept = {name: asdict(score) for name, score in scores.items()} if several else asdict(one)

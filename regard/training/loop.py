@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from regard.bundle import save_bundle
+from regard.bundle import describe_bundle, save_bundle
 from regard.config import RunConfig
 from regard.data.batches import one_pass
 from regard.data.batches.stream import BatchStream, Division, StepBatches
-from regard.errors import RegardError
+from regard.durable import remove_folder
+from regard.engine.loading import BEST, LAST
+from regard.errors import BundleError, RegardError
 from regard.tasks.task import Event, Lesson, Listener, Validator
 from regard.training.arithmetic import Arithmetic, using_threads, usual_threads
 from regard.training.checkpoints.averaging import mean_of, with_weights
@@ -45,6 +47,8 @@ from regard.training.stopping import (
     INTERRUPTED,
     DivergedError,
     Progress,
+    limits_note,
+    limits_of,
     reason_to_stop,
     share_done,
     stop_requests,
@@ -96,7 +100,7 @@ class TrainingLoop:
 
         Args:
             folder: the run's folder.
-            config: the configuration, which must be that of the folder's checkpoints.
+            config: the configuration, which must be that of the folder's checkpoints, except for the limits.
             lesson: the data and the loss.
             world: the processes that train together; by default this one alone, on the CPU.
             sharded: divide the weights among the processes.
@@ -119,6 +123,11 @@ class TrainingLoop:
         found = checkpoints(folder / CHECKPOINTS)
         state = self.learner.restore(found[-1]) if found else {}
         self.progress = Progress(**state.get("progress", {}))
+        self._limits_before: dict[str, Any] = state.get("limits", limits_of(config.training))
+        if self._keeps_best and found:
+            # A run that ended keeps its average, or a last model, until a later one is better.
+            kept = self.world.gather(self._kept_loss())[0]
+            self.progress.best_loss = min(self.progress.best_loss, kept)
         self.journal = Journal(folder / JOURNAL) if self.world.is_main else None
         if self.journal is not None:
             self.journal.cut(state.get("journal", 0))
@@ -140,11 +149,18 @@ class TrainingLoop:
         usual = usual_threads()
         with using_threads(self.threads) as count:
             self.arithmetic = Arithmetic.here(self.world, count)
-            if self._before is not None and self.reason_to_stop() is None and self.world.is_main:
-                for note in self.arithmetic.notes(self._before, usual_threads=usual):
-                    for listener in self.listeners:
-                        listener({"message": note})
+            for note in self._resume_notes(usual) if self.world.is_main else ():
+                for listener in self.listeners:
+                    listener({"message": note})
             return self._train()
+
+    def _resume_notes(self, usual: int) -> Iterator[str]:
+        """What differs from the time of the checkpoint: the limits, and what the last bits depend on."""
+        training, d_model = self.config.training, self.config.model.d_model
+        if note := limits_note(self._limits_before, training, d_model, self.progress, self.stream.epochs):
+            yield note
+        if self._before is not None and self.reason_to_stop() is None:
+            yield from self.arithmetic.notes(self._before, usual_threads=usual)
 
     def _train(self) -> str:
         training = self.config.training
@@ -315,7 +331,9 @@ class TrainingLoop:
             if better:
                 progress.best_step = progress.step
             if better or not self._keeps_best:
-                self._save("best", facts)
+                self._save(BEST, facts)
+        if self.world.is_main:  # that of a checkpoint before the first validation, or of an earlier end
+            remove_folder(self.folder / LAST)
         progress.stale = 0 if better else progress.stale + 1
         self._record({"step": progress.step, **facts, **more})
 
@@ -361,7 +379,7 @@ class TrainingLoop:
         if reason is None:
             return INTERRUPTED
         with self.learner.published():
-            self._save("last", {})
+            self._save(LAST, {})
         self._average_checkpoints()
         if self.journal is not None:
             self.journal.sync()
@@ -383,7 +401,7 @@ class TrainingLoop:
             facts = {"averaged": len(places), **self._measure()}
             judged = self._judged() if self._starts else {}
             if self._is_better(facts, judged) or not self._keeps_best:
-                self._save("best", facts)
+                self._save(BEST, facts)
         self._record({"step": self.progress.step, **facts})
 
     def _save(self, name: str, metrics: dict[str, Any]) -> None:
@@ -401,8 +419,19 @@ class TrainingLoop:
             )
         self.world.wait()
 
+    def _kept_loss(self) -> float:
+        """The validation loss of the kept model if it is of this step; otherwise infinity."""
+        with suppress(BundleError):
+            facts = describe_bundle(self.folder / BEST).metrics
+            if facts.get("step") == self.progress.step:
+                return float(facts.get("valid_loss", math.inf))
+        return math.inf
+
     def _checkpoint(self) -> None:
         self._settle()
+        if not self.progress.validated:  # an interrupted run has a model from its first checkpoint on
+            with self.learner.published():
+                self._save(LAST, {})
         weights, moments = whole_weights(self.model), self.learner.moments()
         if self.journal is not None:
             state = {
@@ -413,6 +442,7 @@ class TrainingLoop:
                 "fixed": self.budget.fixed,
                 "world_size": self.world.size,
                 "arithmetic": asdict(self.arithmetic),
+                "limits": limits_of(self.config.training),
             }
             folder = self.folder / CHECKPOINTS
             write_checkpoint(folder, weights, moments, self.progress.step, state)

@@ -155,7 +155,7 @@ FURTHER: dict[Architecture, Recipe] = {
         training={"clip_norm": 1.0, "average_checkpoints": 1},
     ),
     "encoder": Recipe(
-        rate=1.2e-3,
+        rate=9e-4,
         wanted=4e5,
         growth=0.6,
         minutes=3,

@@ -147,7 +147,7 @@ def train(
     listeners: Sequence[Listener] = (),
     display: bool = False,
 ) -> Run:
-    """Train a model, and score it. The same call resumes a run that was interrupted.
+    """Train a model, and score it. The same call resumes a run, also with other limits of its length.
 
     Args:
         data: files to train on, as the task wants them: `"train.zh", "train.en"`; or one list of rows.
@@ -443,15 +443,25 @@ class WholeRun:
             finally:
                 report.send({"finished": loop.folder})
         report(f"{reason}, after {progress.seconds:,.0f} s of training")
-        steps, warmup = progress.step, loop.config.training.warmup_steps
         if reason == INTERRUPTED:
             report("the same command resumes the run")
-        elif steps < warmup:
-            report(
-                f"the learning rate was still rising: training.warmup_steps is {warmup:,}, and the run had "
-                f"{counted(steps, 'step')}; a short run may learn more with fewer warm-up steps"
-            )
+        elif self.world.is_main and (note := warmup_note(loop)):
+            report(note)
         return reason
+
+
+def warmup_note(loop: TrainingLoop) -> str | None:
+    """What to report about a run that has ended before its warm-up."""
+    steps, warmup = loop.progress.step, loop.config.training.warmup_steps
+    if steps >= warmup:
+        return None
+    rates = [event["learning_rate"] for event in Journal(loop.folder / JOURNAL) if "learning_rate" in event]
+    # A schedule that ends with the run may fall before the warm-up is over.
+    rising = "the learning rate was still rising: " if rates[-2:-1] < rates[-1:] else ""
+    return (
+        f"{rising}training.warmup_steps is {warmup:,}, and the run had {counted(steps, 'step')}; a short run "
+        "may learn more with fewer warm-up steps"
+    )
 
 
 def _curves(loop: TrainingLoop) -> Callable[[Event], None]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from regard.config import TrainingConfig
 from regard.config.checking import counted
 from regard.errors import RegardError
+from regard.training.schedule import learning_rate
 
 INTERRUPTED = "interrupted"
 """The reason of a run that a signal has stopped, and that may be resumed."""
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+"""Settings of training that may change when a run is resumed: they say when it ends."""
 MEMORY = 0.95
 """Weight of the past in the smoothed loss: it averages about twenty steps."""
 
@@ -68,6 +72,40 @@ def share_done(training: TrainingConfig, progress: Progress, epochs: float) -> f
         epochs / (training.max_epochs or math.inf),
         0.0 if minutes is None else progress.seconds / max(1e-9, 60 * minutes),
     )
+
+
+def limits_of(training: TrainingConfig) -> dict[str, Any]:
+    """The settings that say when a run ends."""
+    return {name: getattr(training, name) for name in LIMITS}
+
+
+def limits_note(
+    before: Mapping[str, Any], training: TrainingConfig, d_model: int, progress: Progress, epochs: float
+) -> str | None:
+    """What to report if the limits of a run differ from those of its checkpoint; None if they do not."""
+    now = limits_of(training)
+    changed = {name: value for name, value in before.items() if name in now and value != now[name]}
+    if not changed:
+        return None
+    note = "; ".join(
+        f"training.{name} was {_word(was)} and is {_word(now[name])}" for name, was in changed.items()
+    )
+    if reason_to_stop(training, progress, epochs) is not None:
+        return f"{note}: the run ends here, at step {progress.step:,}"
+    old, new = (
+        learning_rate(each, d_model, progress.step + 1, share_done(each, progress, epochs))
+        for each in (replace(training, **changed), training)
+    )
+    if old == new:
+        return note
+    return (
+        f"{note}: the schedule {training.schedule} follows the new limit, and the learning rate of the next "
+        f"step is {new:.2e} instead of {old:.2e}"
+    )
+
+
+def _word(limit: float | None) -> str:
+    return "none" if limit is None else f"{limit:,}"
 
 
 def watch_loss(progress: Progress, loss: float, norm: float) -> str | None:

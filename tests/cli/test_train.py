@@ -85,6 +85,16 @@ def test_an_interrupted_run_has_its_own_exit_status_and_is_resumed(files):
     _, told = child.communicate(timeout=120)
     assert child.returncode == 130, told
     assert "the same command resumes the run" in told
+    for words_of_a_verb in (("info",), ("translate", "一")):
+        verb, *texts = words_of_a_verb
+        answer = regard(files, verb, "runs/zh-en", *texts)
+        assert answer.returncode == 0, answer.stderr
+        note = "regard: runs/zh-en has no validated model yet: using the model of step "
+        assert answer.stderr.count(note) == 1, answer.stderr
+    quick = ["train", "train.zh", "train.en", *QUICK, "--out", "new", "--max-steps", "1"]
+    started = regard(files, *quick, "--from", "runs/zh-en")
+    assert started.returncode == 0, started.stderr
+    assert "starting from runs/zh-en/last" in started.stderr
     again = regard(files, *words)
     assert again.returncode == 0, again.stderr
     assert "resuming at step " in again.stderr

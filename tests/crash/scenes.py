@@ -245,7 +245,9 @@ def progress(folder: Path) -> str:
 def _refusal(run: Path) -> str | None:
     """Why the model of a run cannot be opened; None if it can."""
     try:
-        describe_bundle(model_folder(run))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* has no validated model yet")
+            describe_bundle(model_folder(run))
     except BundleError as error:
         return str(error)
     return None

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.errors import ShapeError
-from regard.scores.texts import normal_words, score_answers, score_summaries
+from regard.scores.texts import example_lines, normal_words, score_answers, score_summaries
 
 
 def test_rouge_counts_words_pairs_and_words_in_order():
@@ -15,6 +15,18 @@ def test_rouge_counts_words_pairs_and_words_in_order():
 
 def test_rouge_of_chinese_counts_characters():
     assert score_summaries(["猫在垫子上"], ["猫上"]).rouge_l == pytest.approx(100 * 2 * 2 / 7)
+
+
+def test_an_example_says_whether_its_output_is_one_of_the_references():
+    lines = example_lines(["一", "二", "三"], ["one", "too", "3"], ["one", "two", ["three", "3"]])
+    assert lines[:4] == [
+        "example 1: the output is the reference",
+        "  source     一",
+        "  output     one",
+        "  reference  one",
+    ]
+    assert lines[4::4] == ["example 2: the output differs", "example 3: the output is the reference"]
+    assert lines[-1] == "  reference  three"
 
 
 def test_an_empty_output_scores_nothing_and_means_are_over_texts():

@@ -77,7 +77,8 @@ def train(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder of the run. Default: one in runs/. An existing run is resumed."
+            metavar="DIR",
+            help="Folder of the run. Default: one in runs/. An existing run is resumed.",
         ),
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps.")] = None,
@@ -103,7 +104,8 @@ def train(
 ) -> None:
     """Train a model, and score it.
 
-    By default a translator, from pairs of texts. Run the same command again to resume.
+    By default a translator, from pairs of texts. Run the same command again to resume; the
+    limits of steps, epochs and minutes may change.
     """
     from regard.training.run import train as run_training
     from regard.training.stopping import DivergedError

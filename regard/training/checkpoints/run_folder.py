@@ -1,13 +1,13 @@
 """The folder of a run: claimed by one configuration, used by one process at a time.
 
-RUN/config.toml     the configuration, which may not change once the run has a checkpoint
+RUN/config.toml     the configuration; once the run has a checkpoint, only its limits may change
 RUN/data/           the prepared data
 RUN/journal.jsonl   what happened, one JSON object per line
 RUN/curves.svg      the journal as a picture
 RUN/probes/         attention in a few held-out sentences, at each validation
 RUN/checkpoints/    the newest checkpoints
 RUN/best/           the model that is kept: with the lowest validation loss, or the last (training.selection)
-RUN/last/           the model of the last step
+RUN/last/           the model of the last step; until the first validation, of the newest checkpoint
 RUN/scores.json     the scores on the test set
 RUN/confusion.svg   which labels a classifier confuses
 RUN/pretraining/    the run folder of a classifier's pretraining
@@ -30,6 +30,7 @@ from regard.durable import LEFTOVER, make_folder, sweep, sync_folder, write_atom
 from regard.errors import ConfigError
 from regard.tasks.data_folder import KEY
 from regard.training.checkpoints.checkpoint import checkpoints
+from regard.training.stopping import LIMITS
 
 CONFIG, DATA, CHECKPOINTS, JOURNAL, LOCK = "config.toml", "data", "checkpoints", "journal.jsonl", ".lock"
 
@@ -50,7 +51,8 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
     """Raise unless a folder is free or belongs to this run; nothing is written.
 
     Raises:
-        ConfigError: it holds other files, or a run with a checkpoint and another configuration.
+        ConfigError: it holds other files, or a run with a checkpoint and another configuration; its limits
+            may differ.
     """
     file = folder / CONFIG
     if folder.exists() and not folder.is_dir():
@@ -62,13 +64,16 @@ def refuse_other(folder: Path, config: RunConfig) -> None:
         # A run of an older version has no value for a setting that is new.
         sections = tomllib.loads(file.read_text(encoding="utf-8"))
         written = [f"{section}.{name}" for section, names in sections.items() for name in names]
+        limits = [f"training.{name}" for name in LIMITS]
         changed = [
-            f"{name} was {before[name]} and is {now[name]}" for name in written if before[name] != now[name]
+            f"{name} was {before[name]} and is {now[name]}"
+            for name in written
+            if name not in limits and before[name] != now[name]
         ]
         if changed:
             hint = f"use the same settings, or start a new run from it: --from {folder} --out NEW"
             raise ConfigError(
-                changed, f"{folder}: settings of a run cannot change; {hint}", code="settings_changed"
+                changed, f"{folder}: only the limits of a run can change; {hint}", code="settings_changed"
             )
 
 
