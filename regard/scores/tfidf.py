@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +27,22 @@ STRENGTHS = (3.0, 30.0)
 LONGEST_RUN = 4
 ITERATIONS = 30
 _WORD = re.compile(r"\w\w+")
+
+
+class Rows(NamedTuple):
+    """A sparse matrix with a row for each text."""
+
+    starts: Tensor
+    """Where each row begins among the values."""
+    columns: Tensor
+    values: Tensor
+
+    def times(self, weights_FY: Tensor) -> Tensor:
+        """The product with a dense matrix."""
+        return F.embedding_bag(
+            self.columns, weights_FY, self.starts, mode="sum", per_sample_weights=self.values
+        )
+
 
 Features = Callable[[str], Iterator[str]]
 Texts = tuple[Sequence[str], Sequence[int]]
@@ -65,18 +82,17 @@ class Tfidf:
         rarity = (math.log((1 + len(texts)) / (1 + counts[feature])) + 1 for feature in frequent)
         return Tfidf(features, {feature: i for i, feature in enumerate(frequent)}, tuple(rarity))
 
-    def rows(self, texts: Sequence[str]) -> Tensor:
-        """A sparse matrix with a row of length 1 for each text."""
-        ends, columns, values = [0], list[int](), list[float]()
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """A row of length 1 for each text; of length 0 if it has no known feature."""
+        starts, columns, values = list[int](), list[int](), list[float]()
         for text in texts:
             counts = Counter(self.columns[each] for each in self.features(_cut(text)) if each in self.columns)
             row = [(1 + math.log(n)) * self.rarity[column] for column, n in counts.items()]
             length = math.hypot(*row) or 1.0
+            starts.append(len(columns))
             columns += counts
             values += [value / length for value in row]
-            ends.append(len(columns))
-        size = (len(texts), max(1, len(self.columns)))
-        return torch.sparse_csr_tensor(torch.tensor(ends), torch.tensor(columns), torch.tensor(values), size)
+        return Rows(torch.tensor(starts), torch.tensor(columns, dtype=torch.long), torch.tensor(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,7 @@ class Baseline:
 
     def labels(self, texts: Sequence[str]) -> list[int]:
         """The number of the likeliest label of each text."""
-        scores_BY = self.tfidf.rows(texts) @ self.weights_FY + self.bias_Y
+        scores_BY = self.tfidf.rows(texts).times(self.weights_FY) + self.bias_Y
         found: list[int] = scores_BY.argmax(1).tolist()
         return found
 
@@ -107,23 +123,23 @@ def fit_baseline(train: Texts, valid: Texts, n_labels: int) -> Baseline:
     for features in (words, runs):
         tfidf = Tfidf.of(texts, features)
         rows = tfidf.rows(texts)
-        tried += [Baseline(tfidf, *_regression(rows, labels, n_labels, c)) for c in STRENGTHS]
+        width = max(1, len(tfidf.columns))
+        tried += [Baseline(tfidf, *_regression(rows, width, labels, n_labels, c)) for c in STRENGTHS]
     return max(tried, key=lambda each: each.accuracy(valid))
 
 
-def _regression(rows: Tensor, labels: Sequence[int], n_labels: int, strength: float) -> tuple[Tensor, Tensor]:
+def _regression(
+    rows: Rows, width: int, labels: Sequence[int], n_labels: int, strength: float
+) -> tuple[Tensor, Tensor]:
     """Logistic regression with a quadratic penalty on its weights, by L-BFGS."""
     right = torch.tensor(labels)
-    weights_FY = torch.zeros(rows.shape[1], n_labels, requires_grad=True)
+    weights_FY = torch.zeros(width, n_labels, requires_grad=True)
     bias_Y = torch.zeros(n_labels, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights_FY, bias_Y], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
-    columns, values = rows.col_indices(), rows.values()
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        scores_BY = bias_Y + F.embedding_bag(
-            columns, weights_FY, rows.crow_indices()[:-1], mode="sum", per_sample_weights=values
-        )
+        scores_BY = rows.times(weights_FY) + bias_Y
         loss = F.cross_entropy(scores_BY, right, reduction="sum") + weights_FY.square().sum() / (2 * strength)
         loss.backward()
         return loss

@@ -156,10 +156,12 @@ FURTHER: dict[Architecture, Recipe] = {
     ),
     "encoder": Recipe(
         rate=9e-4,
-        wanted=4e5,
+        wanted=3e5,
         growth=0.6,
         minutes=3,
         batch=(1024, 4096),
+        validations=8,
+        spent=0.7,
         training={"clip_norm": 1.0, "average_checkpoints": 1},
         model={"dropout": 0.1},
     ),

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.config import TrainingConfig
-from regard.training.schedule import learning_rate
+from regard.training.schedule import doubt, learning_rate
 
 
 def rates(schedule, steps, **settings):
@@ -17,8 +17,21 @@ def test_the_paper_s_schedule_is_its_formula():
     assert late == pytest.approx(peak / 2)
 
 
-def test_the_factor_scales_the_paper_s_schedule():
-    assert rates("paper", [7], learning_rate=3.0)[0] == pytest.approx(3 * rates("paper", [7])[0])
+@pytest.mark.parametrize("schedule", ["paper", "cosine", "warmup-stable-decay"])
+def test_the_rate_of_every_schedule_is_its_highest(schedule):
+    steps = range(1, 3000)
+    found = rates(schedule, steps, learning_rate=3e-3, warmup_steps=100, max_steps=100_000)
+    assert max(found) == pytest.approx(3e-3, rel=1e-3)
+    usual = rates(schedule, steps, warmup_steps=100, max_steps=100_000)
+    assert max(usual) == pytest.approx((512 * 100) ** -0.5, rel=1e-3)
+    assert found == pytest.approx([rate * 3e-3 / (512 * 100) ** -0.5 for rate in usual])
+
+
+def test_a_rate_that_no_optimizer_takes_is_questioned():
+    for rate in (1.0, 0.1, 1e-8):
+        assert f"{rate:g}" in doubt(TrainingConfig(learning_rate=rate), 512)
+    for rate in (None, 1e-5, 1e-3, 1e-2):
+        assert doubt(TrainingConfig(learning_rate=rate), 512) is None
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "warmup-stable-decay"])
