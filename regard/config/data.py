@@ -21,8 +21,9 @@ class DataConfig:
     """Cut inputs longer than model.max_length instead of dropping the pairs."""
     drop_duplicates: bool = True
     """Drop exact duplicates of a pair."""
-    character_coverage: float = 0.9995
-    """Share of the text whose characters become subwords; rarer characters are spelt in bytes."""
+    character_coverage: float | None = None
+    """Share of the text whose characters become subwords, others are spelt in bytes; none takes characters
+    that occur twice, at most 8,000."""
     valid_lines: int | None = None
     """Lines held out for validation, unless --valid is given; none takes 1 in 50 (of labelled texts 1 in 10),
     but 1 in 10 of up to 2,000 lines; at most 2,000."""
@@ -38,6 +39,6 @@ class DataConfig:
         found = too_small(self, dict.fromkeys(("max_characters", "valid_lines", "test_lines"), 1))
         if self.max_ratio is not None and not 1 < self.max_ratio < inf:
             found.append(f"data.max_ratio = {self.max_ratio} must be above 1 and finite")
-        if not 0.9 <= self.character_coverage <= 1:
+        if self.character_coverage is not None and not 0.9 <= self.character_coverage <= 1:
             found.append(f"data.character_coverage = {self.character_coverage} must be between 0.9 and 1")
         return found

@@ -86,7 +86,8 @@ HEADING = """\
 A configuration comes from three places, each overriding the one before: a preset (`--preset`, or a line
 `preset = "small"` at the top of the file), a TOML file (`--config`), and single settings
 (`--set model.d_model=256`). Without any of them, it is the paper's base model. `regard train` without a
-preset starts from one that suits the task: `small`, `generator` or `classifier`. One error reports all
+preset [chooses sizes from the data and the machine](train-your-own.md#2-size-and-duration), in place of those
+of `small`, `generator` or `classifier`, and leaves what a file or `--set` says. One error reports all
 unknown settings, wrong types and contradictions. Numbers in parentheses are sections of the paper. Settings
 that name a choice take [choices of your own](extending.md) too.
 

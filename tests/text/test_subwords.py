@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from regard.text import Subwords, learn_subwords
 from regard.text.normalisation import composed
-from regard.text.vocabularies.subwords import FEW, common_characters, fitting_size, sample_text
+from regard.text.vocabularies.subwords import (
+    FEW,
+    MOST_SINGLE,
+    common_characters,
+    fitting_size,
+    sample_text,
+    usual_coverage,
+)
 from tests.refusals import refused
 
 TEXT = "the cat sat on a mat while two dogs ran after 12 birds 猫 坐 在 垫子 上 。 ， 鸟 两 只 狗"
@@ -171,6 +178,13 @@ def test_what_is_there_twice_is_not_learned_from_in_a_row():
 
 
 def test_the_rarest_characters_are_left_to_bytes():
-    assert common_characters(["a" * 5000 + "b" * 100 + "é"]) == {"a", "b"}
+    assert common_characters(["a" * 5000 + "b" * 100 + "é"], 0.9995) == {"a", "b"}
     assert common_characters(["a" * 5000 + "b" * 100 + "é"], 0.9999) == {"a", "b", "é"}
     assert common_characters(["a" * 5000 + "b" * 100 + "é"], 0.95) == {"a"}
+
+
+def test_characters_that_occur_twice_get_subwords_unless_there_are_too_many():
+    text = "a" * 900 + "猫猫狗"
+    assert common_characters([text], usual_coverage([text])) == {"a", "猫"}
+    many = ["".join(map(chr, range(0x4E00, 0x4E00 + MOST_SINGLE + 50)))] * 3 + ["x" * 100_000]
+    assert len(common_characters(many, usual_coverage(many))) == MOST_SINGLE

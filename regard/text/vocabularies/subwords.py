@@ -34,8 +34,12 @@ MOST_LINES, MOST_CHARACTERS = 1_000_000, 20_000_000
 LARGEST = 32_000
 """Most subwords, when the size is chosen from the data."""
 
-COVERAGE = 0.9995
-"""Share of the text whose characters get subwords of their own; rarer characters are spelt in bytes."""
+LEAST_TIMES, MOST_SINGLE = 2, 8_000
+"""Characters that occur so often get subwords of their own, at most so many, when the data decides; others
+are spelt in bytes."""
+
+LOWEST = 0.98
+"""Least share that gets subwords; SentencePiece fails where there would be none."""
 
 _BYTES, _FIRST_IDS = 256, 3
 _LONGEST_LINE = 2_000
@@ -52,7 +56,7 @@ def learn_subwords(
     vocab_size: int | None = None,
     *,
     tags: Iterable[str] = (),
-    coverage: float = COVERAGE,
+    coverage: float | None = None,
     seed: int = 1,
     threads: int = _THREADS,
 ) -> bytes:
@@ -63,7 +67,8 @@ def learn_subwords(
         vocab_size: the number of subwords, with special tokens; by default `fitting_size` chooses it. A text
             with fewer distinct pieces gives fewer.
         tags: languages that get a tag, such as `en`.
-        coverage: the share of the text whose characters get subwords of their own.
+        coverage: the share of the text whose characters get subwords of their own; by default characters that
+            occur twice, at most 8,000.
         seed: which part of a large text is sampled.
         threads: threads of SentencePiece. It adds sums thread by thread, so another number can give slightly
             different pieces; the default is the same on every machine.
@@ -76,6 +81,7 @@ def learn_subwords(
     sample = sample_text(lines, seed)
     if not sample.texts:
         raise CorpusError("there is no text to learn subwords from: every line is empty", code="no_text")
+    coverage = usual_coverage(sample.texts) if coverage is None else coverage
     least = _BYTES + _FIRST_IDS + len(special) + len(common_characters(sample.texts, coverage)) + 1
     size = fitting_size(sample.characters, least) if vocab_size is None else vocab_size
     model = io.BytesIO()
@@ -147,7 +153,16 @@ def sample_text(
     return TextSample([text for _, text in sorted(drawn)], total)
 
 
-def common_characters(texts: Iterable[str], coverage: float = COVERAGE) -> set[str]:
+def usual_coverage(texts: Iterable[str]) -> float:
+    """The share of a text whose characters get subwords, if the data decides."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text)
+    covered = sum(n for _, n in counts.most_common(MOST_SINGLE) if n >= LEAST_TIMES)
+    return max(LOWEST, covered / counts.total())
+
+
+def common_characters(texts: Iterable[str], coverage: float) -> set[str]:
     """The most frequent characters that together cover a share of a text, as SentencePiece counts them."""
     counts: Counter[str] = Counter()
     for text in texts:

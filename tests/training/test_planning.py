@@ -1,0 +1,127 @@
+"""Sizes that follow from the data and the machine, and that stay where they are written."""
+
+import pytest
+import torch
+
+from regard.config import read_config
+from regard.training import planning
+from regard.training.distributed.world import World
+from regard.training.planning import RECIPES, plan, rounded, seconds_per_step
+from regard.training.run import train
+from tests.training.copying import data
+
+WORLD = World(torch.device("cpu"))
+QUICK = ("training.precision=float32", "model.max_length=24")
+
+
+def config(*settings):
+    return read_config(preset="small", settings=[*QUICK, *settings])
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory):
+    return data(tmp_path_factory.mktemp("planning"))
+
+
+@pytest.fixture
+def corpus(lesson, monkeypatch):
+    """A lesson whose corpus has any number of tokens, and a machine whose steps take any time."""
+
+    def of(tokens, seconds=lambda _: 0.1):
+        monkeypatch.setattr(type(lesson), "n_tokens", lambda *_: tokens)
+        monkeypatch.setattr(planning, "seconds_per_step", lambda config, *_, **__: seconds(config))
+        return lesson
+
+    return of
+
+
+def test_larger_corpora_get_larger_models_batches_and_more_steps_and_less_dropout(corpus):
+    plans = [plan(config(), corpus(n), (), WORLD).config for n in (5_000, 100_000, 3_000_000, 100_000_000)]
+    for what in ("d_model", "encoder_layers"):
+        sizes = [getattr(each.model, what) for each in plans]
+        assert sizes == sorted(sizes)
+    assert [each.model.dropout for each in plans] == sorted(
+        (each.model.dropout for each in plans), reverse=True
+    )
+    assert plans[0].model.d_model < plans[1].model.d_model < plans[-1].model.d_model
+    assert plans[0].training.batch_tokens < plans[-1].training.batch_tokens
+    assert plans[0].training.max_steps < plans[1].training.max_steps < plans[2].training.max_steps
+
+
+def test_a_slow_machine_gets_fewer_steps_and_then_a_smaller_model(corpus):
+    def like_products(slowness):
+        return lambda config: slowness * config.model.d_model**2 * config.model.encoder_layers
+
+    plans = [plan(config(), corpus(100_000, like_products(s)), (), WORLD).config for s in (1e-8, 2e-6, 2e-5)]
+    assert [each.model.d_model for each in plans] == [256, 256, 128]
+    assert plans[0].training.max_steps > plans[1].training.max_steps
+    for each, slowness in zip(plans, (1e-8, 2e-6, 2e-5), strict=True):
+        minutes = each.training.max_steps * like_products(slowness)(each) / 60
+        assert minutes <= RECIPES["encoder-decoder"].usual_minutes(100_000)
+
+
+def test_what_is_written_stays_and_the_rest_follows_it(corpus):
+    written = ("training.max_steps", "model.d_model", "training.learning_rate")
+    own = config("training.max_steps=40", "model.d_model=48", "training.learning_rate=0.0007")
+    planned = plan(own, corpus(100_000), written, WORLD).config
+    assert (planned.model.d_model, planned.training.max_steps, planned.training.learning_rate) == (
+        48,
+        40,
+        7e-4,
+    )
+    assert planned.training.warmup_steps == 4
+    assert planned.training.validate_every < 40
+
+
+def test_a_limit_in_minutes_chooses_the_model_but_not_the_steps(corpus):
+    def seconds(config):
+        return 0.5 if config.model.d_model == 256 else 0.05
+
+    short, long = (
+        plan(
+            config(f"training.max_minutes={minutes}"),
+            corpus(100_000, seconds),
+            ("training.max_minutes",),
+            WORLD,
+        )
+        for minutes in (1, 60)
+    )
+    assert short.config.model.d_model < long.config.model.d_model == 256
+    assert short.config.training.max_steps * 0.05 > 60, "the minute must be what ends the run"
+    assert short.config.training.validate_every * 0.05 < 10
+
+
+def test_the_table_says_what_was_chosen_and_how_to_change_it(corpus):
+    text = plan(config(), corpus(100_000), (), WORLD).text
+    for part in ("256 wide, 3 + 3 layers", "100,000 tokens", "steps", "learning rate", "--max-minutes"):
+        assert part in text
+
+
+def test_steps_are_timed_by_taking_some(lesson):
+    small, large = (
+        seconds_per_step(
+            config(f"model.d_model={d}", "model.n_heads=2", "training.batch_tokens=500"), lesson, WORLD
+        )
+        for d in (16, 512)
+    )
+    assert 0 < small < large
+
+
+@pytest.mark.parametrize(("number", "found"), [(0.3, 1), (1.9, 1), (7, 6), (14, 12), (99, 80), (1999, 1500)])
+def test_chosen_numbers_have_few_digits(number, found):
+    assert rounded(number) == found
+
+
+@pytest.mark.slow
+def test_a_planned_run_is_resumed_as_it_was_planned(tmp_path):
+    rows = [(f"{i} {i % 7}", f"{i % 7} {i}") for i in range(300)]
+    settings = {"training.max_steps": 4, "model.dropout": 0.0}
+    first = train(rows, out=tmp_path / "run", settings=settings, source="zh", target="en")
+    again = train(
+        rows, out=tmp_path / "run", settings={**settings, "training.max_steps": 6}, source="zh", target="en"
+    )
+    assert again.config.model == first.config.model
+    assert again.config.training.batch_tokens == first.config.training.batch_tokens
+    assert [event["step"] for event in again.events if "loss" in event] == list(range(1, 7))
+    assert any("chosen for" in message for message in first.messages)
+    assert not any("chosen for" in message for message in again.messages)
