@@ -291,7 +291,7 @@ def seconds_per_step(
 def rounded(number: float) -> int:
     """A number rounded down to a few leading digits; at least 1."""
     size = 10 ** math.floor(math.log10(max(1.0, number)))
-    return max(1, round(size * max(digit for digit in ROUND if digit * size <= max(1.0, number))))
+    return int(size * max(digit for digit in ROUND if digit * size <= max(1.0, number)) + 1e-6)
 
 
 def _table(
