@@ -21,6 +21,7 @@ SETTINGS = (
     "model.d_ff=32",
     "model.decoder_layers=1",
     "model.max_length=31",
+    "data.valid_lines=2",
     "training.batch_tokens=200",
     "training.schedule=cosine",
     "training.learning_rate=0.01",

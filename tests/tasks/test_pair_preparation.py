@@ -40,7 +40,7 @@ def test_a_store_holds_the_files_in_subwords_and_nothing_held_out(tmp_path, sour
     store, subwords = prepared.lesson.train, prepared.subwords
     texts = {tuple(subwords.decode(ids) for ids in store[i]) for i in range(len(store))}
     assert texts <= set(source.train.rows())
-    assert len(prepared.test) == len(prepared.lesson.valid) == 12
+    assert len(prepared.test) == len(prepared.lesson.valid) == 60
     assert not texts & set(prepared.test)
     assert any("600 lines" in words for words in messages)
     assert json.loads((tmp_path / "data" / "report.json").read_text())["training"] == len(store)

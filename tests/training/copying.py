@@ -70,7 +70,7 @@ def stop_at(step: int):
     """Ask to stop, as a terminal or a job system does, when a step is done."""
 
     def hear(event):
-        if event.get("step") == step and "started" not in event:
+        if event.get("step") == step and "loss" in event:
             os.kill(os.getpid(), signal.SIGTERM)
 
     return [hear]
