@@ -174,7 +174,7 @@ def test_frequent_texts_are_not_held_out_while_there_are_others(corpus):
 def test_the_same_seed_holds_out_the_same_rows_in_any_order(corpus, monkeypatch):
     pairs = many(500)
     first = clean(corpus(pairs), split=HeldOutSizes(), seed=1).held_out()
-    assert [len(rows) for rows in first] == [10, 10]
+    assert [len(rows) for rows in first] == [50, 50]
     monkeypatch.setattr(holding_out, "_ROWS", 17)
     random.Random(1).shuffle(pairs)
     again = clean(corpus(pairs), split=HeldOutSizes(), seed=1).held_out()
@@ -195,10 +195,11 @@ def test_held_out_rows_come_from_all_over(corpus):
     ("split", "n_rows", "sizes"),
     [
         (HeldOutSizes(), 1_000_000, (2000, 2000)),
-        (HeldOutSizes(), 5000, (100, 100)),
+        (HeldOutSizes(), 50_000, (1000, 1000)),
+        (HeldOutSizes(), 5000, (200, 200)),
         (HeldOutSizes(), 10, (1, 1)),
         (HeldOutSizes(validation=7, test=0), 100, (7, 0)),
-        (HeldOutSizes(test=0), 100, (2, 0)),
+        (HeldOutSizes(test=0), 100, (10, 0)),
     ],
 )
 def test_how_much_is_held_out(split, n_rows, sizes):
