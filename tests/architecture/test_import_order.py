@@ -12,6 +12,7 @@ LADDER = [
     {"errors", "version", "host", "durable", "page"},
     {"config", "bundled"},
     {"packing", "text"},
+    {"documents"},
     {"model", "loss"},
     {"data", "bundle", "decode"},
     {"exchange"},
