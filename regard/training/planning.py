@@ -213,8 +213,9 @@ def plan(
     steps = min(wanted, affordable)
     planned = _timed(candidate, written, recipe, steps, wanted, tokens, further=start is not None)
     steps = min(steps, planned.training.max_steps)
+    expected = min(steps * seconds / 60 / recipe.spent, math.inf if limit is None else limit)
     return Plan(
-        planned, _table(planned, lesson, written, steps, seconds, tokens, smaller=smaller, start=start)
+        planned, _table(planned, lesson, written, steps, expected, tokens, smaller=smaller, start=start)
     )
 
 

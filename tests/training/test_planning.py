@@ -5,6 +5,7 @@ import torch
 
 from regard.config import read_config
 from regard.training import planning
+from regard.training.display.standing import duration
 from regard.training.distributed.world import World
 from regard.training.planning import RECIPES, plan, rounded, seconds_per_step
 from regard.training.run import train
@@ -95,6 +96,14 @@ def test_the_table_says_what_was_chosen_and_how_to_change_it(corpus):
     text = plan(config(), corpus(100_000), (), WORLD).text
     for part in ("256 wide, 3 + 3 layers", "100,000 tokens", "steps", "learning rate", "--max-minutes"):
         assert part in text
+
+
+def test_the_table_says_how_long_the_steps_take_with_validations(corpus):
+    planned = plan(config(), corpus(100_000), (), WORLD)
+    minutes = planned.config.training.max_steps * 0.1 / 60 / RECIPES["encoder-decoder"].spent
+    assert f"about {duration(60 * minutes)}." in planned.text
+    limited = plan(config("training.max_minutes=2"), corpus(100_000), ("training.max_minutes",), WORLD)
+    assert "about 2 min." in limited.text
 
 
 def test_steps_are_timed_by_taking_some(lesson):
