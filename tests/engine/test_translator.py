@@ -252,7 +252,7 @@ def test_a_stream_is_the_greedy_translation(talkers, sources, engine):
     assert ends == {True, False}
     whole = list(model.stream("三月。\n四月。", glossary={"三": "three"} if engine == "torch" else None))
     assert "\n" in whole
-    assert engine != "torch" or "three" in "".join(whole[: whole.index("\n")])
+    assert engine != "torch" or "three" in "".join(whole[: whole.index("\n")]).lower()
 
 
 def test_pieces_of_a_stream_break_no_character(subwords):
