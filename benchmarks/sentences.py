@@ -83,11 +83,9 @@ class Score:
     size: int = 0
     wrong: list[tuple[str, frozenset[int], frozenset[int]]] = field(default_factory=list)
 
-    def add(
-        self, text: str, expected: frozenset[int], optional: frozenset[int], found: frozenset[int]
-    ) -> None:
+    def add(self, text: str, expected: frozenset[int], found: frozenset[int]) -> None:
         """Count one text; boundaries are numbers of characters before them, without spaces."""
-        false, missed = found - expected - optional, expected - found
+        false, missed = found - expected, expected - found
         self.right += len(expected & found)
         self.false += len(false)
         self.missed += len(missed)
@@ -223,15 +221,15 @@ def texts_of(files: list[list[tuple[str, str]]]) -> Iterator[list[str]]:
         yield from (kept[i : i + SIZE] for i in range(0, len(kept) - SIZE + 1, SIZE))
 
 
-def hard_cases() -> dict[str, list[tuple[str, frozenset[int], frozenset[int]]]]:
-    """Cases by language: the text, its boundaries, and places where a boundary is right or not."""
-    found: defaultdict[str, list[tuple[str, frozenset[int], frozenset[int]]]] = defaultdict(list)
+def hard_cases() -> dict[str, list[tuple[str, frozenset[int]]]]:
+    """Cases by language: the text and its boundaries."""
+    found: defaultdict[str, list[tuple[str, frozenset[int]]]] = defaultdict(list)
     for line in CASES.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             language = line[2:].split(",")[0]
         elif line:
             plain = line.replace("|", "")
-            found[language].append((plain, boundaries(line.split("|")), frozenset()))
+            found[language].append((plain, boundaries(line.split("|"))))
     return found
 
 
@@ -260,21 +258,21 @@ def boundaries(pieces: list[str]) -> frozenset[int]:
     return frozenset(end for end in ends[:-1] if 0 < end < ends[-1])
 
 
-def scored(split: Splitter | None, cases: list[tuple[str, frozenset[int], frozenset[int]]]) -> Score | None:
+def scored(split: Splitter | None, cases: list[tuple[str, frozenset[int]]]) -> Score | None:
     if split is None:
         return None
-    score = Score(size=sum(len(text.encode()) for text, _, _ in cases))
+    score = Score(size=sum(len(text.encode()) for text, _ in cases))
     began = time.perf_counter()
-    found = [split(text) for text, _, _ in cases]
+    found = [split(text) for text, _ in cases]
     score.seconds = time.perf_counter() - began
-    for (text, expected, optional), pieces in zip(cases, found, strict=True):
-        score.add(text, expected, optional, boundaries(pieces))
+    for (text, expected), pieces in zip(cases, found, strict=True):
+        score.add(text, expected, boundaries(pieces))
     return score
 
 
 def compared(names: list[str], language: str, texts: list[list[str]]) -> dict[str, Score]:
     joint = "" if language == "zh" else " "
-    cases = [(joint.join(text), boundaries(text), frozenset[int]()) for text in texts]
+    cases = [(joint.join(text), boundaries(text)) for text in texts]
     scores = {name: scored(splitter(name, language), cases) for name in names}
     return {name: score for name, score in scores.items() if score}
 
