@@ -4,7 +4,7 @@
 
 DATA has files NAME.LANGUAGE.xz of one sentence per line, in any folders; those in CORPORA are read, in en,
 zh and de. Five consecutive lines of a file are one text: with a space between sentences, in Chinese without.
-The end of a text is not counted. Odd texts are the held-out half; rules are developed on the even ones.
+The end of a text is not counted. Odd texts are the held-out half.
 
 A line is left out, and counted, if it
 - has no end mark: a heading, a fragment;
