@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.cancellation import raise_if_cancelled
 from regard.decode.constraints import NEVER, Constraints
 from regard.decode.hypothesis import Hypothesis, length_penalty
 from regard.decode.step import S, Step, top
@@ -246,6 +247,7 @@ def beam_search(
     penalties = torch.tensor([length_penalty(limit, alpha) for limit in constraints.limits], device=device)
     found: dict[int, tuple[Hypothesis, ...]] = {}
     for t in range(max(constraints.limits)):
+        raise_if_cancelled()
         log_probs_RV, state = step(beams.last_BW.flatten(), state)
         if constraints.bind_at(t):
             log_probs_RV = constraints.apply(log_probs_RV, history.tokens_so_far(t), beams.sources_R)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from regard.cancellation import raise_if_cancelled
 from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.step import S, Step, top
@@ -41,6 +42,7 @@ class Walk:
         last_R = torch.full_like(sources_R, constraints.bos)
         going_R = torch.ones_like(sources_R, dtype=torch.bool)
         for t in range(self.ids_BT.shape[1]):
+            raise_if_cancelled()
             log_probs_RV, state = step(last_R, state)
             if constraints.bind_at(t):
                 log_probs_RV = constraints.apply(log_probs_RV, self.ids_BT[sources_R, :t], sources_R)

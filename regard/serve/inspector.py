@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from regard.cancellation import cancellable
 from regard.errors import RequestError
 from regard.host import step_back
 from regard.look.interventions.ablation import continued
@@ -107,12 +109,11 @@ class Inspector:
                 raise busy(f"{limit} requests to look inside are queued. Retry in a moment.")
             self._n_waiting += 1
         try:
-            with self._turn:
+            with job.waiting(), self._turn:
                 if job.cancelled is None:
                     served.scheduler.wait_until_idle(max(0.0, until - time.monotonic()))
-                if job.cancelled is not None:
-                    raise job.cancelled
-                return self._thread.submit(work).result()
+                job.check()
+                return self._thread.submit(partial(_cancellable, job, work)).result()
         finally:
             with self._counting:
                 self._n_waiting -= 1
@@ -266,6 +267,11 @@ class Inspector:
         added = subwords.decode([*prompt, *ids])[len(subwords.decode(prompt)) :]
         first = len(trace.targets) - len(ids)
         return ModelOutput(ids, added, _log_prob(trace, first), first=first)
+
+
+def _cancellable(job: RequestJob, work: Callable[[], T]) -> T:
+    with cancellable(job.check):
+        return work()
 
 
 def _key(served: Served, text: TracedText) -> Hashable:

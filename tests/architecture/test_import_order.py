@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.sources import PACKAGE, parsed, write_package
 
 LADDER = [
-    {"errors", "version", "host", "durable", "page"},
+    {"errors", "version", "host", "durable", "page", "cancellation"},
     {"config", "bundled"},
     {"packing", "text"},
     {"documents"},

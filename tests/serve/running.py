@@ -11,6 +11,7 @@ import httpx
 from regard.engine.engines.protocol import Engines
 from regard.serve.http.app import create_app
 from regard.serve.http.dependencies import AppState
+from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.http.server import Server, listen
 from regard.serve.models import ModelRegistry, ServedTranslator, load_models
@@ -37,6 +38,7 @@ class Running:
 
 @contextmanager
 def running(registry, metrics=None, *, limits=None, keys=None, **options):
+    limits = limits or Limits(errors_a_second=10_000)  # tests send many requests that get errors
     state = AppState(registry, metrics or Metrics(), limits=limits, keys=keys)
     started = threading.Event()
     server = Server(create_app(state, **options), state, started.set)

@@ -9,9 +9,12 @@ from regard.loaded import load
 from regard.look.export import document
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore
+from regard.serve.http.dependencies import AppState
+from regard.serve.http.errors import client_gone
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ModelRegistry, ServedTranslator
+from regard.serve.work.jobs import RequestJob
 from regard.tasks.loaded.translator import LoadedTranslator
 from tests.refusals import refused
 from tests.serve.running import running
@@ -315,3 +318,19 @@ def test_whoever_opens_the_page_finds_the_weights_read(run_folder):
             time.sleep(0.1)
         assert served._aligner is not None
     registry.close()
+
+
+def test_a_look_that_was_cancelled_ends_between_two_steps(registry, model):
+    inspector = AppState(registry, Metrics()).inspector
+    job, trace = RequestJob("a"), model.look("三月五日")
+    steps = []
+
+    def work():
+        while True:
+            steps.append(model.influence(trace, 0, method="leave-one-out"))
+            if len(steps) == 2:
+                job.cancel(client_gone())
+
+    with refused("client_gone"):
+        inspector.look(next(iter(registry)), job, work)
+    assert len(steps) == 2

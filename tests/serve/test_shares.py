@@ -1,21 +1,29 @@
 """Clients share the lanes by cost; short items do not wait for long ones; and nothing delays the exit."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.options import GenerateOptions
-from regard.serve.http.limits import Limits
+from regard.serve.http.dependencies import AppState
+from regard.serve.http.errors import client_gone
+from regard.serve.http.limits import Limits, Pacing
+from regard.serve.http.metrics import Metrics
+from regard.serve.http.middleware import Turnstile
 from regard.serve.work.items import ContinueItem, DecodeItem
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 from regard.serve.work.scheduler import PAUSED, Scheduler, WorkQueue
+from tests.refusals import refused
 from tests.serve.running import PATIENCE_S, Gated, running
 from tests.serve.sockets import connected, read_all
 from tests.serve.test_leaving import until
@@ -259,7 +267,11 @@ import sys, threading
 from pathlib import Path
 import regard
 from regard.serve.http import server
-from regard.serve.http.limits import Limits
+from regard.serve.http.dependencies import AppState
+from regard.serve.http.errors import client_gone
+from regard.serve.http.limits import Limits, Pacing
+from regard.serve.http.metrics import Metrics
+from regard.serve.http.middleware import Turnstile
 from regard.serve.work import items
 
 def never(*_):
@@ -328,3 +340,126 @@ def test_a_thread_that_does_not_end_delays_no_answer(gate):
         assert sorted(answer.status_code for answer in answers) == [200, 503]
         assert all("shutting_down" in answer.text for answer in answers)
         go_on.set()
+
+
+# --- what strangers must not hold up ---------------------------------------------------------------------
+
+
+def test_errors_in_a_row_are_delayed_and_other_clients_are_not():
+    now = 100.0
+    pacing = Pacing(10, lambda: now)
+    assert [pacing.delay("a") for _ in range(10)] == [0.0] * 10
+    assert pacing.delay("a") == pytest.approx(0.1)
+    assert pacing.delay("a") == pytest.approx(0.2)
+    for _ in range(100):
+        last = pacing.delay("a")
+    assert 1.0 <= last <= Pacing.LONGEST_S
+    assert pacing.delay("b") == 0.0
+    now += 2 * Pacing.LONGEST_S
+    assert pacing.delay("a") == 0.0
+
+
+def test_a_client_waits_for_its_errors(gate):
+    _, registry = gate
+    with running(registry, limits=Limits(errors_a_second=4)) as server:
+        started = time.monotonic()
+        statuses = [server.post("/api/v1/translate", text="x", beam=99).status_code for _ in range(6)]
+        assert time.monotonic() - started > 0.4
+        assert statuses == [422] * 6
+        assert server.get("/livez").status_code == 200
+
+
+def test_requests_that_arrive_together_begin_a_few_in_every_turn():
+    async def turns():
+        turnstile, turn, entered = Turnstile(), 0, []
+
+        async def enter(i):
+            await turnstile.enter()
+            entered.append((i, turn))
+
+        tasks = [asyncio.create_task(enter(i)) for i in range(11)]
+        tasks[9].cancel()
+        while len(entered) < 10:
+            turn += 1
+            await asyncio.sleep(0)
+        return entered
+
+    entered = asyncio.run(turns())
+    assert [i for i, _ in entered] == [*range(9), 10]
+    assert max(Counter(turn for _, turn in entered).values()) <= Turnstile.PER_TURN
+
+
+def test_a_client_with_few_requests_finds_a_place(registry):
+    executor = AppState(registry, Metrics(), limits=Limits(waiting=64, waiting_per_client=64)).executor
+    for client, n in (("a", 24), ("b", 24)):
+        for _ in range(n):
+            executor._new_job(client, lambda: None)
+    for client in ("a", "b"):
+        with refused("busy"):
+            executor.check(client)
+    for _ in range(3):
+        executor.check("honest")
+        executor._new_job("honest", lambda: None)
+
+
+def test_large_requests_prepare_one_at_a_time_except_while_they_wait():
+    turn, inside, seen, both = threading.Lock(), [], [], threading.Barrier(2, timeout=PATIENCE_S)
+
+    def work(job):
+        with job.in_turn():
+            inside.append(job)
+            seen.append(len(inside))
+            time.sleep(0.05)
+            inside.remove(job)
+            with job.waiting():
+                both.wait()  # passed only if both wait at a time
+            inside.append(job)
+            seen.append(len(inside))
+            inside.remove(job)
+
+    threads = [threading.Thread(target=work, args=(RequestJob("a", turn),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert seen == [1] * 4
+    assert not turn.locked()
+
+
+def test_a_large_request_that_was_cancelled_gives_its_turn_back():
+    job = RequestJob("a", turn := threading.Lock())
+    job.cancel(client_gone())
+    with refused("client_gone"), job.in_turn():
+        raise AssertionError("it must not begin")
+    assert not turn.locked()
+
+
+def test_what_nobody_waits_for_is_not_calculated(registry):
+    calculated = []
+    pool = AppState(registry, Metrics()).executor
+    pool._calculating = Pool(1, "calculation")
+    release = threading.Event()
+
+    async def scene():
+        async def never():
+            await asyncio.sleep(PATIENCE_S)
+
+        def request():
+            state = SimpleNamespace(client="a", size=0)
+            return SimpleNamespace(state=state, receive=never)
+
+        def slow(_):
+            release.wait(PATIENCE_S)
+
+        first = asyncio.create_task(pool.calculate(request(), slow))
+        await asyncio.sleep(0.02)  # the only thread is busy now
+        others = [pool.calculate(request(), calculated.append, deadline_ms=50) for _ in range(3)]
+        found = await asyncio.gather(*others, return_exceptions=True)
+        release.set()
+        await first
+        while len(pool):
+            await asyncio.sleep(0.01)
+        return [error.code for error in found]
+
+    assert asyncio.run(scene()) == ["deadline"] * 3
+    assert calculated == []

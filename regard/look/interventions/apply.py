@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from regard.cancellation import raise_if_cancelled
 from regard.config import ModelConfig
 from regard.errors import RequestError
 from regard.look.interventions.activations import Ablate, Activation, Add, Patch
@@ -123,7 +124,11 @@ def replacing(interventions: Sequence[Intervention], config: ModelConfig) -> Cha
 def recording_changed(
     model: Model, interventions: Sequence[Intervention], then: Replace | None = None
 ) -> AbstractContextManager[object]:
-    """Run a model with interventions, and with one more change after them; nothing is kept."""
+    """Run a model with interventions, and with one more change after them; nothing is kept.
+
+    Each run is a step of a computation that can be cancelled.
+    """
+    raise_if_cancelled()
     changes = replacing(interventions, model.config)
     if changes is None:
         return nullcontext() if then is None else recording(model, then, keep=())

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from regard.serve.cache import BlobStore
 from regard.serve.http.errors import ApiError
 from regard.serve.http.keys import Key, KeyRing, RateLimiter
-from regard.serve.http.limits import ByteBudget, Limits
+from regard.serve.http.limits import ByteBudget, Limits, Pacing
 from regard.serve.http.metrics import Metrics
 from regard.serve.inspector import Inspector
 from regard.serve.models import ModelRegistry
@@ -56,6 +56,7 @@ class AppState:
         without_key = self.limits.bytes_without_key
         self.without_key = ByteBudget(without_key, without_key // 4)
         """Bodies that may have a key as a field."""
+        self.pacing = Pacing(self.limits.errors_a_second)
         self.keys, self._rates, self._wrong = keys, RateLimiter(), RateLimiter()
         self.n_followers = 0
         """Number of clients that follow runs."""

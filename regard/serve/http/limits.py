@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import random
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -58,6 +60,8 @@ class Limits:
     """Requests per minute and key, unless the key has its own limit."""
     wrong_keys_a_minute: int = 20
     """Unknown keys per minute and address."""
+    errors_a_second: int = 20
+    """Error responses per second and client that are sent at once; more of them wait for up to 2 seconds."""
 
     # --- work: checked before it starts
 
@@ -72,7 +76,7 @@ class Limits:
     glossary_characters: int = 50_000
     """Characters of a request's glossary and texts to keep."""
     waiting: int = 256
-    """Requests that are processed or queued at a time; the last quarter is for clients without any."""
+    """Requests that are processed or queued at a time; the last quarter is for clients with few."""
     waiting_per_client: int = 128
     """Requests of one client that are processed or queued at a time."""
     deadline_s: float = 60.0
@@ -164,3 +168,34 @@ class ByteBudget:
     def taken(self) -> int:
         """Bytes that are taken."""
         return self._taken.total()
+
+
+class Pacing:
+    """Delays of error responses, by client.
+
+    An error costs little work and can be had again at once: a few hundred connections that do so keep the
+    event loop busy, and other clients wait. A client that waits for its errors cannot.
+    """
+
+    BURST_S = 1.0
+    """Seconds whose responses may come at once."""
+    LONGEST_S = 2.0
+    """Longest delay: it bounds what is in memory, and how long a client waits in vain."""
+    CLIENTS = 10_000
+    """Clients that are remembered."""
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._interval, self._clock = 1 / per_second, clock
+        self._due: OrderedDict[str, float] = OrderedDict()
+        """When the next response to each client is due."""
+
+    def delay(self, client: str) -> float:
+        """Seconds until the next error response may be sent to a client; counts it as sent."""
+        now = self._clock()
+        due = max(self._due.pop(client, 0.0), now - self.BURST_S) + self._interval
+        if due > now + self.LONGEST_S:  # not all of them at the same time
+            due = now + random.uniform(self.LONGEST_S / 2, self.LONGEST_S)
+        self._due[client] = due
+        if len(self._due) > self.CLIENTS:
+            self._due.popitem(last=False)
+        return max(0.0, due - now)

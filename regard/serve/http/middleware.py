@@ -13,6 +13,7 @@ import re
 import secrets
 import time
 import traceback
+from collections import deque
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -63,7 +64,7 @@ class RequestMiddleware:
         self._app, self._state, self._hosts, self._origins = app, state, hosts, frozenset(origins)
         self._limits = state.limits
         self._headers = HEADERS | ({"Cross-Origin-Resource-Policy": "cross-origin"} if origins else {})
-        self._failures = FailureLog()
+        self._failures, self._turnstile = FailureLog(), Turnstile()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -73,7 +74,7 @@ class RequestMiddleware:
         started = time.perf_counter()
         address = scope["client"][0] if scope.get("client") else ""
         known = scope.setdefault("state", {})
-        known |= {"address": address, "client": address, "key": None}
+        known |= {"address": address, "client": address, "key": None, "size": 0}
         # A proxy in front, such as Ray Serve, may have set the ID already.
         request_id: str = known.setdefault("request_id", secrets.token_hex(8))
         # HEAD is handled as GET; uvicorn omits the body.
@@ -83,8 +84,11 @@ class RequestMiddleware:
         try:
             headers = Headers(scope=scope)
             self._check_head(scope, headers)
+            if not is_public(scope["path"]):
+                await self._turnstile.enter()
             body = self._admitted(scope, headers)
             content = await body.read(receive)
+            response.body, known["size"] = body, len(content)
             if media_type(headers.get("content-type", "")) == JSON:
                 check_json(content, self._limits)
             await self._app(routed, _replay(content, receive), response.send)
@@ -165,6 +169,41 @@ class RequestMiddleware:
         return bool(self._origins) and is_one
 
 
+class Turnstile:
+    """Lets a few requests through in every turn of the event loop.
+
+    Hundreds of requests that arrive together take a second. Health checks and pages, which are not counted,
+    and whatever else is due, need not wait for all of them.
+    """
+
+    PER_TURN = 4
+
+    def __init__(self) -> None:
+        self._n_entered, self._waiting = 0, deque[asyncio.Future[None]]()
+
+    async def enter(self) -> None:
+        """Wait for a turn with room; first come, first served."""
+        if self._n_entered < self.PER_TURN and not self._waiting:
+            self._count()
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _count(self) -> None:
+        if not self._n_entered:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._n_entered += 1
+
+    def _next_turn(self) -> None:
+        self._n_entered = 0
+        while self._waiting and self._n_entered < self.PER_TURN:
+            turn = self._waiting.popleft()
+            if not turn.done():  # as it is when the request was given up
+                turn.set_result(None)
+                self._count()
+
+
 class _Body:
     """The body of a request, which is counted while it is in memory."""
 
@@ -217,6 +256,8 @@ class _Response:
         self._state, self._scope, self._receive, self._send = state, scope, receive, send
         self._headers, self._size, self._is_replaced = headers, 0, False
         self.status = 0
+        self.body: _Body | None = None
+        """The body of the request, which an error response need not keep."""
 
     async def send(self, message: Message) -> None:
         """Send a message of the application."""
@@ -232,6 +273,7 @@ class _Response:
                 await refusal(self._scope, self._receive, self.send)
                 self._is_replaced = True
                 return
+            await self._pace(message["status"])
             self._start(message)
         body, more = message.get("body", b""), message.get("more_body", False)
         for end in range(PIECE, len(body), PIECE):
@@ -240,6 +282,15 @@ class _Response:
             rest = (len(body) - 1) % PIECE + 1
             message = {**message, "body": body[-rest:], "more_body": more}
         await self._send(message)
+
+    async def _pace(self, status: int) -> None:
+        """Wait before an error response if the client has had many."""
+        if status < 400 or self._state.executor.draining:
+            return
+        if seconds := self._state.pacing.delay(self._scope["state"]["client"]):
+            if self.body is not None:
+                self.body.release()
+            await asyncio.sleep(seconds)
 
     def release(self) -> None:
         """Forget it: it was sent."""

@@ -7,6 +7,7 @@ threads: numpy's BLAS corrupts memory if more threads call it at a time than it 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from regard.cancellation import cancellable
 from regard.host import return_freed_memory, step_back, usable_cores
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
@@ -24,6 +26,10 @@ from regard.serve.work.pool import Pool
 
 T = TypeVar("T")
 _END, _STOPPED = object(), object()
+LARGE = 4096
+"""Bytes of a request's body from which on it is large: such requests prepare their texts one at a time."""
+FEW = 16
+"""A client with less than this share of all requests may take a part of the last quarter of places."""
 
 
 class RequestExecutor:
@@ -32,7 +38,8 @@ class RequestExecutor:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
         self._waiting = Pool(limits.waiting, "request")
-        self._calculating = Pool(max(2, usable_cores()), "calculation", step_back)
+        self._calculating = Pool(max(1, usable_cores() // 2), "calculation", step_back)
+        self._turn = threading.Lock()
         self._jobs: dict[RequestJob, Callable[[], object]] = {}
         """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()
@@ -53,13 +60,24 @@ class RequestExecutor:
             ApiError: too many requests, the deadline passed, the client left, or the server shuts down.
             RegardError: what the work raises.
         """
-        return await self._unless_left(request, work, self._waiting, deadline_ms)
+
+        def in_turn(job: RequestJob) -> T:
+            with job.in_turn():
+                return work(job)
+
+        return await self._unless_left(request, in_turn, self._waiting, deadline_ms)
 
     async def calculate(
         self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
     ) -> T:
         """The result of work that calculates itself; see `run`."""
-        return await self._unless_left(request, work, self._calculating, deadline_ms)
+
+        def unless_cancelled(job: RequestJob) -> T:
+            with cancellable(job.check):
+                job.check()
+                return work(job)
+
+        return await self._unless_left(request, unless_cancelled, self._calculating, deadline_ms)
 
     async def _unless_left(
         self, request: Request, work: Callable[[RequestJob], T], pool: Pool, deadline_ms: int | None
@@ -70,7 +88,8 @@ class RequestExecutor:
             await asyncio.sleep(0)
             if left.done():
                 raise client_gone()
-            job = self._new_job(client_of(request), left.cancel)
+            turn = self._turn if request.state.size >= LARGE else None
+            job = self._new_job(client_of(request), left.cancel, turn)
             done = self._start(job, partial(work, job), pool)
             both: set[asyncio.Future[Any]] = {done, left}
             try:
@@ -136,10 +155,10 @@ class RequestExecutor:
         """
         if self.draining:
             raise shutting_down()
-        # A newcomer finds a place although others send as much as they may.
-        n_places = self._limits.waiting if not self._n_jobs[client] else -(-self._limits.waiting * 3 // 4)
-        if len(self._jobs) >= n_places:
-            raise busy(f"{self._limits.waiting:,} requests are being processed. Retry in a moment.")
+        # A client with few requests finds a place although others send as many as they may.
+        most, few = self._limits.waiting, max(1, self._limits.waiting // FEW)
+        if len(self._jobs) >= most - most // 4 * min(self._n_jobs[client], few) // few:
+            raise busy(f"{most:,} requests are being processed. Retry in a moment.")
         if self._n_jobs[client] >= (most := self._limits.waiting_per_client):
             message = f"{most:,} requests of this client are being processed. Retry when some have ended."
             raise ApiError(429, message, code="busy", retry_after=1)
@@ -155,9 +174,11 @@ class RequestExecutor:
         """Whether a thread still works, perhaps for a request that was cancelled."""
         return self._waiting.is_busy or self._calculating.is_busy
 
-    def _new_job(self, client: str, stop_waiting: Callable[[], object]) -> RequestJob:
+    def _new_job(
+        self, client: str, stop_waiting: Callable[[], object], turn: threading.Lock | None = None
+    ) -> RequestJob:
         self.check(client)
-        job = RequestJob(client)
+        job = RequestJob(client, turn)
         self._jobs[job] = stop_waiting
         self._has_worked = True
         self._n_jobs[client] += 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from regard.serve.http.errors import ApiError
@@ -14,15 +14,51 @@ from regard.serve.http.errors import ApiError
 class RequestJob:
     """One request. Whatever works on it checks `cancelled` before it continues."""
 
-    def __init__(self, client: str = "") -> None:
+    def __init__(self, client: str = "", turn: threading.Lock | None = None) -> None:
         self.client = client
         """Who sent it; clients share the lanes."""
+        self._turn = turn
+        """Held by its thread except while it waits, if the request is large."""
+        self._has_turn = False
         self.cost = 0.0
         """Cost of the items submitted so far: later items of a long job have lower priority."""
         self.cancelled: ApiError | None = None
         """Why the request was cancelled; None if it was not."""
         self._pending: set[Future[Any]] = set()
         self._lock = threading.Lock()
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """The work of this request: only one large request prepares its texts at a time.
+
+        Threads that run Python share the interpreter; a dozen of them delay the event loop and small
+        requests, and are no faster together.
+
+        Raises:
+            ApiError: the job was cancelled before its turn came.
+        """
+        if self._turn is None:
+            yield
+            return
+        with self._turn:
+            self.check()
+            self._has_turn = True
+            try:
+                yield
+            finally:
+                self._has_turn = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this thread waits for others, another large request has its turn."""
+        if self._turn is None or not self._has_turn:
+            yield
+            return
+        self._turn.release()
+        try:
+            yield
+        finally:
+            self._turn.acquire()
 
     def cancel(self, reason: ApiError) -> None:
         """Give up: waiting threads get the error, and queued items never run."""
@@ -32,6 +68,15 @@ class RequestJob:
             self.cancelled, pending = reason, list(self._pending)
         for future in pending:
             _settle(future, error=reason)
+
+    def check(self) -> None:
+        """Raise the reason why the request was cancelled, if it was.
+
+        Raises:
+            ApiError: it was.
+        """
+        if self.cancelled is not None:
+            raise self.cancelled
 
     def expect(self, n: int) -> ItemResults:
         """The results of `n` items, once they have run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -33,7 +34,8 @@ class Pool:
             with self._starting:
                 if self._n_threads < self._size:
                     self._n_threads += 1
-                    threading.Thread(target=self._run, daemon=True, name=self._name).start()
+                    # `Thread.start` would wait until the thread runs: long, if others hold the interpreter.
+                    _thread.start_new_thread(self._run, ())
         return future
 
     @property
@@ -42,6 +44,7 @@ class Pool:
         return self._n_running > 0
 
     def _run(self) -> None:
+        threading.current_thread().name = self._name
         self._begin()
         while True:
             future, call = self._next_call()

@@ -265,7 +265,9 @@ class Scheduler:
         Raises:
             ApiError: the job was cancelled, or the scheduler closed.
         """
-        return list(self.submit(job, items).all.result())
+        results = self.submit(job, items)
+        with job.waiting():
+            return list(results.all.result())
 
     def __len__(self) -> int:
         with self._changed:
