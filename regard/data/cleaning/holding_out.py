@@ -47,6 +47,10 @@ class Fate(IntEnum):
     RATIO = 7
     DUPLICATE = 8
     HELD_OUT = 9
+    WRONG_FIELDS = 10
+    NOT_AN_OBJECT = 11
+    NO_TEXT = 12
+    NOT_FINAL = 13
 
 
 def hashes_of(texts: Sequence[str]) -> np.ndarray:
