@@ -74,6 +74,12 @@ def train(
             help="A built-in corpus instead of files: numerals; rooms, to summarise, answer or converse.",
         ),
     ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Leave out and count rows that cannot be read. Default: refuse their file."
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -127,6 +133,7 @@ def train(
             source=source,
             target=target,
             builtin=builtin,
+            skip_bad=skip_bad,
             start_from=start_from,
             preset=preset,
             config=file,

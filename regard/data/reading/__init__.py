@@ -118,12 +118,14 @@ class Corpus:
                 problem = "has no rows" if part.columns else "is empty"
                 raise CorpusError(f"{part.names[0]}: the file {problem}", code="empty_file")
 
-    def rows(self, repairs: Tally | None = None) -> Iterator[Row]:
-        """All usable rows, including those with empty texts."""
+    def rows(self, repairs: Tally | None = None, unread: Tally | None = None) -> Iterator[Row]:
+        """All usable rows, including those with empty texts; `unread` counts the others."""
         for block in self.blocks(repairs):
             for i, row in enumerate(zip(*block.columns, strict=True)):
                 if i not in block.unusable:
                     yield row
+                elif unread is not None:
+                    unread.add(block.unusable[i], block.name, block.line(i))
 
 
 def parallel_corpus(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from regard.config.checking import counted
 from regard.errors import CorpusError
-from regard.text.files import display_name
+from regard.text.files import display_name, path_problem
 from regard.text.files.tables import Column, Head, table_head
 from regard.text.languages import known_code, language_in
 
@@ -65,17 +65,15 @@ def pair_columns(path: Path | str, languages: Languages = (None, None)) -> tuple
         CorpusError: the choice is unclear.
     """
     head = _head(path)
-    wanted = [None if each is None else _primary(each) for each in languages]
     found = {name: code for name in head.names if (code := _language_of_column(name))}
-    sides = [
-        [name for name, code in found.items() if code == language or _primary(code) == language]
-        for language in wanted
-    ]
-    if len(found) == 2 and wanted == [None, None]:
+    if head.by_language:  # `en` is read from `en-US` and `en-GB` alike
+        found = _merged(found, languages)
+    if len(found) == 2 and languages == (None, None):
         first, second = found
         return first, second
+    sides = [_in_language(found, language) if language else [] for language in languages]
     for here, there in ((0, 1), (1, 0)):
-        if len(sides[here]) == 1 and wanted[there] is None and len(found) == 2:
+        if len(sides[here]) == 1 and languages[there] is None and len(found) == 2:
             sides[there] = [name for name in found if name not in sides[here]]
     if [*map(len, sides)] == [1, 1] and sides[0] != sides[1]:
         return sides[0][0], sides[1][0]
@@ -94,7 +92,28 @@ def pair_columns(path: Path | str, languages: Languages = (None, None)) -> tuple
 
 
 def _head(path: Path | str) -> Head:
+    """What a table begins with; nothing for a pipe, which can be read only once."""
+    if problem := path_problem(path):
+        raise CorpusError(problem, code="missing_file")
     return table_head(path) if Path(path).is_file() else Head(0, [], has_names=False)
+
+
+def _merged(found: dict[str, str], languages: Languages) -> dict[str, str]:
+    """Columns by language, where several of one language are one, unless one of them is wanted."""
+    wanted = {known_code(each) or each for each in languages if each}
+    groups: dict[str, list[str]] = {}
+    for name, code in found.items():
+        groups.setdefault(name if code in wanted else _primary(code), []).append(name)
+    return {
+        (names[0] if len(names) == 1 else language): found[names[0]] if len(names) == 1 else language
+        for language, names in groups.items()
+    }
+
+
+def _in_language(found: dict[str, str], language: str) -> list[str]:
+    """The columns in exactly this language, or else in one of its varieties."""
+    exact = [name for name, code in found.items() if code == (known_code(language) or language)]
+    return exact or [name for name, code in found.items() if _primary(code) == _primary(language)]
 
 
 def _language_of_column(name: str) -> str | None:
@@ -125,4 +144,3 @@ def _unlabelled(head: Head) -> str:
         return "has no tab; tabs separate the fields of a TSV, not commas; .csv is read as CSV"
     problem = f"has {counted(len(head.names), 'field')} instead of a label and a text"
     return f"{problem}; choose columns by number or by name, as in --columns 1,3"
-

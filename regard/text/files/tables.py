@@ -1,8 +1,8 @@
 """Tables of texts, TSV, CSV, JSONL, Parquet and others (`formats`): chosen columns, in the chosen order.
 
 Columns of TSV and CSV that are chosen by name are those of the header; columns chosen by number, from 1, are
-those of a table without a header. Rows of the other formats are objects: `translation.zh` is the field `zh` of
-the object `translation`.
+those of a table without a header. Rows of the other formats are objects: `translation.zh` is the field `zh`
+of the object `translation`.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ class Head(NamedTuple):
     """The names of the fields; for TSV and CSV the fields of the first row, which may be a header."""
     has_names: bool
     """Whether they are names for certain."""
+    by_language: bool = False
+    """Whether they are languages, of which `en` includes `en-US`."""
 
 
 def table_head(path: Path | str, kind: TableKind | None = None) -> Head:
@@ -126,15 +128,14 @@ def table_head(path: Path | str, kind: TableKind | None = None) -> Head:
         return Head(0, [], form.has_names)
     if not form.has_names:
         return Head(rows[0][0], list(rows[0][1]), has_names=False)
-    return Head(rows[0][0], list(dict.fromkeys(name for _, row in rows for name in names_in(row))), True)
+    names = list(dict.fromkeys(name for _, row in rows for name in names_in(row)))
+    return Head(rows[0][0], names, has_names=True, by_language=form.by_language)
 
 
 # --- lists of fields --------------------------------------------------------------------------------------
 
 
-def _field_blocks(
-    blocks: Iterator[Records], columns: Sequence[Column], reading: Reading
-) -> Iterator[Block]:
+def _field_blocks(blocks: Iterator[Records], columns: Sequence[Column], reading: Reading) -> Iterator[Block]:
     places: list[int] = []
     for records in blocks:
         rows, lines, unusable = records.rows, records.lines, records.unusable
@@ -180,7 +181,7 @@ def _places(head: Sequence[str], columns: Sequence[Column], place: str) -> list[
 
 def _unknown(column: str, known: Sequence[str]) -> str:
     """The message that a column does not exist, and which ones do."""
-    near = did_you_mean(column, known)
+    near = did_you_mean(column, tuple(known))
     listed = f"he columns are {', '.join(known)}"
     return f"there is no column {column}" + (f"{near} T{listed}" if near else f"; t{listed}")
 

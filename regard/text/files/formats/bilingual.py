@@ -171,6 +171,7 @@ class _XliffCollector(_Collector):
 
 
 class _Bilingual(Format):
+    by_language = True
     collector: type[_TmxCollector] | type[_XliffCollector]
 
     def read(self, path: Path | str, reading: Reading, wanted: Sequence[str] = ()) -> Iterator[Records]:  # noqa: ARG002

@@ -77,17 +77,13 @@ class Arrow(_Columnar):
         import pyarrow
 
         with pyarrow.memory_map(str(path)) as source:
-            if source.size() and source.read(6) == b"ARROW1":
-                file = pyarrow.ipc.open_file(source)
-                batches: Iterator[Any] = (file.get_batch(i) for i in range(file.num_record_batches))
-                schema = file.schema
-            else:
-                source.seek(0)
-                batches = pyarrow.ipc.open_stream(source)
-                schema = batches.schema
-            columns = _chosen(schema, wanted)
+            is_file = source.size() and source.read(6) == b"ARROW1"
+            source.seek(0)
+            reader: Any = pyarrow.ipc.open_file(source) if is_file else pyarrow.ipc.open_stream(source)
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            columns = _chosen(reader.schema, wanted)
             for batch in batches:
-                yield schema, batch.select(columns) if columns else batch
+                yield reader.schema, batch.select(columns) if columns else batch
 
 
 def _chosen(schema: Any, wanted: set[str]) -> list[str] | None:

@@ -1,13 +1,13 @@
 r"""TSV and CSV: rows of fields between tabs, commas or semicolons.
 
 In CSV a field may stand in quotation marks: then it may contain delimiters and line breaks, and a quotation
-mark in it is doubled. A TSV has no quotation: a quotation mark is a quotation mark. But spreadsheets export TSV
-with the quotation of CSV. A TSV is read that way if
+mark in it is doubled. A TSV has no quotation: a quotation mark is a quotation mark. But spreadsheets export
+TSV with the quotation of CSV. A TSV is read that way if
 
 - every field that begins with a quotation mark is a quoted field, no other field contains one, and rows with
   quoted fields have as many fields as the first row; and
-- quotation is needed somewhere (for a tab, a line break or a doubled quotation mark), or covers a whole column,
-  or exactly the fields with commas, as in Excel's exports.
+- quotation is needed somewhere (for a tab, a line break or a doubled quotation mark), or covers a whole
+  column, or exactly the fields with commas, as in Excel's exports.
 
 `"Hello" he said` and `He said "hello"` break the first rule; lines of speech, `"Hello."`, the second one.
 """
@@ -292,7 +292,7 @@ def _has_opening(path: Path | str) -> bool:
 
 
 def find_delimiter(path: Path | str) -> str:
-    """The delimiter of a CSV: the one by which its first rows have the same number of fields, more than one."""
+    """The delimiter of a CSV: by it, its first rows have the same number of fields, more than one."""
     if not Path(path).is_file():
         return ","
     best, most = ",", (0.0, 1)

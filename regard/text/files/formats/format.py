@@ -62,7 +62,9 @@ class Format(ABC):
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     has_names: ClassVar[bool] = True
-    """Whether each row is an object with names; otherwise it is a list of fields, and the first may be a header."""
+    """Whether each row is an object with names; else it is a list of fields, and the first may be a header."""
+    by_language: ClassVar[bool] = False
+    """Whether the names are languages, of which `en` includes `en-US`."""
     is_text: ClassVar[bool] = True
     """Whether the file is text, perhaps compressed, which can come from a pipe."""
 
@@ -80,11 +82,18 @@ class Format(ABC):
         """
 
     def first_rows(self, path: Path | str, most: int = SAMPLED) -> list[tuple[int, Any]]:
-        """The first usable rows that are not empty, with their lines."""
+        """The first usable rows that are not empty, with their lines.
+
+        Raises:
+            CorpusError: the file cannot be read, or begins with rows that all are bad.
+        """
         rows = (
             (line, row)
             for records in self.read(path, Reading.of(path))
             for i, (line, row) in enumerate(zip(records.lines, records.rows, strict=True))
             if row and i not in records.unusable
         )
-        return list(islice(rows, most))
+        found = list(islice(rows, most))
+        if not found:  # the message about the first bad row, if there is one
+            next(self.read(path, Reading(display_name(path))), None)
+        return found
