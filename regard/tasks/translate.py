@@ -13,7 +13,7 @@ import numpy as np
 from regard.bundle import Description, describe_bundle, load_bundle
 from regard.config import RunConfig, registries
 from regard.data.reading import keep_stdin, parallel_corpus, refuse_shared_files, table_corpus
-from regard.data.reading.columns import Languages, pair_columns
+from regard.data.reading.columns import Languages, language_of_column, pair_columns
 from regard.data.store import Store
 from regard.durable import write_atomically
 from regard.engine.loading import EngineName
@@ -27,7 +27,7 @@ from regard.tasks.task import SET_NAMES, DataFiles, Job, Prepared, TestResult
 from regard.text.files import STDIN, display_name, path_problem
 from regard.text.files.parallel import read_parallel
 from regard.text.files.tables import TABLE_SUFFIXES, Column, table_kind
-from regard.text.languages import known_code, language_in, language_of
+from regard.text.languages import known_code, language_of
 from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
 
@@ -253,7 +253,7 @@ def languages_of(job: Job, known: tuple[str | None, str | None] = (None, None)) 
     if tables := are_tables(files.train, files.columns):
         source, target = (each or before for each, before in zip(files.languages, known, strict=True))
         columns = columns_of(files.train, files, (source, target))
-        named = [(f"column {column}", language_in(str(column))) for column in columns]
+        named = [(f"column {column}", language_of_column(str(column))) for column in columns]
         if not files.columns:
             job.report(f"{display_name(files.train[0])}: the columns are {columns[0]} and {columns[1]}")
     else:

@@ -116,7 +116,7 @@ def test_accents_in_their_old_encoding_are_not_taken_for_chinese(write, text):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_recognised(write, encoding):
-    with refused("not_utf_8", ":1: ", "UTF-16"):
+    with refused("utf_16", ":1: ", "iconv -f UTF-16"):
         read(write("A line of plain text\n".encode(encoding) * 3))
 
 

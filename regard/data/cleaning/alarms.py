@@ -70,10 +70,8 @@ def dropped_warning(dropped: Tally, n_lines: int, examples: Mapping[str, str] | 
     text = f" ({_shortened(example)!r})" if example else ""
     lines = f"{dropped.total:,} of {counted(n_lines, 'line')} ({dropped.total / n_lines:.0%})"
     advice = f"; {_ADVICE[reason]}" if reason in _ADVICE else ""
-    yield (
-        f"{lines} were dropped, most of them ({entry['lines']:,}) for the reason {reason!r}, "
-        f"such as {entry['first'][0]}{text}{advice}"
-    )
+    most = "all" if entry["lines"] == dropped.total else f"most of them ({entry['lines']:,})"
+    yield f"{lines} were dropped, {most} as {reason!r}, such as {entry['first'][0]}{text}{advice}"
 
 
 def small_set_warning(
@@ -105,8 +103,8 @@ SETTINGS = {"validation": "valid_lines", "test": "test_lines"}
 
 
 def bleu_uncertainty(n_rows: int) -> str:
-    """The 95% interval of BLEU on some sentences: it is about ±1.3 on 1,000 (docs/benchmarks.md)."""
-    return f"since BLEU is uncertain by about ±{40 / sqrt(n_rows):.0f} points"
+    """The 95% interval of BLEU on some sentences: about ±6 points on 100 (measured)."""
+    return f"since BLEU is uncertain by about ±{60 / sqrt(n_rows):.0f} points"
 
 
 def share_uncertainty(n_rows: int) -> str:
@@ -153,8 +151,8 @@ def _language_warnings(
     here, there = (language.partition("-")[0] for language in languages)
     if codes == [there, here] and here != there:
         yield (
-            f"the languages seem to be swapped: {_share(found[0])} of the {languages[0]} side, such as "
-            f"{found[0][2]!r}; swap files or columns, or `source` and `target`"  # type: ignore[index]
+            f"the languages seem to be swapped: on the {languages[0]} side {_share(found[0])}, such as "
+            f"{found[0][2]!r}; swap files or columns, or --source and --target"  # type: ignore[index]
         )
         return
     for side, foreign in enumerate(found):
@@ -164,7 +162,9 @@ def _language_warnings(
         named = f"{names[side]}: " if len(names) == len(languages) else ""
         other = ", the language of the other side" if codes[side] == (there, here)[side] else ""
         option = ("source", "target")[side]
-        advice = "is it the right file?" if other else f"is it the right file, or is `{option}={code}` right?"
+        advice = (
+            "is it the right file?" if other else f"is it the right file, or should it be --{option} {code}?"
+        )
         yield (
             f"{named}{_share(foreign)}{other}, not in {_named(languages[side])}, "
             f"such as {_shortened(example)!r}; {advice}"

@@ -191,7 +191,7 @@ def make_report(
     examples = {}
     for fate, reason in REASONS.items():
         if cleaned.count(fate):
-            examples[reason] = max(next(cleaned.rows(fate)), key=len)
+            examples[reason] = next(filter(None, next(cleaned.rows(fate))), "")
     taken = {fate: cleaned.count(fate) if number is None else 0 for fate, number in given.items()}
     return Report(
         files=cleaned.corpus.names,

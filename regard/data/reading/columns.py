@@ -5,6 +5,7 @@ A table of another shape is an error that lists its columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,10 @@ LABELS = ("label", "labels", "class", "category", "sentiment", "intent")
 TEXTS = ("text", "sentence", "content", "document", "body")
 SIDES = (("source", "target"), ("src", "tgt"), ("inputs", "outputs"), ("input", "output"))
 """Names of the two sides of a pair that show no language."""
+NOT_LANGUAGES = {"id", "no"}
+"""Languages whose codes are also the usual names of columns with numbers."""
+_VARIETY = re.compile(r"([A-Za-z]{2,3})[-_](?:[A-Z][a-z]{3}[-_])?(?:[A-Z]{2}|\d{3})")
+"""A language with its region, and perhaps its script, such as `de-AT` and `sr-Latn-RS`."""
 Languages = tuple[str | None, str | None]
 
 
@@ -65,9 +70,14 @@ def pair_columns(path: Path | str, languages: Languages = (None, None)) -> tuple
         CorpusError: the choice is unclear.
     """
     head = _head(path)
-    found = {name: code for name in head.names if (code := _language_of_column(name))}
+    found = {name: code for name in head.names if (code := language_of_column(name))}
     if head.by_language:  # `en` is read from `en-US` and `en-GB` alike
         found = _merged(found, languages)
+    else:
+        others = {name: code for name, code in found.items() if name not in NOT_LANGUAGES}
+        given = {_primary(each) for each in languages if each}
+        if len(others) > 1 and not given & NOT_LANGUAGES:
+            found = others
     if len(found) == 2 and languages == (None, None):
         first, second = found
         return first, second
@@ -116,10 +126,12 @@ def _in_language(found: dict[str, str], language: str) -> list[str]:
     return exact or [name for name, code in found.items() if _primary(code) == _primary(language)]
 
 
-def _language_of_column(name: str) -> str | None:
-    """The language that a column shows by the whole of its name, or by what follows the last dot."""
-    last = name.rpartition(".")[2]
-    return known_code(last) or (language_in(name) if "_" in name or "-" in name else None)
+def language_of_column(name: str) -> str | None:
+    """The language that the name of a column shows, such as `zh`, `translation.zh`, `text_zh` or `de-AT`."""
+    if code := language_in(name):
+        return code
+    variety = _VARIETY.fullmatch(name.rpartition(".")[2])
+    return variety and known_code(variety[1])
 
 
 def _primary(code: str) -> str:

@@ -293,7 +293,7 @@ def refuse_utf_16(start: bytes, name: str) -> None:
     # Half of the bytes of Latin text are NUL in UTF-16; a few stray ones are repaired elsewhere.
     if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):
         problem = "is not UTF-8; it looks like UTF-16: iconv -f UTF-16 -t UTF-8 converts it"
-        raise CorpusError(f"{name}:1: {problem}", code="not_utf_8")
+        raise CorpusError(f"{name}:1: {problem}", code="utf_16")
 
 
 class InputLine(NamedTuple):

@@ -6,8 +6,8 @@ TSV with the quotation of CSV. A TSV is read that way if
 
 - every field that begins with a quotation mark is a quoted field, no other field contains one, and rows with
   quoted fields have as many fields as the first row; and
-- quotation is needed somewhere (for a tab, a line break or a doubled quotation mark), or covers a whole
-  column, or exactly the fields with commas, as in Excel's exports.
+- quotation is needed somewhere (for a tab or a line break, which then lines show by their number of tabs, or
+  for a doubled quotation mark), or covers a whole column, or exactly the fields with commas, as in Excel.
 
 `"Hello" he said` and `He said "hello"` break the first rule; lines of speech, `"Hello."`, the second one.
 """
@@ -145,8 +145,10 @@ class Row(NamedTuple):
     """Why it cannot be used."""
     quoted: frozenset[int] = frozenset()
     """The fields that are in quotation marks, counted from 0."""
-    needed: bool = False
-    """Whether a field contains what only a quoted field can."""
+    doubled: bool = False
+    """Whether a quoted field contains a quotation mark, doubled."""
+    broken: bool = False
+    """Whether a quoted field contains a delimiter or a line break."""
 
 
 class _OpenError(Exception):
@@ -219,7 +221,8 @@ def _row(number: int, text: str, delimiter: str, *, strict: bool) -> Row:
         ValueError: the quotation is wrong.
         _OpenError: a quoted field goes on after the end.
     """
-    fields, quoted, at, needed = list[str](), set[int](), 0, False
+    fields, quoted, at = list[str](), set[int](), 0
+    doubled = broken = False
     while True:
         if text.startswith('"', at):
             inside = _INSIDE.match(text, at + 1)
@@ -228,7 +231,8 @@ def _row(number: int, text: str, delimiter: str, *, strict: bool) -> Row:
             field, at = inside[1], inside.end()
             if at < len(text) and text[at] != delimiter:
                 raise ValueError(f"a quoted field is followed by {text[at : at + 10]!r}")
-            needed = needed or '"' in field or delimiter in field or "\n" in field
+            doubled = doubled or '"' in field
+            broken = broken or delimiter in field or "\n" in field
             quoted.add(len(fields))
             fields.append(field.replace('""', '"'))
         else:
@@ -239,7 +243,7 @@ def _row(number: int, text: str, delimiter: str, *, strict: bool) -> Row:
             fields.append(field)
             at += len(field)
         if at >= len(text):
-            return Row(number, fields, None, frozenset(quoted), needed)
+            return Row(number, fields, None, frozenset(quoted), doubled, broken)
         at += 1
 
 
@@ -254,11 +258,14 @@ def find_quotation(path: Path | str) -> Quotation:
     """Whether a TSV is quoted as CSV is; see above. A pipe, which can be read only once, is not."""
     if not Path(path).is_file() or not _has_opening(path):
         return Quotation(is_used=False)
-    needed = first = width = n_rows = 0
+    first = width = n_rows = 0
+    doubled = broken = False
+    widths: set[int] = set()
     quoted: Counter[int] = Counter()
     bare: Counter[int] = Counter()
     by_commas = True
-    for row in quoted_rows(_lines(read_lines(path, on_invalid="drop")), "\t", strict=True):
+    lines = _watched(_lines(read_lines(path, on_invalid="drop")), widths)
+    for row in quoted_rows(lines, "\t", strict=True):
         if not row.quoted and (row.problem in _REASONS or row.fields == [""]):
             continue
         width = width or len(row.fields)
@@ -267,17 +274,26 @@ def find_quotation(path: Path | str) -> Quotation:
             return Quotation(is_used=False, note=f"quotation marks are part of the text: some, {place}")
         n_rows += 1
         first = first or (row.line if row.quoted else 0)
-        needed += row.needed
+        doubled, broken = doubled or row.doubled, broken or row.broken
         quoted.update(row.quoted)
         if n_rows > 1:  # a header need not be quoted as its column is
             bare.update(i for i, field in enumerate(row.fields) if field and i not in row.quoted)
         special = {i for i, field in enumerate(row.fields) if any(sign in field for sign in ',"\t\n')}
         by_commas = by_commas and special == row.quoted
     whole = any(not bare[i] and (count > 1 or n_rows == 1) for i, count in quoted.items())
-    if needed or whole or by_commas:
+    # If every line is a row by its tabs, then no field contains one, nor a line break.
+    if (doubled or broken or whole or by_commas) and not (broken and len(widths) == 1):
         how = f"fields in quotation marks, the first in line {first}, are read as CSV does"
         return Quotation(is_used=True, note=how)
     return Quotation(is_used=False, note="quotation marks are part of the text: nothing needs quotation")
+
+
+def _watched(lines: Iterator[Line], widths: set[int]) -> Iterator[Line]:
+    """The lines, with the number of tabs of each that is not empty."""
+    for line in lines:
+        if line.text:
+            widths.add(line.text.count("\t"))
+        yield line
 
 
 def _has_opening(path: Path | str) -> bool:

@@ -62,7 +62,7 @@ class Format(ABC):
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     has_names: ClassVar[bool] = True
-    """Whether each row is an object with names; else it is a list of fields, and the first may be a header."""
+    """Whether each row is an object with names; else it is a list of fields, the first perhaps a header."""
     by_language: ClassVar[bool] = False
     """Whether the names are languages, of which `en` includes `en-US`."""
     is_text: ClassVar[bool] = True
