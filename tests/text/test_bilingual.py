@@ -12,8 +12,8 @@ from tests.refusals import refused
 TMX = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tmx version="1.4"><header srclang="en"><note>no <seg>text</seg></note></header><body>
-<tu tuid="1"><prop type="x">y</prop><tuv xml:lang="EN-us"><seg>Press <bpt i="1">&lt;b></bpt>OK<ept i="1"/>
- &amp; <hi>wait</hi>.</seg></tuv><tuv xml:lang="de_DE"><seg>OK <ph>{1}<sub>x</sub></ph>drücken</seg></tuv></tu>
+<tu tuid="1"><prop type="x">y</prop><tuv xml:lang="EN-us"><seg>Press <bpt>&lt;b></bpt>OK<ept/>
+ &amp; <hi>wait</hi>.</seg></tuv><tuv xml:lang="de_DE"><seg>OK <ph>1<sub>x</sub></ph>drücken</seg></tuv></tu>
 <tu><tuv lang="en-GB"><seg>colour</seg></tuv><tuv xml:lang="fr"><seg>couleur</seg></tuv></tu>
 </body></tmx>
 """
@@ -29,7 +29,7 @@ XLIFF_1 = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
 </group></body></file></xliff>
 """
 XLIFF_2 = """<xliff version="2.1" xmlns="urn:x" srcLang="en" trgLang="de"><file id="f">
-<unit id="1"><m:matches xmlns:m="urn:m"><m:match><source>no</source><target>nein</target></m:match></m:matches>
+<unit id="1"><m:matches xmlns:m="u:m"><m:match><source>no</source><target>nein</target></m:match></m:matches>
 <segment state="final"><source>a <pc id="1">b</pc><ph/></source><target>c <pc id="1">d</pc></target></segment>
 <ignorable><source> </source><target> </target></ignorable>
 <segment state="initial"><source>e</source><target>f</target></segment>
