@@ -22,7 +22,7 @@ from regard.text.files.formats.xml import Events, parse_xml
 from regard.text.files.lines import LONGEST_LINE, MEGABYTE, NOT_FINAL
 from regard.text.languages import known_code
 
-_AT_ONCE = 4096
+_AT_ONCE = 1024
 _LANGUAGE = "xml:lang"
 _FINAL = {"translated", "reviewed", "signed-off", "final"}
 _CODE = {"bpt", "ept", "it", "ph", "ut", "sc", "ec", "x", "bx", "ex"}
