@@ -22,8 +22,9 @@ def train(
         list[Path] | None,
         typer.Argument(
             metavar="SRC TGT | TABLE | TEXT…",
-            help="Two files: line i of one translates line i of the other. Or a table, TSV or JSONL, with "
-            "--columns; - is standard input. For other tasks, texts or tables: see --task.",
+            help="Two files: line i of one translates line i of the other. Or a table: TSV, CSV, JSONL, "
+            "Parquet, TMX, XLIFF, the folder of a Hugging Face data set; - is standard input. For other "
+            "tasks, texts or tables: see --task.",
         ),
     ] = None,
     *,
@@ -32,15 +33,16 @@ def train(
         typer.Option(
             metavar="NAME",
             help="translate (default); generate, from TEXT…: a plain file is one document, as is each row "
-            "of a table; classify, from TABLE…: label, tab, text, or JSONL; summarise, converse and answer, "
-            "from JSONL whose fields task.input and task.output name.",
+            "of a table; classify, from TABLE…: label, tab, text, or columns of these names; summarise, "
+            "converse and answer, from tables whose fields task.input and task.output name.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,…",
-            help="Columns of tables, by name, or by number from 1 in TSV without a header; a.b is b in a.",
+            help="Columns of tables, by name, or by number from 1 in TSV and CSV without a header; a.b is b "
+            "in a. Default: those named after the languages, or label and text.",
         ),
     ] = None,
     valid: Annotated[
