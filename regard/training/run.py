@@ -88,6 +88,18 @@ NOTHING = "none"
 """What `start_from` is for random weights."""
 PRETRAINING = "pretraining"
 """Where a classifier learns from texts without labels: a run of its own, in the folder of the run."""
+BAD_ROWS = frozenset(
+    (
+        "bad_quotation",
+        "field_count_mismatch",
+        "missing_field",
+        "not_json",
+        "not_text",
+        "not_utf_8",
+        "bad_turns",
+    )
+)
+"""Codes of errors about one row, without which a file can be read."""
 
 
 @dataclass(eq=False)
@@ -293,20 +305,6 @@ def _joined(job: Job, device: str) -> Iterator[World]:
     except OSError as error:
         where = error.filename or job.folder
         raise ConfigError(f"{where}: {reason(error)}", code="file_error") from error
-
-
-BAD_ROWS = frozenset(
-    (
-        "bad_quotation",
-        "field_count_mismatch",
-        "missing_field",
-        "not_json",
-        "not_text",
-        "not_utf_8",
-        "bad_turns",
-    )
-)
-"""Codes of errors about one row, without which a file can be read."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pyarrow import parquet
 from regard.tasks.data_folder import key_of
 from regard.tasks.task import DataFiles, Job, Reporter, task_named
 from regard.training.arguments import configured, with_dataset
+from tests.programs import run_regard
 from tests.refusals import refused
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -187,3 +188,17 @@ def test_a_corpus_of_duplicates_is_a_warning_of_the_report(tmp_path):
     write_csv(tmp_path / "t.csv", ("en", "de"), PAIRS * 7)
     messages, _ = prepare(tmp_path / "run", "translate", train=(tmp_path / "t.csv",))
     assert any("(86%) were dropped, all as 'duplicate'" in each and PAIRS[0][0] in each for each in messages)
+
+
+def test_the_message_about_a_bad_row_names_the_option_that_leaves_it_out(tmp_path):
+    write_csv(tmp_path / "t.csv", ("en", "de"), PAIRS)
+    SPOILT[".csv"](tmp_path / "t.csv")
+    found = run_regard("train", tmp_path / "t.csv", "--out", tmp_path / "run")
+    assert found.returncode == 2
+    assert f"t.csv:{len(PAIRS) + 2}: has 1 field" in found.stderr
+    assert "--skip-bad leaves out such rows" in found.stderr
+    (tmp_path / "train.en").write_bytes("a\n".encode("utf-16"))
+    (tmp_path / "train.de").write_text("b\n")
+    found = run_regard("train", tmp_path / "train.en", tmp_path / "train.de", "--out", tmp_path / "run")
+    assert "iconv" in found.stderr
+    assert "--skip-bad" not in found.stderr
