@@ -102,7 +102,7 @@ class Report:
     source_lines: int
     """Lines that the rows were derived from; fewer than `lines` if a line gives several."""
     examples: dict[str, str] = field(default_factory=dict)
-    """A dropped text for each reason."""
+    """A dropped text for the most frequent reason, if most lines were dropped."""
     warnings: list[str] = field(default_factory=list)
     """What is probably not as it was meant."""
     vocab_size: int = 0
@@ -188,10 +188,10 @@ def make_report(
     given = {Fate.VALIDATION: validation, Fate.TEST: test}
     skipped, dropped = cleaned.corpus.skipped, cleaned.dropped
     dropped.add_tally(skipped)
-    examples = {}
-    for fate, reason in REASONS.items():
-        if cleaned.count(fate):
-            examples[reason] = next(filter(None, next(cleaned.rows(fate))), "")
+    examples: dict[str, str] = {}
+    if 2 * dropped.total > cleaned.n_lines:  # only a warning shows one; finding it reads the files again
+        fate = max(REASONS, key=cleaned.count)
+        examples[REASONS[fate]] = next(filter(None, next(cleaned.rows(fate), ())), "")
     taken = {fate: cleaned.count(fate) if number is None else 0 for fate, number in given.items()}
     return Report(
         files=cleaned.corpus.names,
