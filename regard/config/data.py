@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from regard.config.checking import refuse_problems, too_small
 
@@ -21,6 +21,9 @@ class DataConfig:
     """Cut inputs longer than model.max_length instead of dropping the pairs."""
     drop_duplicates: bool = True
     """Drop exact duplicates of a pair."""
+    skip_bad: bool = False
+    """Leave out and count rows that cannot be read (wrong number of fields, bad JSON, wrong encoding) instead
+    of refusing the file."""
     character_coverage: float | None = None
     """Share of the text whose characters become subwords, others are spelt in bytes; none takes characters
     that occur twice, at most 8,000."""
@@ -30,6 +33,11 @@ class DataConfig:
     test_lines: int | None = None
     """Lines held out for the test, unless --test is given; none takes 1 in 50 (of labelled texts 1 in 10),
     but 1 in 10 of up to 2,000 lines; at most 2,000."""
+
+    @property
+    def on_invalid(self) -> Literal["refuse", "drop"]:
+        """What to do with a row that cannot be read."""
+        return "drop" if self.skip_bad else "refuse"
 
     def __post_init__(self) -> None:
         refuse_problems(self)

@@ -181,10 +181,15 @@ class Classify(Task):
             raise ConfigError(
                 f"`columns={given}` must be two: the label's and the text's", code="bad_columns"
             )
-        opened = {name: labelled_corpus(*paths, columns=files.columns) for name, paths in files.sets.items()}
+        options: dict[str, Any] = {"columns": files.columns, "on_invalid": job.config.data.on_invalid}
+        opened = {name: labelled_corpus(*paths, **options) for name, paths in files.sets.items()}
+        for name in files.found:  # the test sets of competitions have no labels
+            if not any(label for label, _ in opened[name].rows()):
+                job.report(f"{opened[name].names[0]}: no row has a label, so it is not used as a {name} set")
+                del opened[name]
         refuse_shared_files({SET_NAMES[name]: each for name, each in opened.items()})
         if files.pretrain:
-            opened["plain"] = unlabelled_corpus(*files.pretrain, columns=files.columns)
+            opened["plain"] = unlabelled_corpus(*files.pretrain, **options)
         return opened
 
     def usual_start(self, job: Job, opened: dict[str, Any]) -> Path | None:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Tasks whose rows are JSON objects with named fields: summarise, converse, answer.
+"""Tasks whose rows have named fields: summarise, converse, answer.
 
 Templates say what is read and what is written: `{question} {context}` and `{answer}`.
 """
@@ -14,6 +14,8 @@ from regard.data.reading.templates import read_numbered_examples
 from regard.data.rooms import write_rooms
 from regard.tasks.pairs import PairsTask, Right
 from regard.tasks.task import Job
+from regard.text.files.formats.format import Reading
+from regard.text.files.lines import Tally
 
 if TYPE_CHECKING:
     from regard.tasks.pair_preparation import PairsSource
@@ -46,6 +48,12 @@ class FieldsTask(PairsTask):
     def numbered_rows(self, path: Path, task: TaskConfig) -> Iterator[tuple[int, tuple[str, Sequence[str]]]]:
         """The templates, filled with the fields of each row."""
         return read_numbered_examples(path, task.templates)
+
+    def readable_rows(
+        self, path: Path, task: TaskConfig, reading: Reading, bad: Tally
+    ) -> Iterator[tuple[int, tuple[str, Sequence[str]]]]:
+        """The same, perhaps without the rows that cannot be read."""
+        return read_numbered_examples(path, task.templates, reading, bad)
 
     def score(self, outputs: Sequence[str], references: Sequence[Right]) -> Any:
         """ROUGE."""

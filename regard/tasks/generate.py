@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import exp, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +21,7 @@ from regard.config import RunConfig, TrainingConfig, registries
 from regard.config.checking import counted
 from regard.data.batches import Budget, one_pass
 from regard.data.batches.examples import TEXT_EXTRA, Batch, make_text_batch, windows
+from regard.data.cleaning.alarms import SETTINGS, dropped_warning, language_warning
 from regard.data.reading import refuse_shared_files
 from regard.data.reading.documents import Documents, encode_document, open_documents, split_documents
 from regard.data.store import Example, Store
@@ -50,6 +52,7 @@ from regard.tasks.task import (
 from regard.text.files import display_name
 from regard.text.files.lines import Tally
 from regard.text.files.tables import Column
+from regard.text.languages import language_of
 from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -58,8 +61,11 @@ if TYPE_CHECKING:
     from regard.bundle.weights import Model
 
 FACTS = "texts.json"
+SET_WORDS = {"valid": "validation", "test": "test"}
 SHOWN_TOKENS = 24
 """Tokens of a held-out text that are read, and as many that are written, at each validation."""
+FEWEST_TOKENS = 2000
+"""Tokens of a held-out set below which its perplexity means little."""
 BATCH_TOKENS = 8192
 """Tokens whose likelihood is computed together."""
 
@@ -79,7 +85,7 @@ class DocumentSource(Source):
         settings = ["texts", self.vocab_size, self.max_tokens, self.seed, *given]
         columns = [list(columns) for each in sets for columns in each.columns]
         paths = [path for each in sets for path in each.paths]
-        return content_key(paths, [*settings, columns, asdict(self.data)])
+        return content_key(paths, [*settings, columns, self.data_settings()])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,9 +141,8 @@ class Generate(Task):
             raise ConfigError(
                 "name the files to train on: regard train --task generate FILE…", code="missing_file"
             )
-        opened = {
-            name: open_documents(*files, columns=job.files.columns) for name, files in job.files.sets.items()
-        }
+        options: dict[str, Any] = {"columns": job.files.columns, "on_invalid": job.config.data.on_invalid}
+        opened = {name: open_documents(*files, **options) for name, files in job.files.sets.items()}
         refuse_shared_files({SET_NAMES[name]: each.corpus for name, each in opened.items()})
         return opened
 
@@ -150,7 +155,9 @@ class Generate(Task):
         key, place = source.key(), DataFolder(folder, FACTS)
         if place.is_made_from(key):
             return
-        sets = _sets(source, report)
+        empty = Tally()
+        sets = _sets(source, report, empty)
+        warnings = list(_doubts(source, sets, empty))
         place.begin()
         lines = (line for text in sets["train"] for line in text.split("\n"))
         subwords = place.write_subwords(lines, source, report)
@@ -162,7 +169,11 @@ class Generate(Task):
             n_tokens = store.facts.sides[0].n_tokens - len(store)
             sizes = {"document": len(texts), "byte": n_bytes[name], "token": n_tokens, "window": len(store)}
             report(f"{name}: {', '.join(counted(number, what) for what, number in sizes.items())}")
-        place.finish({"bytes": n_bytes, "sets": [*sets]}, key)
+            if name != "train" and n_tokens < FEWEST_TOKENS:
+                warnings.append(_few_tokens(name, n_tokens))
+        for warning in warnings:
+            report(f"warning: {warning}")
+        place.finish({"bytes": n_bytes, "sets": [*sets], "warnings": warnings}, key)
 
     def prepared(self, folder: Path, config: RunConfig) -> Prepared:  # noqa: ARG002
         """The stores of windows; without a test set, the validation set serves as one."""
@@ -225,9 +236,8 @@ class Generate(Task):
         return Perplexity(nll=nll, n_tokens=n_tokens, n_bytes=n_bytes)
 
 
-def _sets(source: DocumentSource, report: Reporter) -> dict[str, Sequence[str]]:
+def _sets(source: DocumentSource, report: Reporter, empty: Tally) -> dict[str, Sequence[str]]:
     report(f"reading {', '.join(source.train.names)}")
-    empty = Tally()
     if source.valid is None:
         train, valid = split_documents(source.train, source.data.valid_lines, source.seed, empty)
     else:
@@ -235,13 +245,37 @@ def _sets(source: DocumentSource, report: Reporter) -> dict[str, Sequence[str]]:
     sets: dict[str, Sequence[str]] = {"train": train, "valid": valid}
     if source.test is not None:
         sets["test"] = list(source.test.read(empty))
-    for places in empty.examples.values():
-        dropped = counted(empty.total, "document is", "documents are")
-        report(f"{dropped} empty and left out, such as {places[0]}")
+    for what, entry in empty.as_dict().items():
+        kind, places = ("document" if what == "empty" else "row"), ", ".join(entry["first"])
+        report(f"left out as {what!r}: {counted(entry['lines'], kind)}, such as {places}")
+    for note in empty.notes:
+        report(note)
     for name, texts in sets.items():
         if not texts:
             raise CorpusError(f"the {name} set has no text: every document is empty", code="no_usable_rows")
     return sets
+
+
+def _doubts(source: DocumentSource, sets: Mapping[str, Sequence[str]], empty: Tally) -> Iterator[str]:
+    """Warnings about documents that were left out, and about texts in another language than files say."""
+    n_read = sum(map(len, sets.values()))
+    if source.train.is_table:
+        yield from dropped_warning(empty, n_read + empty.total)
+        return
+    for path, text in zip(source.train.paths, sets["train"], strict=False):
+        if len(source.train.paths) == 1 and (language := language_of(path)):
+            yield from language_warning(text.split("\n"), language, display_name(path))
+
+
+def _few_tokens(name: str, n_tokens: int) -> str:
+    """The warning that a held-out set is small: a token's likelihood varies by about e cubed."""
+    times = exp(min(4.0, 1.96 * 3 / sqrt(max(1, n_tokens))))
+    words = SET_WORDS[name]
+    return (
+        f"the {words} set has {counted(n_tokens, 'token')}: its perplexity means little, since it is "
+        f"uncertain by a factor of about {times:.2f}; give a larger one with --{name}"
+        + (f", or hold out more lines, as with --set data.{SETTINGS[words]}=100" if name == "valid" else "")
+    )
 
 
 def _windows(texts: Sequence[str], subwords: Vocabulary, max_tokens: int) -> Iterator[Example]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.config.checking import counted
+from regard.data.cleaning.alarms import dropped_warning, share_uncertainty, small_set_warning
 from regard.data.cleaning.holding_out import HeldOutSizes
 from regard.data.reading import Corpus, Row
 from regard.data.reading.labelled import split_labels
@@ -56,7 +57,7 @@ class LabelledSource(Source):
         settings += ["separator", self.separator] if self.separator else []
         columns = [list(part.columns) for each in sets for part in each.parts]
         paths = [path for each in sets for path in each.paths]
-        return content_key(paths, [*settings, columns, asdict(self.data)])
+        return content_key(paths, [*settings, columns, self.data_settings()])
 
     def labels_in(self, cell: str) -> list[str]:
         """The labels of a row, each once."""
@@ -70,7 +71,8 @@ def prepare_labelled(folder: Path, source: LabelledSource, report: Reporter | No
     if place.is_made_from(key):
         return
     report(f"reading {', '.join(source.train.names)}")
-    sets, labels = _sets(source, report)
+    warnings: list[str] = []
+    sets, labels = _sets(source, report, warnings)
     plain = _plain(source.plain, sets)
     place.begin()
     subwords = place.write_subwords([*(text for _, text in sets["train"]), *plain], source, report)
@@ -91,7 +93,10 @@ def prepare_labelled(folder: Path, source: LabelledSource, report: Reporter | No
         "texts": len(sets["train"]),
         "several": source.separator is not None,
         "sets": [*sets, *plain_sets],
+        "warnings": warnings,
     }
+    for warning in warnings:
+        report(f"warning: {warning}")
     place.finish(facts, key)
 
 
@@ -104,12 +109,22 @@ def _place(folder: Path) -> DataFolder:
     return DataFolder(folder, "labels.json", SETS)
 
 
-def _sets(source: LabelledSource, report: Reporter) -> tuple[dict[str, list[Row]], list[str]]:
+def _sets(
+    source: LabelledSource, report: Reporter, warnings: list[str]
+) -> tuple[dict[str, list[Row]], list[str]]:
     """The rows of each set, and the labels of the training set, sorted."""
     dropped = Tally()
     given = {"valid": source.valid, "test": source.test}
     sets = {name: list(_usable(each, source, dropped)) for name, each in given.items() if each is not None}
-    train = _without_held_out(list(_usable(source.train, source, dropped)), sets, report)
+    for name, each in given.items():
+        if each is not None and not sets[name]:
+            problem = f"the {name} set has no row with a label and a text; give another with --{name}"
+            raise CorpusError(f"{' '.join(each.names)}: {problem}", code="no_usable_rows")
+    unusable = Tally()
+    usable = list(_usable(source.train, source, unusable))
+    warnings += dropped_warning(unusable, len(usable) + unusable.total)
+    dropped.add_tally(unusable)
+    train = _without_held_out(usable, sets, report, warnings)
     configured = {"valid": source.data.valid_lines, "test": source.data.test_lines}
     sizes_to_draw = [0 if name in sets else configured[name] for name in ("valid", "test")]
     split = HeldOutSizes(validation=sizes_to_draw[0], test=sizes_to_draw[1], one_in=ONE_IN)
@@ -123,6 +138,10 @@ def _sets(source: LabelledSource, report: Reporter) -> tuple[dict[str, list[Row]
     for what, count in dropped.counts.items():
         rows_have = counted(count, "row has", "rows have")
         report(f"{rows_have} {_article(what)}, left out; the first is {dropped.examples[what][0]}")
+    for note in dropped.notes:
+        report(note)
+    held_out = {"validation": len(sets["valid"]), "test": len(sets["test"])}
+    warnings += small_set_warning(held_out, len(sets["train"]), share_uncertainty)
     return sets, _labels(sets, source, report)
 
 
@@ -155,29 +174,38 @@ def _drawn(rows: Sequence[Row], size: int, source: LabelledSource) -> np.ndarray
 
 
 def _article(what: str) -> str:
-    return f"an {what}" if what == EMPTY else what
+    return what if what == NO_LABEL else f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 def _usable(corpus: Corpus, source: LabelledSource, dropped: Tally) -> Iterator[Row]:
     """Rows with a label and a text; the others are counted."""
-    for block in corpus.blocks():
+    repairs = Tally()
+    for block in corpus.blocks(repairs):
         for i, row in enumerate(zip(*block.columns, strict=True)):
             label, text = (cell.strip() for cell in row)
             if label and source.labels_in(label) and text and i not in block.unusable:
                 yield label, text
             else:
-                dropped.add(
-                    block.unusable.get(i) or (NO_LABEL if text else EMPTY), block.name, block.first + i
-                )
+                dropped.add(block.unusable.get(i) or (NO_LABEL if text else EMPTY), block.name, block.line(i))
+    for note in repairs.notes:
+        dropped.note(note)
 
 
-def _without_held_out(train: list[Row], sets: dict[str, list[Row]], report: Reporter) -> list[Row]:
+def _without_held_out(
+    train: list[Row], sets: dict[str, list[Row]], report: Reporter, warnings: list[str]
+) -> list[Row]:
     """Training rows whose texts no held-out set has, without duplicates."""
     known = {text for rows in sets.values() for _, text in rows}
     kept = [row for row in dict.fromkeys(train) if row[1] not in known]
     if len(kept) < len(train):
         less = counted(len(train) - len(kept), "row is a duplicate", "rows are duplicates")
         report(f"{less} or held out, and not trained on")
+    if 2 * len(kept) < len(train) and len(train) >= 20:
+        again = next((text for (_, text), n in Counter(train).most_common(1) if n > 1), "")
+        share = f"{len(train) - len(kept):,} of {len(train):,} rows ({1 - len(kept) / len(train):.0%})"
+        example = f", such as {again[:60]!r}" if again else ""
+        where = f"are duplicates, or in the validation or test set{example}"
+        warnings.append(f"{share} {where}; is a file joined with itself?")
     if not kept:
         raise CorpusError("no row is left to train on: all are empty, or held out", code="no_usable_rows")
     _report_contradictions(kept, report)

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from regard.config.checking import counted
 from regard.data.cleaning import Cleaned, clean
+from regard.data.cleaning.alarms import SAMPLED as DOUBTED
+from regard.data.cleaning.alarms import (
+    bleu_uncertainty,
+    pair_warnings,
+    share_uncertainty,
+    small_set_warning,
+)
 from regard.data.cleaning.holding_out import Fate, HeldOutSizes, known_texts, rows_apart
-from regard.data.cleaning.report import SAMPLED as DOUBTED
-from regard.data.cleaning.report import make_report, pair_warnings
+from regard.data.cleaning.report import make_report
 from regard.data.reading import Corpus, Row
 from regard.data.store import Example
 from regard.data.store.writing import both_ways, content_key, encode_in_threads, one_way, row_encoder
@@ -64,7 +70,7 @@ class PairsSource(Source):
         settings += ["language tag"] if self.language_tag else []
         settings += [self.subwords.hex()] if self.subwords else []
         paths = [path for corpus in corpora for path in corpus.paths]
-        data = asdict(self.data)
+        data = self.data_settings()
         if not data["cut_inputs"]:  # a key from before this setting existed stays valid
             del data["cut_inputs"]
         return content_key(paths, [*settings, columns, data])
@@ -96,11 +102,12 @@ def _write(place: DataFolder, source: PairsSource, key: str, report: Reporter) -
     """Write subwords, stores and test set; returns the report."""
     report(f"reading {', '.join(source.train.names)}")
     cleaned = _cleaned(source, scratch=place.path)
-    left_out = Tally()
+    left_out, unread = Tally(), Tally()
     valid, test = cleaned.held_out()
     valid = valid if source.valid is None else _validation(source.valid, source, left_out)
-    test = test if source.test is None else list(source.test.rows())
-    _report_doubts(cleaned, valid, test, source, report)
+    test = test if source.test is None else list(source.test.rows(unread=unread))
+    _report_unread(source, unread, report)
+    warnings = _doubts(cleaned, valid, test, source)
     subwords = place.write_subwords(cleaned.texts(), source, report, source.tags)
     # One is for the token that starts or ends a sequence, one for the language.
     room = source.max_tokens - (2 if source.tags else 1)
@@ -117,6 +124,7 @@ def _write(place: DataFolder, source: PairsSource, key: str, report: Reporter) -
         left_out=left_out,
         vocab_size=subwords.vocab_size,
     )
+    facts.warnings += warnings
     report("encoding")
     rows = report.progress(cleaned.rows(), "encoding", cleaned.count(Fate.TRAINING))
     encode = row_encoder(subwords.encode, subwords.outputs.encode)
@@ -126,7 +134,13 @@ def _write(place: DataFolder, source: PairsSource, key: str, report: Reporter) -
         encoded, held_out = cut.inputs(encoded), [*Cutting(room).inputs(held_out)]
     for name, pairs in (("train", facts.measure(encoded, cleaned, room)), ("valid", held_out)):
         place.write_store(name, _directed(pairs, subwords, source), SIDES, key, subwords)
+    facts.doubt_dropped()
+    uncertainty = share_uncertainty if source.languages == SIDES else bleu_uncertainty
+    sizes = {"validation": len(valid), "test": len(test)}
+    facts.warnings += small_set_warning(sizes, facts.training, uncertainty)
     report(facts.as_text())
+    for warning in facts.warnings:
+        report(f"warning: {warning}")
     if cut is not None and cut.count:
         report(f"{counted(cut.count, 'input was', 'inputs were')} cut after {counted(room, 'token')}")
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in test)
@@ -142,17 +156,28 @@ def _directed(pairs: Iterable[Example], subwords: Vocabulary, source: PairsSourc
     return one_way(pairs, tokens[1]) if tokens else pairs
 
 
-def _report_doubts(
-    cleaned: Cleaned, valid: list[Row], test: list[Row], source: PairsSource, report: Reporter
-) -> None:
-    """Report what looks wrong in the training set, and in the sets that were given."""
+def _doubts(cleaned: Cleaned, valid: list[Row], test: list[Row], source: PairsSource) -> list[str]:
+    """What looks wrong in the training set, and in the sets that were given."""
     spread = max(1, cleaned.count(Fate.TRAINING) // DOUBTED)
-    sets = {"training": [*islice(cleaned.rows(), 0, None, spread)]}
-    sets |= {"validation": valid[:DOUBTED]} if source.valid is not None else {}
-    sets |= {"test": test[:DOUBTED]} if source.test is not None else {}
-    for name, rows in sets.items():
-        for doubt in pair_warnings(rows, source.languages):
-            report(f"the {name} set: {doubt}")
+    sets = {"training": (source.train, [*islice(cleaned.rows(), 0, None, spread)])}
+    if source.valid is not None:
+        sets["validation"] = source.valid, valid[:DOUBTED]
+    if source.test is not None:
+        sets["test"] = source.test, test[:DOUBTED]
+    return [
+        f"the {name} set: {doubt}"
+        for name, (corpus, rows) in sets.items()
+        for doubt in pair_warnings(rows, source.languages, corpus.names)
+    ]
+
+
+def _report_unread(source: PairsSource, unread: Tally, report: Reporter) -> None:
+    """Report the rows of a given test set that cannot be read."""
+    if source.test is not None:
+        unread.add_tally(source.test.skipped)
+    for what, entry in unread.as_dict().items():
+        rows = counted(entry["lines"], "row")
+        report(f"{rows} of the test set left out: {what}; the first is {entry['first'][0]}")
 
 
 def _cleaned(source: PairsSource, scratch: Path) -> Cleaned:
@@ -178,6 +203,7 @@ def _validation(valid: Corpus, source: PairsSource, left_out: Tally) -> list[Row
     """
     sides, tests = source.compared, [source.test] if source.test else []
     rows = rows_apart(valid, known_texts(tests, sides, Tally()), sides, left_out)
+    left_out.add_tally(valid.skipped)
     if not rows and left_out.total:
         raise CorpusError(
             f"{valid.names[0]}: every line is also in the test set; give another validation set",

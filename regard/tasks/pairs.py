@@ -25,6 +25,8 @@ from regard.errors import ConfigError, CorpusError
 from regard.tasks.data_folder import TEXT
 from regard.tasks.task import SET_NAMES, Job, Lesson, Prepared, Reporter, Task, TestResult, one_file
 from regard.text.files import display_name, path_problem
+from regard.text.files.formats import FORMATS
+from regard.text.files.formats.format import Reading
 from regard.text.files.lines import Tally
 from regard.text.files.tables import Column, table_kind
 from regard.text.normalisation import composed
@@ -102,9 +104,10 @@ class PairsTask(Task):
     """What is learned from a pair."""
 
     def rows(self, path: Path) -> Iterator[tuple[str, Right]]:
-        """The inputs and outputs of a file; by default columns of TSV, or `input` and `output` of JSONL."""
-        columns: tuple[Column, ...] = self.columns if table_kind(path) == "jsonl" else (1, 2)
-        for row in table_corpus(path, columns=columns, kind=table_kind(path) or "tsv").rows():
+        """The inputs and outputs of a file; by default two fields, or `input` and `output` of objects."""
+        kind = table_kind(path) or "tsv"
+        columns: tuple[Column, ...] = self.columns if FORMATS[kind].has_names else (1, 2)
+        for row in table_corpus(path, columns=columns, kind=kind).rows():
             yield row[0], row[1]
 
     def score(self, outputs: Sequence[str], references: Sequence[Right]) -> Any:
@@ -122,6 +125,16 @@ class PairsTask(Task):
         """`rows`, with the number of each row's line, for messages."""
         for number, (read, right) in enumerate(self.rows(path), start=1):
             yield number, (read, [right] if isinstance(right, str) else right)
+
+    def readable_rows(
+        self,
+        path: Path,
+        task: TaskConfig,
+        reading: Reading,  # noqa: ARG002 - for tasks that can leave rows out
+        bad: Tally,  # noqa: ARG002
+    ) -> Iterator[tuple[int, tuple[str, Sequence[str]]]]:
+        """`numbered_rows`, perhaps without the rows that cannot be read, which `bad` counts."""
+        return self.numbered_rows(path, task)
 
     def configured(self, job: Job, written: Sequence[str]) -> RunConfig:
         """With the search of a model to start from that has the same task."""
@@ -151,11 +164,14 @@ class PairsTask(Task):
             place.unlink()
         for name, files in opened.items():
             places = [texts / f"{name}-{i}.jsonl" for i in range(len(files))]
-            repaired = [Tally() for _ in files]
-            for place, file, repairs in zip(places, files, repaired, strict=True):
-                write_pairs(place, self.numbered_rows(file, job.config.task), repairs, display_name(file))
+            repaired, skipped = [Tally() for _ in files], [Tally() for _ in files]
+            for place, file, repairs, bad in zip(places, files, repaired, skipped, strict=True):
+                reading = Reading(display_name(file), repairs, job.config.data.on_invalid)
+                write_pairs(
+                    place, self.readable_rows(file, job.config.task, reading, bad), repairs, reading.name
+                )
             origins = dict(zip(places, files, strict=True))
-            corpora[name] = derived_corpus(origins, ("input", "output"), LINE, repaired)
+            corpora[name] = derived_corpus(origins, ("input", "output"), LINE, repaired, skipped)
         return PairsSource(**corpora, languages=SIDES, compared=(0,), **job.source_settings())
 
     def prepare(self, folder: Path, source: PairsSource, report: Reporter) -> None:

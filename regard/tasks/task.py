@@ -11,7 +11,7 @@ import json
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -89,6 +89,10 @@ class DataFiles:
     """Codes of the languages of inputs and outputs."""
     builtin: str | None = None
     """A built-in corpus instead of files."""
+    folder: Path | None = None
+    """The data set that the training files are from, if a folder was named."""
+    found: frozenset[str] = frozenset()
+    """The sets that were not named, but found in that folder."""
 
     @property
     def sets(self) -> dict[str, tuple[Path, ...]]:
@@ -140,6 +144,13 @@ class Source(ABC):
     @abstractmethod
     def key(self) -> str:
         """A hash of everything that the prepared data depends on."""
+
+    def data_settings(self) -> dict[str, Any]:
+        """The settings of the data, for the key; a key from before a setting existed stays valid."""
+        settings = asdict(self.data)
+        if not self.data.skip_bad:
+            del settings["skip_bad"]
+        return settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +301,9 @@ class Task(ABC):
         return job.config
 
     def default_folder(self, job: Job) -> Path:
-        """The folder of a run that names none: `runs/` and the name of the first file."""
+        """The folder of a run that names none: `runs/` and the name of the first file, or of the data set."""
+        if job.files.folder is not None:
+            return Path("runs") / (job.files.folder.resolve().name or self.name)
         return Path("runs") / job.files.train[0].name.partition(".")[0]
 
     @abstractmethod

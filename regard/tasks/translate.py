@@ -13,6 +13,7 @@ import numpy as np
 from regard.bundle import Description, describe_bundle, load_bundle
 from regard.config import RunConfig, registries
 from regard.data.reading import keep_stdin, parallel_corpus, refuse_shared_files, table_corpus
+from regard.data.reading.columns import Languages, language_of_column, pair_columns
 from regard.data.store import Store
 from regard.durable import write_atomically
 from regard.engine.loading import EngineName
@@ -25,8 +26,8 @@ from regard.tasks.pairs import SHOWN, PairsTask, inherited
 from regard.tasks.task import SET_NAMES, DataFiles, Job, Prepared, TestResult
 from regard.text.files import STDIN, display_name, path_problem
 from regard.text.files.parallel import read_parallel
-from regard.text.files.tables import Column, table_kind
-from regard.text.languages import known_code, language_in, language_of
+from regard.text.files.tables import TABLE_SUFFIXES, Column, table_kind
+from regard.text.languages import known_code, language_of
 from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
 
@@ -70,13 +71,16 @@ class Translate(PairsTask):
         return Path("runs") / (job.files.builtin or f"{task.source}-{task.target}")
 
     def open_files(self, job: Job) -> dict[str, Any]:
-        """Every set that is two files in step, or a table."""
-        columns = job.files.columns
+        """Every set that is two files in step, or tables."""
+        task, on_invalid = job.config.task, job.config.data.on_invalid
         sets = {name: files for name, files in job.files.sets.items() if str(files[0]) != STDIN}
-        opened = {
-            name: table_corpus(*files, columns=columns) if len(files) == 1 else parallel_corpus(*files)
-            for name, files in sets.items()
-        }
+        opened = {}
+        for name, files in sets.items():
+            if are_tables(files, job.files.columns):
+                columns = columns_of(files, job.files, (task.source, task.target))
+                opened[name] = table_corpus(*files, columns=columns, on_invalid=on_invalid)
+            else:
+                opened[name] = parallel_corpus(*files, on_invalid=on_invalid)
         refuse_shared_files({SET_NAMES[name]: each for name, each in opened.items()})
         return opened
 
@@ -89,7 +93,8 @@ class Translate(PairsTask):
             corpora = numerals(texts, job.config.training.seed)
         elif str(job.files.train[0]) == STDIN:
             kept = keep_stdin(texts / "stdin.gz", fixed=job.began)
-            corpora["train"] = table_corpus(kept, columns=job.files.columns)
+            on_invalid = job.config.data.on_invalid
+            corpora["train"] = table_corpus(kept, columns=job.files.columns, on_invalid=on_invalid)
         assert task.source is not None, "`configured` has set the languages"
         assert task.target is not None, "`configured` has set the languages"
         return PairsSource(
@@ -178,8 +183,22 @@ def lines_in_step(files: Sequence[Path]) -> list[list[str]]:
     return columns
 
 
+def are_tables(files: Sequence[Path], columns: Sequence[Column] = ()) -> bool:
+    """Whether files are tables with both sides, not a file for each side."""
+    return (len(files) == 1 and bool(columns)) or all(table_kind(file) for file in files)
+
+
+def columns_of(paths: Sequence[Path], files: DataFiles, languages: Languages) -> tuple[Column, ...]:
+    """The columns of tables: as given, or as the names of columns say.
+
+    Raises:
+        CorpusError: the choice is unclear.
+    """
+    return files.columns or pair_columns(paths[0], languages)
+
+
 def check_files(files: DataFiles) -> None:
-    """Check that the sets are pairs of files, tables with columns, or built in; nothing is opened.
+    """Check that the sets are pairs of files, tables, or built in; nothing is opened.
 
     Raises:
         ConfigError: with every problem.
@@ -187,32 +206,33 @@ def check_files(files: DataFiles) -> None:
     if files.builtin:
         return
     held_out = {"valid": files.valid, "test": files.test}
-    problems = _training_problems(files.train, bool(files.columns))
+    problems = _training_problems(files.train, files.columns)
     for name, paths in held_out.items():
-        problems += _held_out_problems(name, paths, bool(files.columns))
-    if files.columns and 1 not in map(len, (files.train, *held_out.values())):
+        problems += _held_out_problems(name, paths)
+    sets = [each for each in (files.train, *held_out.values()) if each]
+    if files.columns and not any(are_tables(each, files.columns) for each in sets):
         problems.append("`columns` is for a table: one file, or - for standard input")
     if problems := problems or _column_problems(files.columns):
         raise ConfigError(problems, code="bad_files")
 
 
-def _training_problems(files: tuple[Path, ...], columns: bool) -> list[str]:
+def _training_problems(files: tuple[Path, ...], columns: tuple[Column, ...]) -> list[str]:
     if len(files) == 2 and STDIN in map(str, files):
         return [f"standard input is a table with both sides; leave out the other file, and {WHICH_COLUMNS}"]
-    if len(files) == 1 and not columns and (str(files[0]) == STDIN or table_kind(files[0])):
+    if len(files) == 1 and not columns and str(files[0]) == STDIN:
         return [f"{display_name(files[0])}: {WHICH_COLUMNS}"]
-    if len(files) == 2 or (len(files) == 1 and columns):
+    if files and (len(files) == 2 or are_tables(files, columns)):
         return []
-    return ["give two files, SRC and TGT, a table with `columns`, or `builtin=numerals`"]
+    if len(files) == 1 and files[0].is_dir():
+        return [f"{files[0]}: is a folder without a data set; name two files, SRC and TGT, or a table"]
+    return [f"give two files, SRC and TGT, a table ({TABLE_SUFFIXES}), or `builtin=numerals`"]
 
 
-def _held_out_problems(name: str, files: tuple[Path, ...], columns: bool) -> list[str]:
+def _held_out_problems(name: str, files: tuple[Path, ...]) -> list[str]:
     if STDIN in map(str, files):
         return [f"`{name}` takes files; standard input is for the training set"]
-    if len(files) > 2 or (len(files) == 1 and not table_kind(files[0])):
-        return [f"`{name}` takes two files, SRC and TGT, or a table whose name ends in .tsv or .jsonl"]
-    if len(files) == 1 and not columns:
-        return [f"{files[0]}: {WHICH_COLUMNS}"]
+    if files and len(files) != 2 and not all(table_kind(file) for file in files):
+        return [f"`{name}` takes two files, SRC and TGT, or a table ({TABLE_SUFFIXES})"]
     return []
 
 
@@ -227,10 +247,15 @@ def languages_of(job: Job, known: tuple[str | None, str | None] = (None, None)) 
 
     Raises:
         ConfigError: a language cannot be inferred from a name.
+        CorpusError: which columns of a table are meant is unclear.
     """
     files = job.files
-    if len(files.train) == 1:
-        named = [(f"column {column}", language_in(str(column))) for column in files.columns]
+    if tables := are_tables(files.train, files.columns):
+        source, target = (each or before for each, before in zip(files.languages, known, strict=True))
+        columns = columns_of(files.train, files, (source, target))
+        named = [(f"column {column}", language_of_column(str(column))) for column in columns]
+        if not files.columns:
+            job.report(f"{display_name(files.train[0])}: the columns are {columns[0]} and {columns[1]}")
     else:
         named = [(str(file), language_of(file)) for file in files.train]
     found, problems = [], []
@@ -238,7 +263,7 @@ def languages_of(job: Job, known: tuple[str | None, str | None] = (None, None)) 
         given = files.languages[i] or known[i]
         found.append((known_code(given) or given) if given else code or "")
         if not found[-1]:
-            missing = path_problem(name) if len(files.train) > 1 else None
+            missing = None if tables else path_problem(name)
             option = ("source", "target")[i]
             unknown = f"{name}: the name does not say its language; give `{option}`, as in `{option}=en`"
             problems.append(missing or unknown)

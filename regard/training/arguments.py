@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import RunConfig, read_config, registries, written_task
-from regard.config.checking import did_you_mean, shown
-from regard.errors import ConfigError
-from regard.tasks.task import DataFiles, Job, Task, rows_file, task_named
+from regard.config.checking import counted, did_you_mean, shown
+from regard.data.reading.dataset_folder import dataset_files
+from regard.errors import ConfigError, CorpusError
+from regard.tasks.task import DataFiles, Job, Reporter, Task, rows_file, task_named
 from regard.text.files.tables import Column
 from regard.training.checkpoints.run_folder import CONFIG
 from regard.training.starting import Start
@@ -153,6 +154,37 @@ def data_files(
         if not isinstance(given, Path | str)
     }
     return {**files, "columns": names if "columns" in task.options else ()}
+
+
+def with_dataset(files: DataFiles, report: Reporter) -> DataFiles:
+    """The files of data sets instead of their folders; splits that are not named are taken from there.
+
+    Raises:
+        CorpusError: a data set is damaged, or lacks the split.
+    """
+    found: dict[str, tuple[Path, ...]] = {}
+    folder: Path | None = None
+    for name, given in files.sets.items():
+        if len(given) != 1 or not given[0].is_dir() or (sets := dataset_files(given[0])) is None:
+            continue
+        wanted = name if name in sets or name == "train" or len(sets) > 1 else next(iter(sets))
+        if wanted not in sets:
+            known = ", ".join(sets)
+            raise CorpusError(
+                f"{given[0]}: the data set has no split for {name}, only {known}; give `{name}` another file",
+                code="missing_split",
+            )
+        found[name] = sets[wanted]
+        if name == "train":
+            folder = given[0]
+            found |= {
+                other: sets[other] for other in ("valid", "test") if other in sets and other not in files.sets
+            }
+    if folder is not None:
+        sizes = ", ".join(f"{name} ({counted(len(paths), 'file')})" for name, paths in found.items())
+        report(f"{folder}: a data set with {sizes}")
+    own = frozenset(found) - frozenset(files.sets)
+    return replace(files, **found, folder=folder, found=own)  # type: ignore[arg-type]
 
 
 def as_paths(data: Data) -> tuple[Path, ...]:

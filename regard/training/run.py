@@ -58,6 +58,7 @@ from regard.training.arguments import (
     refuse_builtin,
     refuse_options,
     shaped_like,
+    with_dataset,
     written_settings,
 )
 from regard.training.checkpoints.run_folder import (
@@ -87,6 +88,18 @@ NOTHING = "none"
 """What `start_from` is for random weights."""
 PRETRAINING = "pretraining"
 """Where a classifier learns from texts without labels: a run of its own, in the folder of the run."""
+BAD_ROWS = frozenset(
+    (
+        "bad_quotation",
+        "field_count_mismatch",
+        "missing_field",
+        "not_json",
+        "not_text",
+        "not_utf_8",
+        "bad_turns",
+    )
+)
+"""Codes of errors about one row, without which a file can be read."""
 
 
 @dataclass(eq=False)
@@ -135,6 +148,7 @@ def train(
     source: str | None = None,
     target: str | None = None,
     builtin: str | None = None,
+    skip_bad: bool = False,
     start_from: Path | str | None = None,
     preset: str | None = None,
     config: Path | str | None = None,
@@ -150,7 +164,8 @@ def train(
     """Train a model, and score it. The same call resumes a run, also with other limits of its length.
 
     Args:
-        data: files to train on, as the task wants them: `"train.zh", "train.en"`; or one list of rows.
+        data: files to train on, as the task wants them: `"train.zh", "train.en"`; or the folder of a data set
+            of Hugging Face; or one list of rows.
         task: the name of a task, a subclass of `Task`, or an instance of one; by default translation.
         out: the folder of the run; by default one in `runs`.
         valid: files or rows to validate with; by default they are split off.
@@ -161,6 +176,7 @@ def train(
         target: language code of the outputs.
         builtin: a built-in corpus instead of files: numerals, or rooms for summaries, answers and
             conversations.
+        skip_bad: leave out and count rows that cannot be read, instead of refusing their file.
         start_from: a model folder whose weights and subwords to start from; "none" for random weights where
             a task would start from the bundled model.
         preset: the preset to configure; by default sizes are chosen from the data and the machine.
@@ -182,6 +198,7 @@ def train(
     check_trackers(trackers)
     file = None if config is None else Path(config)
     words = as_words(settings) if isinstance(settings, Mapping) else [word.strip() for word in settings]
+    words += ["data.skip_bad=true"] if skip_bad else []
     chosen = chosen_task(task, file, words)
     written = written_settings(file, words)
     messages: list[str] = []
@@ -199,10 +216,11 @@ def train(
             builtin=builtin,
         )
         refuse_builtin(chosen, files)
+        report = Reporter(hearing if _is_main() else ())
         job = Job(
             folder=Path(out or "."),
-            files=files,
-            report=Reporter(hearing if _is_main() else ()),
+            files=with_dataset(files, report),
+            report=report,
             **configured(chosen, preset, file, words, builtin),
         )
         refuse_options(chosen, files, both_directions=job.config.task.both_directions)
@@ -211,9 +229,11 @@ def train(
         job = _starting(job, start, written)
         job = replace(job, config=chosen.configured(job, written))
         job = replace(job, folder=Path(out) if out else chosen.default_folder(job))
-        opened = chosen.open_files(job)
+        with _skipping_advised(job):
+            opened = chosen.open_files(job)
         if planned and start_from is None and not any(name.startswith("model.") for name in written):
-            usual = chosen.usual_start(job, opened)
+            with _skipping_advised(job):
+                usual = chosen.usual_start(job, opened)
             start = None if usual is None else Start.of(usual)
             job = _starting(job, start, written)
         job = replace(job, began=has_begun(job.folder))
@@ -288,6 +308,18 @@ def _joined(job: Job, device: str) -> Iterator[World]:
 
 
 @contextmanager
+def _skipping_advised(job: Job) -> Iterator[None]:
+    """An error about a row says how to leave such rows out."""
+    try:
+        yield
+    except CorpusError as error:
+        if error.code not in BAD_ROWS or job.config.data.skip_bad:
+            raise
+        problem = f"{error}\n`skip_bad` leaves out such rows, and counts them"
+        raise CorpusError(problem, code=error.code) from error
+
+
+@contextmanager
 def _claimed(job: Job) -> Iterator[None]:
     refuse_other(job.folder, job.config)
     with locked(job.folder, job.report):
@@ -336,13 +368,15 @@ class WholeRun:
         """
         job, data = self.job, self.job.folder / DATA
         if self.world.is_main:
-            source = self.task.source(job, opened)
+            with _skipping_advised(job):
+                source = self.task.source(job, opened)
             if job.began and key_of(data) not in (None, source.key()):
                 raise CorpusError(
                     f"{job.folder}: the data has changed since the run began; choose another with `out`",
                     code="data_changed",
                 )
-            self.task.prepare(data, source, job.report)
+            with _skipping_advised(job):
+                self.task.prepare(data, source, job.report)
         self.world.wait()
         return self.task.prepared(data, job.config)
 

@@ -47,7 +47,7 @@ def test_a_row_of_three_columns_is_refused_with_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "code", "place"),
     [
-        ("a.csv", "good,I like it\n", "unclear_columns", "a.csv:1: has no tab"),
+        ("a.txt", "good,I like it\n", "unclear_columns", "a.txt:1: has no tab"),
         ("a.jsonl", '\n{"mood": "good", "body": "x"}\n', "unclear_columns", "the fields are mood, body; "),
         ("a.json", '[{"label": "good", "text": "x"}]', "not_json", "a.json:1: "),
     ],

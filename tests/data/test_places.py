@@ -8,7 +8,7 @@ import pytest
 from regard.data.cleaning import clean
 from regard.data.cleaning.holding_out import Fate, HeldOutSizes
 from regard.data.cleaning.report import make_report
-from regard.data.reading import derived_corpus
+from regard.data.reading import derived_corpus, table_corpus
 from regard.data.reading.templates import LINE, read_numbered_examples, write_pairs
 from tests.refusals import refused
 
@@ -51,6 +51,22 @@ def test_no_conversation_is_both_trained_on_and_held_out(corpus, seed):
         ("hello", f"{line - 2} says 0") for line in sorted(trained)
     ]
     assert all(" ¶ " in read for rows in cleaned.held_out() for read, _ in rows)
+
+
+def test_rows_of_several_lines_and_of_one_keep_their_places(tmp_path):
+    files = tmp_path / "a.tsv", tmp_path / "b.csv", tmp_path / "c.jsonl"
+    files[0].write_text("a\n\nb\n")
+    files[1].write_text('"c\nd"\ne\n"f\n\ng"\nh\n')
+    files[2].write_text('{"1": "i"}\n{"1": "j"}\n')
+    cleaned = clean(table_corpus(*files, columns=[1]))
+    places = [cleaned.place(i) for i in range(cleaned.n_lines)]
+    lines = [(name.rpartition("/")[2], line) for name, line in places]
+    assert lines == [
+        *(("a.tsv", i) for i in (1, 2, 3)),
+        *(("b.csv", i) for i in (1, 3, 4, 7)),
+        *(("c.jsonl", i) for i in (1, 2)),
+    ]
+    assert cleaned.places.groups() is None
 
 
 def test_dropped_rows_are_reported_by_the_line_they_come_from(corpus):

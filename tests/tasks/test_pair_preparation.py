@@ -66,7 +66,7 @@ def test_sets_that_go_the_other_way_are_named(tmp_path, source):
     given = replace(source, valid=write(tmp_path / "text", "valid", turned))
     prepare(tmp_path / "data", given, messages)
     (warning,) = (message for message in messages if "from en to zh" in message)
-    assert warning.startswith("the validation set: 30 of 30 ")
+    assert warning.startswith("warning: the validation set: 30 of 30 ")
 
 
 def test_sets_that_are_given_are_used_whole_and_kept_out_of_training(tmp_path, source):

@@ -100,6 +100,8 @@ def test_the_tag_is_a_token_that_one_sees(run):
         {"train": (Path("pairs"),), "columns": (1, 2)},
         {"train": TABLE, "valid": PAIR, "test": (Path("t.jsonl.xz"),), "columns": COLUMNS},
         {"train": PAIR, "valid": TABLE, "columns": COLUMNS},
+        {"train": PAIR, "valid": TABLE},
+        {"train": (*TABLE, Path("b.csv"), Path("c.tmx"))},
     ],
 )
 def test_sets_of_files_and_tables_go_together(sets):
@@ -112,7 +114,7 @@ def test_sets_of_files_and_tables_go_together(sets):
         ({"train": ()}, "give two files"),
         ({"train": (Path("a.zh"),)}, "give two files"),
         ({"train": (*PAIR, *TABLE)}, "give two files"),
-        ({"train": TABLE}, "a.tsv: "),
+        ({"train": (Path("pairs"),)}, "give two files"),
         ({"train": (Path("-"),)}, "standard input: "),
         ({"train": (Path("-"), Path("a.en"))}, "standard input"),
         ({"train": PAIR, "columns": COLUMNS}, "`columns`"),
@@ -120,7 +122,6 @@ def test_sets_of_files_and_tables_go_together(sets):
         ({"train": TABLE, "columns": ("zh", "zh")}, "zh,zh are not two"),
         ({"train": TABLE, "columns": ("zh", "")}, "zh, are not two"),
         ({"train": TABLE, "columns": (0, 1)}, "0,1 are not two"),
-        ({"train": PAIR, "valid": TABLE}, "a.tsv: "),
         ({"train": PAIR, "valid": (Path("b.zh"),)}, "`valid` takes two files"),
         ({"train": PAIR, "test": (*PAIR, *PAIR)}, "`test` takes two files"),
         ({"train": PAIR, "test": (Path("-"),)}, "`test` takes files"),
@@ -134,7 +135,7 @@ def test_sets_that_make_no_sense_are_refused(sets, place):
 
 def test_every_problem_is_reported_at_once():
     with refused("bad_files") as caught:
-        check_files(DataFiles(train=TABLE, valid=(Path("v"),), test=(Path("-"),)))
+        check_files(DataFiles(train=PAIR[:1], valid=(Path("v"),), test=(Path("-"),)))
     assert len(caught.value.problems) == 3
 
 

@@ -64,6 +64,24 @@ def test_what_breaks_lines_is_repaired_and_told(write, text, lines, what):
     assert not unusable
 
 
+@pytest.mark.parametrize("chunk", [3, 1 << 20])
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"aa\rbb\r\rcc\r", ["aa", "bb", "", "cc"]),
+        (b"aa\rbb\rcc", ["aa", "bb", "cc"]),
+        ("\ufeff猫\r狗\r".encode(), ["猫", "狗"]),
+    ],
+)
+def test_old_mac_line_ends_end_lines_where_there_are_no_others(write, monkeypatch, content, lines, chunk):
+    monkeypatch.setattr(module, "_CHUNK", max(chunk, content.index(b"\r") + 2))
+    texts, repairs, _ = read(write(content), name="train.zh")
+    assert texts == lines
+    assert repairs.counts["old Mac line end"] == content.count(b"\r")
+    (note,) = repairs.notes
+    assert note.startswith("train.zh: lines end with CR only")
+
+
 def test_repairs_are_counted_by_line_with_the_first_places(write):
     _, repairs, _ = read(write("a\nb\r\nc\r\n\0d\ne\u2028\u2028f\n\0g\0\n".encode()), name="train.zh")
     assert repairs.as_dict() == {
@@ -116,7 +134,7 @@ def test_accents_in_their_old_encoding_are_not_taken_for_chinese(write, text):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_recognised(write, encoding):
-    with refused("not_utf_8", ":1: ", "UTF-16"):
+    with refused("utf_16", ":1: ", "iconv -f UTF-16"):
         read(write("A line of plain text\n".encode(encoding) * 3))
 
 

@@ -24,8 +24,35 @@ from regard.errors import BundleError, ConfigError
 from regard.text.files import path_problem
 
 FILE_SUFFIXES = (
-    *(".csv", ".doc", ".docx", ".epub", ".gz", ".htm", ".html", ".json", ".jsonl", ".md", ".odt", ".pdf"),
-    *(".po", ".rtf", ".safetensors", ".srt", ".tmx", ".toml", ".tsv", ".txt", ".vtt", ".xhtml", ".xlf"),
+    *(
+        ".arrow",
+        ".csv",
+        ".doc",
+        ".docx",
+        ".epub",
+        ".gz",
+        ".htm",
+        ".html",
+        ".json",
+        ".jsonl",
+        ".md",
+        ".odt",
+        ".parquet",
+    ),
+    *(
+        ".pdf",
+        ".po",
+        ".rtf",
+        ".safetensors",
+        ".srt",
+        ".tmx",
+        ".toml",
+        ".tsv",
+        ".txt",
+        ".vtt",
+        ".xhtml",
+        ".xlf",
+    ),
     *(".xliff", ".xml", ".xz", ".yaml", ".yml", ".zip", ".zst"),
 )
 """Suffixes by which a word is taken for the name of a file, although there is none."""

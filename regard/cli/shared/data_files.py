@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from regard.cli.shared.command import Command
@@ -59,7 +60,7 @@ def repeat_for_all(words: list[str]) -> list[str]:
 
 
 def repeat_for_pairs(words: list[str]) -> list[str]:
-    """`--valid a.zh a.en` as `--valid a.zh --valid a.en`; a table, by the end of its name, is one file."""
+    """`--valid a.zh a.en` as `--valid a.zh --valid a.en`; a table, by its name, or a folder stands alone."""
     waiting, done = deque(words), list[str]()
     while waiting and (not done or done[-1] != "--"):
         done.append(waiting.popleft())
@@ -69,7 +70,8 @@ def repeat_for_pairs(words: list[str]) -> list[str]:
         if not equals:
             file = waiting.popleft()
             done.append(file)
-        if table_kind(file) is None and waiting and not waiting[0].startswith("-"):
+        one = table_kind(file) is not None or Path(file).is_dir()
+        if not one and waiting and not waiting[0].startswith("-"):
             done += [option, waiting.popleft()]
     return [*done, *waiting]
 

@@ -86,7 +86,7 @@ class Conversations(NamedTuple):
     def written(self, line: InputLine) -> OutputLine:
         """The conversation in a line of JSONL, with the reply."""
         from regard.engine.translator import OutputLine
-        from regard.text.files.tables import json_object
+        from regard.text.files.formats.objects import json_object
 
         if line.problem is None and not line.text.strip():
             return OutputLine(line.text)

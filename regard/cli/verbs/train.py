@@ -22,8 +22,9 @@ def train(
         list[Path] | None,
         typer.Argument(
             metavar="SRC TGT | TABLE | TEXT…",
-            help="Two files: line i of one translates line i of the other. Or a table, TSV or JSONL, with "
-            "--columns; - is standard input. For other tasks, texts or tables: see --task.",
+            help="Two files: line i of one translates line i of the other. Or a table: TSV, CSV, JSONL, "
+            "Parquet, TMX, XLIFF, the folder of a Hugging Face data set; - is standard input. For other "
+            "tasks, texts or tables: see --task.",
         ),
     ] = None,
     *,
@@ -32,15 +33,16 @@ def train(
         typer.Option(
             metavar="NAME",
             help="translate (default); generate, from TEXT…: a plain file is one document, as is each row "
-            "of a table; classify, from TABLE…: label, tab, text, or JSONL; summarise, converse and answer, "
-            "from JSONL whose fields task.input and task.output name.",
+            "of a table; classify, from TABLE…: label, tab, text, or columns of these names; summarise, "
+            "converse and answer, from tables whose fields task.input and task.output name.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,…",
-            help="Columns of tables, by name, or by number from 1 in TSV without a header; a.b is b in a.",
+            help="Columns of tables, by name, or by number from 1 in TSV and CSV without a header; a.b is b "
+            "in a. Default: those named after the languages, or label and text.",
         ),
     ] = None,
     valid: Annotated[
@@ -74,6 +76,12 @@ def train(
             help="A built-in corpus instead of files: numerals; rooms, to summarise, answer or converse.",
         ),
     ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Leave out and count rows that cannot be read. Default: refuse their file."
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -127,6 +135,7 @@ def train(
             source=source,
             target=target,
             builtin=builtin,
+            skip_bad=skip_bad,
             start_from=start_from,
             preset=preset,
             config=file,

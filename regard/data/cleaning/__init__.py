@@ -34,34 +34,49 @@ from regard.data.cleaning.holding_out import (
 )
 from regard.data.reading import Corpus, Row
 from regard.errors import CorpusError
-from regard.text.files.lines import MEGABYTE, WRONG_ENCODING, Block, Tally
+from regard.text.files.lines import (
+    MEGABYTE,
+    NO_TEXT,
+    NOT_AN_OBJECT,
+    NOT_FINAL,
+    WRONG_ENCODING,
+    WRONG_FIELDS,
+    Block,
+    Tally,
+)
 from regard.text.normalisation import comparison_forms
 
 
 @dataclass(slots=True)
 class Places:
-    """File and line of every row; takes memory per row only if rows are derived from lines."""
+    """File and line of every row; takes memory per row only if rows are not the lines of their files."""
 
     starts: list[tuple[int, str, int]] = field(default_factory=list)
     """The start of each file: index of its first row in the corpus, file name, line number."""
     count: int = 0
     """Number of rows."""
-    _source_lines: list[np.ndarray] = field(default_factory=list)
+    derived: bool = False
+    """Whether rows with the same line number belong together."""
+    _lines: list[np.ndarray] = field(default_factory=list)
 
     def add(self, block: Block) -> None:
         """Add the rows of a block."""
+        if block.lines and not self._lines and self.count:
+            self._lines = [self._consecutive()]
         if not self.starts or self.starts[-1][1] != block.name:
             self.starts.append((self.count, block.name, block.first))
-        if block.source_lines:
-            self._source_lines.append(np.array(block.source_lines, np.uint32))
+        if block.lines or self._lines:
+            lines = block.lines or range(block.first, block.first + len(block))
+            self._lines.append(np.array(lines, np.uint32))
+        self.derived = self.derived or block.derived
         self.count += len(block)
 
     def __getitem__(self, index: int) -> tuple[str, int]:
         """File and line number of a row, counted from 0."""
         start, name, line = self.starts[bisect(self.starts, index, key=lambda start: start[0]) - 1]
-        if not self._source_lines:
+        if not self._lines:
             return name, line + index - start
-        return name, int(self._lines()[index])
+        return name, int(self._joined()[index])
 
     @property
     def n_lines(self) -> int:
@@ -71,21 +86,33 @@ class Places:
 
     def groups(self) -> np.ndarray | None:
         """Ascending numbers, one per row, equal for rows of the same line; None if every line is one row."""
-        if not self._source_lines:
+        if not self.derived:
             return None
-        lines = self._lines()
+        lines = self._joined()
         changes = np.diff(lines, prepend=lines[:1]) != 0
         changes[[start for start, _, _ in self.starts]] = True
         return None if changes.all() else np.cumsum(changes)
 
-    def _lines(self) -> np.ndarray:
-        self._source_lines = [np.concatenate(self._source_lines)]
-        return self._source_lines[0]
+    def _consecutive(self) -> np.ndarray:
+        """The lines of all rows so far, which are the consecutive lines of their files."""
+        lines = np.arange(self.count, dtype=np.uint32)
+        ends = [start for start, _, _ in self.starts[1:]] + [self.count]
+        for (start, _, line), end in zip(self.starts, ends, strict=True):
+            lines[start:end] = np.arange(line, line + end - start)
+        return lines
+
+    def _joined(self) -> np.ndarray:
+        self._lines = [np.concatenate(self._lines)]
+        return self._lines[0]
 
 
 REASONS = {
     Fate.MEGABYTE: MEGABYTE,
     Fate.WRONG_ENCODING: WRONG_ENCODING,
+    Fate.WRONG_FIELDS: WRONG_FIELDS,
+    Fate.NOT_AN_OBJECT: NOT_AN_OBJECT,
+    Fate.NO_TEXT: NO_TEXT,
+    Fate.NOT_FINAL: NOT_FINAL,
     Fate.EMPTY: "empty",
     Fate.TOO_LONG: "too long",
     Fate.RATIO: "length ratio",
@@ -94,7 +121,7 @@ REASONS = {
 }
 """The reasons for dropping a line; a line counts under the first one that applies."""
 
-_UNUSABLE = {MEGABYTE: Fate.MEGABYTE, WRONG_ENCODING: Fate.WRONG_ENCODING}
+_UNUSABLE = {reason: fate for fate, reason in REASONS.items()}
 _NOT_DECODED = "\ufffd"
 _SLACK = 10
 

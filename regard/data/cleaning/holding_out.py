@@ -47,6 +47,10 @@ class Fate(IntEnum):
     RATIO = 7
     DUPLICATE = 8
     HELD_OUT = 9
+    WRONG_FIELDS = 10
+    NOT_AN_OBJECT = 11
+    NO_TEXT = 12
+    NOT_FINAL = 13
 
 
 def hashes_of(texts: Sequence[str]) -> np.ndarray:
@@ -174,14 +178,16 @@ def known_texts(corpora: Sequence[Corpus], compared: Sequence[int], repairs: Tal
 
 
 def rows_apart(corpus: Corpus, known: Known, compared: Sequence[int], shared: Tally) -> list[Row]:
-    """The rows of a given set that share no text with the known ones; the others are counted."""
+    """The rows of a given set that share no text with the known ones; others are counted."""
     apart: list[Row] = []
     for block in corpus.blocks():
         is_known = _any_known([hashes_of(comparison_forms(block.columns[side])) for side in compared], known)
         for i, row in enumerate(zip(*block.columns, strict=True)):
             if is_known[i]:
                 shared.add(IN_TEST, block.name, block.line(i))
-            elif i not in block.unusable:
+            elif i in block.unusable:
+                shared.add(block.unusable[i], block.name, block.line(i))
+            else:
                 apart.append(row)
     return apart
 

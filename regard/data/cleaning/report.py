@@ -1,7 +1,7 @@
 """The report on a cleaned corpus: lines, tokens, lengths, and what was dropped and repaired, with places.
 
 It is complete once the corpus is encoded, before the first training step. `as_text` is for people, `as_dict`
-for the run folder. `pair_warnings` finds signs that pairs are mislabelled.
+for the run folder. `alarms` finds what is probably not as it was meant.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from regard.config.checking import counted
-from regard.data.cleaning import Cleaned
+from regard.data.cleaning import REASONS, Cleaned
+from regard.data.cleaning.alarms import TOO_MANY_TOKENS, dropped_warning
 from regard.data.cleaning.holding_out import Fate
-from regard.data.reading import Row
-from regard.text.detection import language_among
 from regard.text.files.lines import Tally
 
-TOO_MANY_TOKENS = "too many tokens"
 _AT_ONCE = 4096
 _BAR = 40
 
@@ -103,6 +101,10 @@ class Report:
     """Rows left out of a given validation set."""
     source_lines: int
     """Lines that the rows were derived from; fewer than `lines` if a line gives several."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """A dropped text for the most frequent reason, if most lines were dropped."""
+    warnings: list[str] = field(default_factory=list)
+    """What is probably not as it was meant."""
     vocab_size: int = 0
     lengths: tuple[Lengths, ...] = ()
 
@@ -126,6 +128,10 @@ class Report:
             first += len(batch)
             yield from batch if fits.all() else compress(batch, fits.tolist())
 
+    def doubt_dropped(self) -> None:
+        """Warn if most lines were dropped; complete after `measure`."""
+        self.warnings += dropped_warning(self.dropped, self.lines, self.examples)
+
     def as_dict(self) -> dict[str, Any]:
         """The report for JSON."""
         sides = zip(self.sides, self.lengths, strict=True)
@@ -140,6 +146,8 @@ class Report:
             "dropped": self.dropped.as_dict(),
             "repaired": self.repairs.as_dict(),
             "left_out_of_validation": self.left_out.as_dict(),
+            "notes": list(self.repairs.notes),
+            "warnings": list(self.warnings),
             "sides": {name: lengths.as_dict() for name, lengths in sides},
         }
 
@@ -156,6 +164,7 @@ class Report:
             f"  {rows}; {self.training:,} for training, {held_out}",
             *_tallied("dropped", self.dropped, self.lines),
             *_tallied("repaired", self.repairs),
+            *(f"  {note}" for note in self.repairs.notes),
         ]
         if self.left_out.counts:
             lines += _tallied("left out of validation", self.left_out, self.validation + self.left_out.total)
@@ -177,18 +186,25 @@ def make_report(
 ) -> Report:
     """The report on a cleaned corpus, without tokens; `validation` and `test` are the sizes of given sets."""
     given = {Fate.VALIDATION: validation, Fate.TEST: test}
+    skipped, dropped = cleaned.corpus.skipped, cleaned.dropped
+    dropped.add_tally(skipped)
+    examples: dict[str, str] = {}
+    if 2 * dropped.total > cleaned.n_lines:  # only a warning shows one; finding it reads the files again
+        fate = max(REASONS, key=cleaned.count)
+        examples[REASONS[fate]] = next(filter(None, next(cleaned.rows(fate), ())), "")
     taken = {fate: cleaned.count(fate) if number is None else 0 for fate, number in given.items()}
     return Report(
         files=cleaned.corpus.names,
         sides=tuple(sides),
-        lines=cleaned.n_lines,
+        lines=cleaned.n_lines + skipped.total,
         validation=taken[Fate.VALIDATION] if validation is None else validation,
         test=taken[Fate.TEST] if test is None else test,
         split_off=sum(taken.values()),
         repairs=cleaned.repairs,
-        dropped=cleaned.dropped,
+        dropped=dropped,
         left_out=left_out or Tally(),
-        source_lines=cleaned.places.n_lines,
+        source_lines=cleaned.places.n_lines + skipped.total,
+        examples=examples,
         vocab_size=vocab_size,
         lengths=tuple(Lengths() for _ in sides),
     )
@@ -234,29 +250,3 @@ def _drawn(name: str, lengths: Lengths) -> list[str]:
         bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
         rows.append(f"    {first:>5} to {last:<5} {count:>9,}  {bar}".rstrip())
     return rows
-
-
-SAMPLED = 10_000
-"""Pairs to sample from the corpus for `pair_warnings`."""
-_REVERSED = 0.02
-"""Share of reversed pairs from which on to warn; a few are names and titles in the other script."""
-
-
-def pair_warnings(rows: list[Row], languages: tuple[str, str]) -> Iterator[str]:
-    """Warnings about a sample of pairs that seem to be copies, or to have their languages swapped."""
-    same = sum(source == target for source, target in rows)
-    if 2 * same > len(rows):
-        yield (
-            f"{same:,} of {len(rows):,} sampled pairs have the same text on both sides: "
-            "is one a copy of the other?"
-        )
-    here, there = languages
-    reversed_ = sum(
-        language_among(source, languages) == there and language_among(target, languages) == here
-        for source, target in rows
-    )
-    if reversed_ > _REVERSED * len(rows):
-        yield (
-            f"{reversed_:,} of {len(rows):,} sampled pairs seem to go from {there} to {here}, "
-            f"not from {here} to {there}: are files, columns or languages swapped?"
-        )

@@ -50,6 +50,8 @@ class CorpusPart:
     """The column of a derived table that holds the line number in the original file."""
     repaired: Tally = field(default_factory=Tally)
     """What was repaired when a table was derived."""
+    skipped: Tally = field(default_factory=Tally)
+    """Rows that were dropped when a table was derived."""
 
     @property
     def n_sides(self) -> int:
@@ -74,7 +76,7 @@ class Corpus:
 
     parts: tuple[CorpusPart, ...]
     on_invalid: OnInvalid = "refuse"
-    """What to do with a line that is not UTF-8: refuse the file, or drop and count the line."""
+    """What to do with a row that cannot be read: refuse the file, or drop and count the row."""
 
     @property
     def n_sides(self) -> int:
@@ -90,6 +92,14 @@ class Corpus:
     def names(self) -> tuple[str, ...]:
         """The names of all files in messages."""
         return tuple(name for part in self.parts for name in part.names)
+
+    @property
+    def skipped(self) -> Tally:
+        """Rows of the original files that were dropped when tables were derived from them."""
+        skipped = Tally()
+        for part in self.parts:
+            skipped.add_tally(part.skipped)
+        return skipped
 
     def blocks(self, repairs: Tally | None = None) -> Iterator[Block]:
         """All rows in blocks, unusable ones included; every call starts from the beginning.
@@ -108,12 +118,14 @@ class Corpus:
                 problem = "has no rows" if part.columns else "is empty"
                 raise CorpusError(f"{part.names[0]}: the file {problem}", code="empty_file")
 
-    def rows(self, repairs: Tally | None = None) -> Iterator[Row]:
-        """All usable rows, including those with empty texts."""
+    def rows(self, repairs: Tally | None = None, unread: Tally | None = None) -> Iterator[Row]:
+        """All usable rows, including those with empty texts; `unread` counts the others."""
         for block in self.blocks(repairs):
             for i, row in enumerate(zip(*block.columns, strict=True)):
                 if i not in block.unusable:
                     yield row
+                elif unread is not None:
+                    unread.add(block.unusable[i], block.name, block.line(i))
 
 
 def parallel_corpus(
@@ -124,7 +136,7 @@ def parallel_corpus(
     Args:
         paths: one file per side, plain or compressed; `-` is standard input.
         scratch: the folder for a copy of standard input; by default the system's.
-        on_invalid: what to do with a line that is not UTF-8.
+        on_invalid: what to do with a line that cannot be read.
 
     Raises:
         CorpusError: files are missing, directories or given twice; all such problems at once.
@@ -151,7 +163,7 @@ def table_corpus(
     scratch: Path | str | None = None,
     on_invalid: OnInvalid = "refuse",
 ) -> Corpus:
-    """A corpus of tables, TSV or JSONL: the same columns of all, by name, or by number without a header.
+    """A corpus of tables: the same columns of all, by name, or by number without a header.
 
     Raises:
         CorpusError: files are missing, directories or given twice; all such problems at once.
@@ -173,6 +185,7 @@ def derived_corpus(
     columns: Sequence[Column],
     line_column: Column,
     repaired: Sequence[Tally] = (),
+    skipped: Sequence[Tally] = (),
 ) -> Corpus:
     """A corpus of JSONL tables, each derived from a file whose name and line numbers messages use.
 
@@ -181,12 +194,13 @@ def derived_corpus(
         columns: the columns of the texts.
         line_column: the column of the line numbers.
         repaired: what was repaired in each file; by default nothing.
+        skipped: which rows of each file were dropped; by default none.
     """
-    tallies = repaired or [Tally() for _ in paths]
+    repairs, drops = (tallies or [Tally() for _ in paths] for tallies in (repaired, skipped))
     return Corpus(
         tuple(
-            CorpusPart((path,), (display_name(origin),), tuple(columns), "jsonl", line_column, tally)
-            for (path, origin), tally in zip(paths.items(), tallies, strict=True)
+            CorpusPart((path,), (display_name(origin),), tuple(columns), "jsonl", line_column, repair, drop)
+            for (path, origin), repair, drop in zip(paths.items(), repairs, drops, strict=True)
         )
     )
 
@@ -218,9 +232,9 @@ def refuse_shared_files(corpora: Mapping[str, Corpus]) -> None:
 
 
 def _with_source_lines(block: Block) -> Block:
-    """A block with the line numbers in its last column as `source_lines`."""
+    """A block with the line numbers in its last column as the lines of its rows."""
     *columns, numbers = block.columns
-    return replace(block, columns=tuple(columns), source_lines=[*map(int, numbers)])
+    return replace(block, columns=tuple(columns), lines=[*map(int, numbers)], derived=True)
 
 
 def _files(

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.cleaning.holding_out import HeldOutSizes
-from regard.data.reading import Corpus, table_corpus, text_corpus
+from regard.data.reading import Corpus, refuse_repeated, table_corpus, text_corpus
+from regard.data.reading.columns import document_columns
 from regard.errors import CorpusError
-from regard.text.files.lines import MEGABYTE, Tally, read_lines
-from regard.text.files.tables import Column, table_kind
+from regard.text.files.lines import MEGABYTE, OnInvalid, Tally, read_lines
+from regard.text.files.tables import TABLE_SUFFIXES, Column, table_kind
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 STRETCH = 100_000
@@ -46,7 +47,7 @@ class Documents:
         return [part.columns for part in self.corpus.parts]
 
     def read(self, empty: Tally | None = None) -> Iterator[str]:
-        """All documents that are not empty; empty ones are counted.
+        """All documents that are not empty; empty and unreadable ones are counted.
 
         Raises:
             CorpusError: a file cannot be read, or has a line of a megabyte.
@@ -55,22 +56,30 @@ class Documents:
         if not self.is_table:
             yield from self._files(empty)
             return
-        for block in self.corpus.blocks():
+        repairs = Tally()
+        for block in self.corpus.blocks(repairs):
             for i, row in enumerate(zip(*block.columns, strict=True)):
                 if i in block.unusable or not any(row):
-                    empty.add("empty", block.name, block.first + i)
+                    empty.add(block.unusable.get(i, "empty"), block.name, block.line(i))
                 else:
                     yield "\n".join(row)
+        for note in repairs.notes:
+            empty.note(note)
 
     def _files(self, empty: Tally) -> Iterator[str]:
         for path, name in zip(self.paths, self.names, strict=True):
             lines: list[str] = []
-            for block in read_lines(path, name=name):
+            repairs = Tally()
+            for block in read_lines(path, repairs, name=name, on_invalid=self.corpus.on_invalid):
                 if MEGABYTE in block.unusable.values():
                     problem = "the line has a megabyte or more; break it into shorter lines"
                     place = f"{name}:{block.first + min(block.unusable)}"
                     raise CorpusError(f"{place}: {problem}", code="line_too_long")
-                lines += block.columns[0]
+                for i, why in block.unusable.items():
+                    empty.add(why, name, block.line(i))
+                lines += [text for i, text in enumerate(block.columns[0]) if i not in block.unusable]
+            for note in repairs.notes:
+                empty.note(note)
             text = "\n".join(lines)
             if text.strip():
                 yield text
@@ -78,23 +87,30 @@ class Documents:
                 empty.add("empty", name, 1)
 
 
-def open_documents(*paths: Path | str, columns: Sequence[Column] = ()) -> Documents:
-    """Documents in plain text files, or in these columns of tables.
+def open_documents(
+    *paths: Path | str, columns: Sequence[Column] = (), on_invalid: OnInvalid = "refuse"
+) -> Documents:
+    """Documents in plain text files; or in tables, in these columns or in the usual one.
 
     Raises:
         CorpusError: a file is missing, a directory or given twice; or columns are missing or superfluous.
     """
     tables = [path for path in paths if table_kind(path) is not None]
-    if tables and not columns:
-        how = "choose columns by number, as in --columns 3, or by name, as in --columns title,text"
-        raise CorpusError(f"{tables[0]}: is a table; {how}", code="missing_columns")
-    if columns and len(tables) < len(paths):
-        others = ", ".join(str(path) for path in paths if path not in tables)
-        problem = f"{others}: --columns is for tables, whose names end in .tsv or .jsonl"
+    others = ", ".join(str(path) for path in paths if path not in tables)
+    if columns and others:
+        problem = f"{others}: --columns is for tables, whose names end in {TABLE_SUFFIXES}"
         raise CorpusError(problem, code="unexpected_columns")
-    if columns:
-        return Documents(table_corpus(*paths, columns=columns), is_table=True)
-    return Documents(text_corpus(*paths), is_table=False)
+    if tables and others:
+        problem = f"{tables[0]} is a table, and {others} is plain text: train on one kind of file"
+        raise CorpusError(problem, code="bad_files")
+    if not tables:
+        return Documents(text_corpus(*paths, on_invalid=on_invalid), is_table=False)
+    corpora = [
+        table_corpus(path, columns=columns or document_columns(path), on_invalid=on_invalid)
+        for path in refuse_repeated(paths)
+    ]
+    parts = tuple(part for corpus in corpora for part in corpus.parts)
+    return Documents(Corpus(parts, on_invalid), is_table=True)
 
 
 def split_documents(

@@ -1,29 +1,36 @@
-"""Tables of labels and texts: TSV with the label first, or with a header; or JSONL: `label` and `text`."""
+"""Tables of labels and texts: in the columns `label` and `text`, or without a header with the label first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.config.checking import counted
 from regard.data.reading import Corpus, refuse_repeated, table_corpus, text_corpus
-from regard.errors import CorpusError, RequestError
-from regard.text.files.lines import read_lines
-from regard.text.files.tables import Column, json_object, names_in, table_kind, table_kind_by_content
-
-NAMES = ("label", "text")
+from regard.data.reading.columns import label_columns
+from regard.text.files.lines import OnInvalid
+from regard.text.files.tables import Column, table_kind
 
 
-def labelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+def labelled_corpus(
+    *paths: Path | str, columns: Sequence[Column] = (), on_invalid: OnInvalid = "refuse"
+) -> Corpus:
     """A corpus of labels and texts, in these two columns, or in the usual ones.
 
     Raises:
         CorpusError: a file is missing, or lacks the usual columns.
     """
-    return _joined([table_corpus(path, columns=columns or _usual(path)) for path in refuse_repeated(paths)])
+    return _joined(
+        [
+            table_corpus(path, columns=columns or label_columns(path), on_invalid=on_invalid)
+            for path in refuse_repeated(paths)
+        ],
+        on_invalid,
+    )
 
 
-def unlabelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Corpus:
+def unlabelled_corpus(
+    *paths: Path | str, columns: Sequence[Column] = (), on_invalid: OnInvalid = "refuse"
+) -> Corpus:
     """A corpus of texts alone: lines of plain files, and the texts of tables as above.
 
     Raises:
@@ -31,11 +38,12 @@ def unlabelled_corpus(*paths: Path | str, columns: Sequence[Column] = ()) -> Cor
     """
     return _joined(
         [
-            text_corpus(path)
+            text_corpus(path, on_invalid=on_invalid)
             if table_kind(path) is None
-            else table_corpus(path, columns=(columns or _usual(path))[1:])
+            else table_corpus(path, columns=(columns or label_columns(path))[1:], on_invalid=on_invalid)
             for path in refuse_repeated(paths)
-        ]
+        ],
+        on_invalid,
     )
 
 
@@ -46,42 +54,5 @@ def split_labels(cell: str, separator: str | None) -> list[str]:
     return list(dict.fromkeys(label for part in cell.split(separator) if (label := part.strip())))
 
 
-def _joined(corpora: list[Corpus]) -> Corpus:
-    return Corpus(tuple(part for corpus in corpora for part in corpus.parts))
-
-
-def _usual(path: Path | str) -> Sequence[Column]:
-    """The usual columns of label and text.
-
-    Raises:
-        CorpusError: the table has others, so that the choice is unclear.
-    """
-    is_jsonl = (table_kind(path) or table_kind_by_content(path)) == "jsonl"
-    number, line = _first_line(path) if Path(path).is_file() else (0, "")
-    if not line:
-        return NAMES if is_jsonl else (1, 2)
-    try:
-        fields = names_in(json_object(line)) if is_jsonl else line.split("\t")
-    except RequestError as error:
-        raise CorpusError(f"{path}:{number}: {error}", code=error.code) from None
-    if set(NAMES) <= set(fields):
-        return NAMES  # in a TSV, this is a header
-    if len(fields) == len(NAMES) and not is_jsonl:
-        return 1, 2
-    raise CorpusError(f"{path}:{number}: {_unusual(fields, is_jsonl=is_jsonl)}", code="unclear_columns")
-
-
-def _first_line(path: Path | str) -> tuple[int, str]:
-    """The first line that is not blank, and its number."""
-    lines = (pair for block in read_lines(path) for pair in enumerate(block.columns[0], block.first))
-    return next(((number, line) for number, line in lines if line.strip()), (0, ""))
-
-
-def _unusual(fields: list[str], *, is_jsonl: bool) -> str:
-    if is_jsonl:
-        problem = f"there are no fields label and text; the fields are {', '.join(fields)}"
-        return f"{problem}; choose two, the label first, as in --columns class,body"
-    if len(fields) == 1 and "," in fields[0]:
-        return "has no tab; tabs separate fields, not commas"
-    problem = f"has {counted(len(fields), 'field')} instead of a label and a text"
-    return f"{problem}; choose columns by number or by name, as in --columns 1,3"
+def _joined(corpora: list[Corpus], on_invalid: OnInvalid) -> Corpus:
+    return Corpus(tuple(part for corpus in corpora for part in corpus.parts), on_invalid)

@@ -16,8 +16,10 @@ from regard.config.checking import did_you_mean
 from regard.config.task import FIELD
 from regard.errors import CorpusError, RequestError
 from regard.text.files import display_name
-from regard.text.files.lines import Tally, has_breaks, one_line, read_lines
-from regard.text.files.tables import json_object, names_in
+from regard.text.files.formats.format import Reading
+from regard.text.files.formats.objects import json_object, names_in
+from regard.text.files.lines import MEGABYTE, NO_TEXT, Tally, has_breaks, one_line
+from regard.text.files.tables import read_objects, table_kind
 
 TURNS, BETWEEN_TURNS = "turns", " ¶ "
 """The field of a conversation, and the separator of its turns."""
@@ -76,12 +78,12 @@ def model_input_of_text(template: str, text: str) -> str:
 
 
 def read_pairs(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Input and output for each row of a JSONL file; see `read_examples`."""
+    """Input and output for each row of a table; see `read_examples`."""
     return ((text, correct[0]) for text, correct in read_examples(path, templates))
 
 
 def read_examples(path: Path | str, templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """The input and all correct outputs, for each row of a JSONL file.
+    """The input and all correct outputs, for each row of a table.
 
     Raises:
         CorpusError: see `read_numbered_examples`.
@@ -90,32 +92,36 @@ def read_examples(path: Path | str, templates: tuple[str, str]) -> Iterator[tupl
 
 
 def read_numbered_examples(
-    path: Path | str, templates: tuple[str, str]
+    path: Path | str, templates: tuple[str, str], reading: Reading | None = None, bad: Tally | None = None
 ) -> Iterator[tuple[int, tuple[str, list[str]]]]:
     """The examples of `read_examples`, with the number of the line that each was derived from.
 
+    Args:
+        path: a table: JSONL, unless its name says otherwise.
+        templates: the input and the output, with names of fields.
+        reading: what to do with a bad row; by default it is refused.
+        bad: counts the rows that are dropped.
+
     Raises:
-        CorpusError: a row is not an object, or lacks a field; the message begins with file and line.
+        CorpusError: a row cannot be read, or lacks a field; the message begins with file and line.
     """
-    for block in read_lines(path):
-        for i, why in block.unusable.items():
-            problem = f"{block.name}:{block.first + i}: {why} or more; shorten it"
+    reading = reading or Reading(display_name(path))
+    bad = Tally() if bad is None else bad
+    for line, row, why in read_objects(path, reading, table_kind(path) or "jsonl"):
+        if why == MEGABYTE and reading.on_invalid == "refuse":
+            problem = f"{reading.name}:{line}: {why} or more; shorten it"
             raise CorpusError(problem, code="line_too_long")
-        for number, line in enumerate(block.columns[0], start=block.first):
-            if line.strip():
-                place = f"{display_name(path)}:{number}"
-                yield from ((number, example) for example in _examples_in(line, templates, place))
-
-
-def _examples_in(line: str, templates: tuple[str, str], place: str) -> Iterator[tuple[str, list[str]]]:
-    try:
-        yield from _examples(json_object(line), templates)
-    except MissingFieldError as error:
-        hint = "task.input and task.output name the fields"
-        problem = f"{place}: {error}{' ' if str(error).endswith('?') else '; '}{hint}"
-        raise CorpusError(problem, code=error.code) from None
-    except RequestError as error:
-        raise CorpusError(f"{place}: {error}", code=error.code) from None
+        if why is None:
+            try:
+                yield from ((line, example) for example in list(_examples(row, templates)))
+            except RequestError as error:
+                hint = ""
+                if isinstance(error, MissingFieldError):
+                    separator = " " if str(error).endswith("?") else "; "
+                    hint = f"{separator}task.input and task.output name the fields"
+                why = reading.judge(NO_TEXT, line, f"{error}{hint}", error.code)
+        if why is not None:
+            bad.add(why, reading.name, line)
 
 
 def write_pairs(
@@ -145,7 +151,7 @@ def write_pairs(
     return out
 
 
-def _examples(row: dict[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
+def _examples(row: Mapping[str, Any], templates: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
     if not any(TURNS in template_fields(template) for template in templates):
         yield fill_template(templates[0], row), _every(templates[1], row)
         return

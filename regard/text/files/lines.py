@@ -34,6 +34,13 @@ class Tally:
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """How files were read where that is not obvious, such as a TSV with quoted fields."""
+
+    def note(self, text: str) -> None:
+        """Keep a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def add(self, what: str, name: str, line: int, count: int = 1) -> None:
         """Count `what`, `count` times; the first of them is at this line of the file `name`."""
@@ -59,6 +66,8 @@ class Tally:
             own = self.examples.setdefault(what, [])
             new = [place for place in other.examples[what] if place not in own]
             own += new[: MOST_PLACES - len(own)]
+        for text in other.notes:
+            self.note(text)
 
     @property
     def total(self) -> int:
@@ -76,11 +85,16 @@ LONGEST_LINE = 1_000_000
 
 MEGABYTE = "line of a megabyte"
 WRONG_ENCODING = "wrong encoding"
+WRONG_FIELDS = "wrong number of fields"
+NOT_AN_OBJECT = "not a JSON object"
+NO_TEXT = "no text in a column"
+NOT_FINAL = "translation not final"
 BYTE_ORDER_MARK, CARRIAGE_RETURN = "byte order mark", "carriage return"
 NUL, LINE_SEPARATOR = "NUL", "line separator"
+OLD_MAC = "old Mac line end"
 
 OnInvalid = Literal["refuse", "drop"]
-"""What to do with a line that is not UTF-8: raise an error, or drop it and count it."""
+"""What to do with a line that cannot be used: raise an error, or drop it and count it."""
 
 _CHUNK = 1 << 20
 _BREAKS = "\n\r\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
@@ -106,18 +120,20 @@ class Block:
     columns: tuple[list[str], ...]
     unusable: Mapping[int, str] = field(default_factory=dict)
     """Lines that cannot be used, counted from 0 in this block, and the reasons; their texts mean nothing."""
-    source_lines: Sequence[int] = ()
-    """The number of the line that each row was derived from; empty where rows are the lines of the file."""
+    lines: Sequence[int] = ()
+    """The line number of each row; empty where rows are consecutive lines."""
+    derived: bool = False
+    """Whether rows with the same line number were derived from that line, and belong together."""
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def line(self, i: int) -> int:
         """The line number of a row, which is counted from 0 in this block."""
-        return self.source_lines[i] if self.source_lines else self.first + i
+        return self.lines[i] if self.lines else self.first + i
 
     def split(self, count: int) -> tuple[Block, Block]:
-        """The first `count` lines, and the rest."""
+        """The first `count` lines, and the rest; only of blocks whose rows are consecutive lines."""
         head = {i: why for i, why in self.unusable.items() if i < count}
         tail = {i - count: why for i, why in self.unusable.items() if i >= count}
         return (
@@ -144,7 +160,7 @@ def read_lines(
     repairs = Tally() if repairs is None else repairs
     first = 1
     with open_unpacked(path) as stream:
-        for chunk in _whole_lines(stream):
+        for chunk in _whole_lines(_chunks(stream, name, repairs)):
             if chunk is None:
                 block = Block(name, first, ([""],), {0: MEGABYTE})
             else:
@@ -169,10 +185,31 @@ def has_breaks(text: str) -> bool:
     return "\n" in text or any(sign in text for sign in _SIGNS)
 
 
-def _whole_lines(stream: BinaryIO) -> Iterator[bytes | None]:
+def _chunks(stream: BinaryIO, name: str, repairs: Tally) -> Iterator[bytes]:
+    """The bytes of a file, a chunk at a time; where only CR ends lines, as LF.
+
+    The first chunk decides: no other text has a megabyte without LF, but with CR inside.
+    """
+    data = stream.read(_CHUNK)
+    if b"\n" in data or b"\r" not in data.rstrip(b"\r"):
+        while data:
+            yield data
+            data = stream.read(_CHUNK)
+        return
+    repairs.note(f"{name}: lines end with CR only, as on old Macs; each CR ends a line")
+    while data:
+        if data.endswith(b"\r"):  # a CRLF may be divided between chunks
+            data += stream.read(1)
+        data = data.replace(b"\r\n", b"\n")
+        repairs.add(OLD_MAC, name, 1, data.count(b"\r"))
+        yield data.replace(b"\r", b"\n")
+        data = stream.read(_CHUNK)
+
+
+def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
     """Complete lines, many at a time; None for a line that is too long, which is skipped."""
     rest, skipping = b"", False
-    while data := stream.read(_CHUNK):
+    for data in chunks:
         if skipping:
             _, end, data = data.partition(b"\n")
             skipping = not end
@@ -256,7 +293,7 @@ def refuse_utf_16(start: bytes, name: str) -> None:
     # Half of the bytes of Latin text are NUL in UTF-16; a few stray ones are repaired elsewhere.
     if marked or (len(start) >= 32 and 3 * start.count(0) > len(start)):
         problem = "is not UTF-8; it looks like UTF-16: iconv -f UTF-16 -t UTF-8 converts it"
-        raise CorpusError(f"{name}:1: {problem}", code="not_utf_8")
+        raise CorpusError(f"{name}:1: {problem}", code="utf_16")
 
 
 class InputLine(NamedTuple):
