@@ -38,10 +38,10 @@ def their_penalty(alpha: float, outputs: Sequence[Candidates] = ()) -> float:
     if not alpha or not lengths:
         return round(converted, 4)
 
-    def quality(power: float) -> tuple[int, float]:
-        return sum(_keeps_winner(each, power) for each in outputs), -abs(power - converted)
-
-    return round(max((converted + each for each in AROUND if converted + each > 0), key=quality), 4)
+    powers = [converted + each for each in AROUND if converted + each > 0]
+    kept = [sum(_keeps_winner(each, power) for each in outputs) for power in powers]
+    best = [power for power, n_kept in zip(powers, kept, strict=True) if n_kept == max(kept)]
+    return round(min(best, key=lambda power: abs(power - converted)), 4)
 
 
 def _keeps_winner(candidates: Candidates, power: float) -> bool:

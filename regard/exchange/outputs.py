@@ -43,16 +43,20 @@ class Original(Protocol):
     def module(self) -> Any:
         """The model itself."""
 
-    def read(self, text: str, *, to: str | None = None) -> Any:
-        """The ids that the model reads for a text."""
+    @property
+    def read(self) -> Callable[..., Any]:
+        """A text to the ids that the model reads."""
 
-    def translate(self, texts: Any, **options: Any) -> Any:
+    @property
+    def translate(self) -> Callable[..., Any]:
         """See `LoadedModel.translate`."""
 
-    def generate(self, prompts: Any, **options: Any) -> Any:
+    @property
+    def generate(self) -> Callable[..., Any]:
         """See `LoadedModel.generate`."""
 
-    def classify(self, texts: Any, **options: Any) -> Any:
+    @property
+    def classify(self) -> Callable[..., Any]:
         """See `LoadedModel.classify`."""
 
 

@@ -15,14 +15,14 @@ SUBWORD_MODEL, SOURCE, TARGET, TOKENIZER = "sentencepiece.model", "source.spm", 
 
 PAGE = """# {name}, for CTranslate2
 
-Written by regard from the model folder `{name}`{languages}. Run this in the folder, after
-`pip install ctranslate2 {library}`:
+Written by regard from the model folder `{name}`{languages}.
+Run this in the folder, after `pip install ctranslate2 {library}`:
 
 ```python
 {code}
 ```
 
-The text is one sentence, in Unicode NFC. Longer texts are split into sentences first. The length penalty is the
+The text is one sentence, in Unicode NFC; split longer texts into sentences first. The length penalty is the
 power of the length that is closest to the penalty of the model.{tags}
 """
 TAGS = """
