@@ -48,7 +48,7 @@ host._read = lambda path: None  # no /proc and no /sys
 IMPORTS = """
 import importlib, pkgutil, regard
 for module in pkgutil.walk_packages(regard.__path__, "regard."):
-    if not module.name.endswith("__main__") and ".examples." not in module.name and ".scale" not in module.name:
+    if not any(part in module.name for part in ("__main__", ".examples.", ".scale")):
         importlib.import_module(module.name)
 """
 WORK = """
