@@ -41,7 +41,8 @@ def their_penalty(alpha: float, outputs: Sequence[Candidates] = ()) -> float:
     powers = [converted + each for each in AROUND if converted + each > 0]
     kept = [sum(_keeps_winner(each, power) for each in outputs) for power in powers]
     best = [power for power, n_kept in zip(powers, kept, strict=True) if n_kept == max(kept)]
-    return round(min(best, key=lambda power: abs(power - converted)), 4)
+    closest: float = min(best, key=lambda power: abs(power - converted))
+    return round(closest, 4)
 
 
 def _keeps_winner(candidates: Candidates, power: float) -> bool:
