@@ -150,7 +150,7 @@ def free_memory(device: torch.device | None = None, root: Path = ROOT) -> int | 
         return free_gpu_memory(device)
     free = _meminfo(root, "MemAvailable")
     if free is None:
-        with suppress(OSError, ValueError):
+        with suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
             return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
         return None
     groups = [_free_in_group(folder) for folder in _control_groups(root, "memory")]
@@ -247,6 +247,27 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(
         Gpu(gpu.name, gpu.total_memory, f"{gpu.major}.{gpu.minor}", bf16=gpu.major >= 8) for gpu in properties
     )
+
+
+def has_mps() -> bool:
+    """Whether torch can use the GPU of a Mac (MPS, Metal Performance Shaders)."""
+    import torch
+
+    return torch.backends.mps.is_available()
+
+
+def missing_mps() -> str | None:
+    """Why the device `mps` cannot be used, and what to do; None if it can."""
+    if has_mps():
+        return None
+    return "mps is the GPU of a Mac with Apple silicon, which torch does not have here; use cpu or auto"
+
+
+def widest_float(device: torch.device | str) -> torch.dtype:
+    """The widest floating-point type of a device: float64; on mps, which lacks it, float32."""
+    import torch
+
+    return torch.float32 if torch.device(device).type == "mps" else torch.float64
 
 
 def driver_version(root: Path = ROOT) -> str | None:

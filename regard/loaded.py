@@ -29,8 +29,8 @@ def load(
             are an ensemble of translators or classifiers, which needs torch. Default: the bundled translator.
         engine: for translators: `ctranslate2`, `torch`, or `auto`, which uses CTranslate2 for every request
             that it supports and torch otherwise. Results name the engine that ran.
-        device: `cpu`, `cuda`, or `auto`: torch uses a GPU if there is one. CTranslate2 runs on CPUs here, so
-            with `cuda`, `auto` uses torch.
+        device: `cpu`, `cuda`, `mps` (the GPU of a Mac), or `auto`: torch uses an NVIDIA GPU if there is one.
+            CTranslate2 runs on CPUs here, so with `cuda` or `mps`, `auto` uses torch.
         threads: CPU cores to use; default all.
         quantisation: the dtype of weights. CTranslate2: default int8, or float32 if the CPU lacks it. torch:
             float32 or bfloat16, which is its default on GPUs.

@@ -27,6 +27,7 @@ from regard.cancellation import raise_if_cancelled
 from regard.decode.constraints import NEVER, Constraints
 from regard.decode.hypothesis import Hypothesis, length_penalty
 from regard.decode.step import S, Step, top
+from regard.host import widest_float
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class History:
     def none(n_sources: int, width: int, n_steps: int, device: torch.device | str) -> History:
         """An empty history for this number of steps."""
         ids_BWT = torch.zeros(n_sources, width, n_steps, dtype=torch.int64, device=device)
-        return History(ids_BWT, ids_BWT.clone(), torch.zeros_like(ids_BWT, dtype=torch.float64))
+        return History(ids_BWT, ids_BWT.clone(), torch.zeros_like(ids_BWT, dtype=widest_float(device)))
 
     def write(self, step_1: Tensor, going: Candidates) -> None:
         """Store, in place, the candidates that continue at a step."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from regard.decode.walk import Choose
 from regard.errors import ConfigError
+from regard.host import widest_float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +63,7 @@ class Sampling:
 
 def _exceeding(probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
     """The first index at which the cumulative sum exceeds this share of the total."""
-    sums_RV = probs_RV.double().cumsum(dim=-1)
+    sums_RV = probs_RV.to(uniform_R.dtype).cumsum(dim=-1)
     places_R1 = torch.searchsorted(sums_RV, uniform_R[:, None] * sums_RV[:, -1:], right=True)
     return places_R1[:, 0].clamp(max=probs_RV.shape[1] - 1)
 
@@ -74,7 +75,7 @@ def sampler(sampling: Sampling, seeds: Sequence[int], n_steps: int, device: torc
         torch.rand(n_steps, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
         for seed in seeds
     ]
-    uniform_BT = torch.stack(numbers).to(device)
+    uniform_BT = torch.stack(numbers).to(widest_float(device)).to(device)
 
     def choose(log_probs_RV: Tensor, sources_R: Tensor, t: int) -> Tensor:
         return sampling.draw(log_probs_RV, uniform_BT[sources_R, t])

@@ -16,7 +16,7 @@ from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.convert import inexpressible
 from regard.exchange.ctranslate2.weights_file import Quantisation
-from regard.host import limit_torch_threads
+from regard.host import limit_torch_threads, missing_mps
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
@@ -80,7 +80,7 @@ def subword_model(described: Description) -> bytes:
 
 
 def load_onto(folder: Path, device: str) -> Bundle:
-    """A model folder with its weights on a device; `auto` is a GPU if there is one.
+    """A model folder with its weights on a device; `auto` is an NVIDIA GPU if there is one, else the CPU.
 
     Raises:
         BundleError: the folder is missing or damaged.
@@ -92,6 +92,8 @@ def load_onto(folder: Path, device: str) -> Bundle:
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "mps" and (problem := missing_mps()):
+        raise ConfigError(problem, code="unusable_device")
     limit_torch_threads()
     try:
         return load_bundle(folder, device)

@@ -15,6 +15,7 @@ from regard.errors import BundleError
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
+    from regard.exchange.outputs import Agreement
 
 TOLERANCE = 1e-3
 """Largest difference between log-probabilities of unrounded models."""
@@ -43,10 +44,14 @@ class Verified:
     n_tokens: int
     difference: float
     """The largest difference between two log-probabilities of the same token."""
+    agreement: Agreement | None = None
+    """How many outputs are equal, where outputs were compared."""
 
     def __str__(self) -> str:
-        compared = f"verified by {self.by}: {self.n_tokens} tokens compared"
-        return f"{compared}, log-probabilities differ by at most {self.difference:.1e}"
+        equal = self.agreement is None or not self.agreement.reasons
+        compared = f"{'verified' if equal else 'compared'} by {self.by}: {self.n_tokens} tokens compared"
+        line = f"{compared}, log-probabilities differ by at most {self.difference:.1e}"
+        return line if self.agreement is None else f"{line}\n{self.agreement}"
 
 
 def draw_probe(config: ModelConfig, *, count: int = 8) -> ProbeSequences:

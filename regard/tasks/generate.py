@@ -200,7 +200,7 @@ class Generate(Task):
         with torch.no_grad():
             measured = [(objective(batch.to(device))[1], batch.n_targets) for batch in batches]
         score = Perplexity(
-            nll=float(sum(sums[1].double().cpu() for sums, _ in measured)),
+            nll=float(sum(sums[1].cpu().double() for sums, _ in measured)),
             n_tokens=sum(n for _, n in measured),
             n_bytes=n_bytes,
             held_out="validation" if store is lesson.valid else "test",

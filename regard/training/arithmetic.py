@@ -43,7 +43,7 @@ class Arithmetic:
         on_gpu = world.device.type == "cuda"
         instructions = torch.backends.cpu.get_cpu_capability()
         return Arithmetic(
-            device=torch.cuda.get_device_name(world.device) if on_gpu else "cpu",
+            device=torch.cuda.get_device_name(world.device) if on_gpu else world.device.type,
             processes=world.size,
             threads=threads,
             torch=torch.__version__,

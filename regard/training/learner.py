@@ -161,6 +161,8 @@ def choose_precision(config: TrainingConfig, world: World) -> str:
     """The data type of activations."""
     if config.precision != "auto":
         return config.precision
+    if world.device.type == "mps":
+        return "float32"
     fast = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     if world.device.type == "cuda":
         fast = torch.cuda.is_bf16_supported
@@ -253,7 +255,7 @@ def evaluate(objective: nn.Module, batches: Iterable[Batch], device: torch.devic
     was_training, n_targets, sums = objective.training, 0, torch.zeros(3, dtype=torch.float64)
     objective.eval()
     for batch in batches:
-        sums += objective(batch.to(device))[1].double().cpu()
+        sums += objective(batch.to(device))[1].cpu().double()
         n_targets += batch.n_targets
     objective.train(was_training)
     cut_up_again(objective)

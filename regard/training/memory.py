@@ -36,7 +36,7 @@ def bytes_per_token(config: ModelConfig, dtype: torch.dtype, device: torch.devic
     attention = 3 * d + 2.5 * heads
     feed_forward = 3 * d + WIDTHS.get(config.feed_forward, MOST_WIDTHS) * config.d_ff
     elements = n_attentions * attention + n_feed_forwards * feed_forward + 6 * d
-    if device.type == "cpu":  # attention weights are materialised
+    if device.type != "cuda":  # attention weights are materialised
         elements += n_attentions * n_heads * min(config.max_length, SHORT)
     # RMSNorm keeps two copies of its input in float32.
     in_float32 = 2 * d * (n_attentions + n_feed_forwards) if config.norm == "rms" else 0

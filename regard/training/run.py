@@ -182,7 +182,7 @@ def train(
         preset: the preset to configure; by default sizes are chosen from the data and the machine.
         config: a TOML file of settings.
         settings: single settings, like `{"training.max_steps": 200}`; they override the file.
-        device: cpu, cuda or auto.
+        device: cpu, cuda, mps (the GPU of a Mac) or auto.
         threads: CPU threads of each process; by default one per core, and in a resumed run as before.
         shard: divide the weights among the processes of torchrun.
         trackers: tensorboard, wandb or mlflow.

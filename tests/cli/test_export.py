@@ -42,6 +42,15 @@ def test_ctranslate2_runs_what_was_exported(run, model, tmp_path, quantisation, 
     assert ctranslate2.Translator(str(tmp_path / "out")).compute_type.startswith(quantisation)
 
 
+def test_ctranslate2_is_int8_unless_something_else_is_given(run, model, tmp_path):
+    found = run(model, tmp_path / "out", "--to", "ctranslate2")
+    assert found.status == 0, found.err
+    assert ctranslate2.Translator(str(tmp_path / "out")).compute_type.startswith("int8")
+    assert run(model, tmp_path / "other", "--to", "onnx", "--texts", "a.txt").status == 2
+    assert run(model, tmp_path / "other", "--to", "onnx", "--quantisation", "int8").status == 2
+    assert not (tmp_path / "other").exists()
+
+
 def test_formats_and_quantisations_that_do_not_exist_are_refused_with_those_that_do(run, model, tmp_path):
     found = run(model, tmp_path / "out", "--to", "word")
     assert (found.status, found.out) == (2, "")

@@ -165,3 +165,27 @@ def bart(folder: Path, **changes: Any) -> Any:
     }  # fmt: skip
     config = transformers.BartConfig(**sizes | changes)
     return saved(stirred(transformers.BartForConditionalGeneration(config)), folder)
+
+
+def pegasus(folder: Path, **changes: Any) -> Any:
+    """A Pegasus and its folder; its first pieces are special, like those of the published ones."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<pad>", "</s>", "<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 5)), "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=130, special_tokens=special, unk_token="<unk>")
+    trained.train_from_iterator([*sentences(ENGLISH), *sentences(GERMAN)], trainer)
+    pieces = [(piece, score) for piece, score in json.loads(trained.to_str())["model"]["vocab"]]
+    folder.mkdir(parents=True)
+    transformers.PegasusTokenizer(vocab=pieces, offset=5).save_pretrained(folder)
+    sizes = {
+        "vocab_size": len(pieces), "d_model": 24, "encoder_layers": 2, "decoder_layers": 1,
+        "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 37,
+        "decoder_ffn_dim": 37, "max_position_embeddings": 61, "activation_function": "relu",
+        "scale_embedding": True, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0,
+    }  # fmt: skip
+    model = stirred(
+        transformers.PegasusForConditionalGeneration(transformers.PegasusConfig(**sizes | changes))
+    )
+    model.generation_config.num_beams = 3
+    model.generation_config.length_penalty = 0.5
+    return saved(model, folder)

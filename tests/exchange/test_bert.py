@@ -78,6 +78,25 @@ def test_the_guesses_of_hidden_words_are_those_of_transformers(tmp_path, old):
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_the_labels_of_a_masked_model_are_the_words_of_its_vocabulary(tmp_path, old):
+    bert(tmp_path / "theirs", "BertForMaskedLM", old=old)
+    folder = import_model(tmp_path / "theirs", tmp_path / "ours")
+    tokenizer = BertTokenizer.from_pretrained(tmp_path / "theirs")
+    model = regard.load(folder, device="cpu")
+    assert list(model.labels) == tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    assert model.classify("the cat [MASK] on the mat").label in tokenizer.get_vocab()
+
+
+def test_ids_without_a_word_are_labelled_by_number(tmp_path):
+    theirs = bert(tmp_path / "theirs", "BertForMaskedLM")
+    n = theirs.config.vocab_size
+    theirs.resize_token_embeddings(n + 2)
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = regard.load(import_model(tmp_path / "theirs", tmp_path / "ours"), device="cpu")
+    assert model.labels[-3:][1:] == (f"<{n}>", f"<{n + 1}>")
+
+
 def test_a_bare_model_hands_up_the_same_states_and_knows_no_label(tmp_path):
     theirs = bert(tmp_path / "theirs", "BertModel")
     ours = load_bundle(import_model(tmp_path / "theirs", tmp_path / "ours")).model

@@ -1,21 +1,27 @@
 """A converted model is the same model: whatever its configuration, CTranslate2 says what torch says."""
 
 import json
+import re
+import subprocess
+import sys
 
 import ctranslate2
 import numpy as np
 import pytest
 import torch
 
+from regard import bundled
 from regard.bundle import save_bundle
 from regard.bundle.weights import float32_weights
-from regard.config import ModelConfig
+from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.config.checking import types_of
 from regard.errors import BundleError, ConfigError
-from regard.exchange.ctranslate2.convert import export_ctranslate2, inexpressible
+from regard.exchange.ctranslate2.convert import export_ctranslate2, inexpressible, write_ctranslate2
+from regard.exchange.huggingface import import_model
 from regard.model.build import build
 from regard.text import Subwords, learn_subwords
 from tests.exchange.folders import BOS, EOS, SIZES, sequences, small_folder, torch_greedy, torch_scores
+from tests.exchange.foreign import bart, marian
 from tests.refusals import refused
 
 EXPRESSIBLE = {
@@ -150,3 +156,68 @@ def test_a_subword_model_of_another_size_is_refused(tmp_path, subwords):
     folder = save_bundle(tmp_path / "model", build(ModelConfig(**SIZES)), subwords=subwords.model)
     with refused("vocabulary_mismatch", f"{subwords.vocab_size} pieces", "97", error=BundleError):
         export_ctranslate2(folder, tmp_path / "theirs", bos=BOS, eos=EOS)
+
+
+# --- what others need to run it ---------------------------------------------------------------------------
+
+ALONE = """
+import sys
+for name in ("torch", "transformers", "regard"):
+    sys.modules[name] = None  # an import fails
+exec(sys.stdin.read())
+"""
+
+
+def readme_code(folder):
+    return (folder / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+
+
+def run_alone(folder, code):
+    """What code prints in a process of its own, in that folder, without torch, transformers and regard."""
+    found = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", ALONE],
+        input=code, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8",
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    return found.stdout.rstrip("\n")
+
+
+def test_the_readme_of_a_two_way_model_translates(tmp_path):
+    text = "The weather is nice today."
+    vocabulary = Subwords(learn_subwords([text, "Das Wetter ist heute schön."] * 9, 290, tags=["en", "de"]))
+    torch.manual_seed(5)
+    model = build(ModelConfig(**SIZES | {"vocab_size": vocabulary.vocab_size})).eval()
+    task, decoding = TaskConfig(source="en", target="de", both_directions=True), DecodingConfig(beam_size=3)
+    folder = save_bundle(tmp_path / "model", model, subwords=vocabulary.model, task=task, decoding=decoding)
+    write_ctranslate2(folder, tmp_path / "theirs", "int8")
+    code = readme_code(tmp_path / "theirs")
+    assert len(code.splitlines()) == 5
+    ids = [vocabulary.tag_id("de"), *vocabulary.encode_one(text).tolist()]
+    (found,) = loaded(tmp_path / "theirs", "int8").translate_batch(
+        [vocabulary.pieces(ids)], beam_size=3, length_penalty=0.5, max_decoding_length=SIZES["max_length"] - 1
+    )
+    expected = vocabulary.decode(
+        [vocabulary.pieces(range(vocabulary.vocab_size)).index(piece) for piece in found.hypotheses[0]]
+    )
+    assert run_alone(tmp_path / "theirs", code) == expected
+    assert {"<2en>", "<2de>"} <= {
+        *re.findall(r"<2..>", (tmp_path / "theirs" / "README.md").read_text("utf-8"))
+    }
+
+
+@pytest.mark.parametrize(("make", "library"), [(marian, "sentencepiece"), (bart, "tokenizers")])
+def test_the_readme_of_an_imported_model_runs(tmp_path, make, library):
+    make(tmp_path / "theirs")
+    folder = import_model(tmp_path / "theirs", tmp_path / "ours")
+    write_ctranslate2(folder, tmp_path / "out", "float32")
+    readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert f"pip install ctranslate2 {library}" in readme
+    assert "SEARCH" not in readme
+    run_alone(tmp_path / "out", readme_code(tmp_path / "out"))
+
+
+@pytest.mark.slow
+def test_the_readme_of_the_bundled_translator_translates(tmp_path):
+    write_ctranslate2(bundled.folder(), tmp_path / "theirs", "int8")
+    found = run_alone(tmp_path / "theirs", readme_code(tmp_path / "theirs"))
+    assert {"weather", "today"} <= {*re.findall(r"\w+", found.lower())}

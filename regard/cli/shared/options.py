@@ -48,7 +48,9 @@ EngineOption = Annotated[
     str,
     typer.Option(metavar="NAME", help="torch, ctranslate2, or auto: the fastest that supports the options."),
 ]
-DeviceOption = Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto.")]
+DeviceOption = Annotated[
+    str, typer.Option(metavar="NAME", help="cpu, cuda, mps (Macs) or auto: cuda, else cpu.")
+]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU cores to use. Default: all.")]
 RayOption = Annotated[
     str | None,

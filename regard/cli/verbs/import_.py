@@ -14,7 +14,8 @@ def import_(
 ) -> None:
     """Import a model from a Hugging Face folder.
 
-    Supported are OPUS-MT, BERT, GPT-2 and BART. Nothing is downloaded.
+    Supported are OPUS-MT, Pegasus, BERT, GPT-2 and BART, and what `regard export` wrote. Nothing is
+    downloaded.
     """
     from regard.bundle import describe_bundle
     from regard.exchange.huggingface import import_model

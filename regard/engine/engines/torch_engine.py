@@ -412,7 +412,7 @@ def open_engine(
     transformers = [shared_copy(each.model) for each in bundles if isinstance(each.model, Transformer)]
     device = str(transformers[0].output_probabilities.weight.device)
     if quantisation not in TORCH_DTYPES:
-        quantisation = "float32" if torch.device(device).type == "cpu" else "bfloat16"
+        quantisation = "bfloat16" if torch.device(device).type == "cuda" else "float32"
     for model in transformers:
         model.compute_dtype = getattr(torch, quantisation)
     return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)

@@ -21,6 +21,7 @@ from regard.bundle.weights import float32_weights
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
 from regard.errors import BundleError, ConfigError
+from regard.exchange.ctranslate2.usage import usage_files
 from regard.exchange.ctranslate2.weights_file import Array, Quantisation, quantised, to_bytes
 from regard.exchange.verification import ProbeSequences, Verified, compare, draw_probe, log_probs
 from regard.text.vocabularies import read_vocabulary
@@ -85,12 +86,19 @@ def export_ctranslate2(
 ) -> Path:
     """Write a model folder as a CTranslate2 folder, complete or not at all; returns its absolute path.
 
+    It also has the subword model, and a README with the code that runs it.
+
     Raises:
         BundleError: the model folder is damaged, or `folder` exists.
         ConfigError: with every setting that CTranslate2 cannot express.
     """
     folder = Path(folder).resolve()
-    write_folder(folder, ctranslate2_files(Path(bundle), quantisation, bos=bos, eos=eos), overwrite=False)
+    files = ctranslate2_files(Path(bundle), quantisation, bos=bos, eos=eos)
+    described = describe_bundle(bundle)
+    if SUBWORDS in described.files:
+        vocabulary = read_vocabulary((described.folder / SUBWORDS).read_bytes())
+        files |= usage_files(described, vocabulary)
+    write_folder(folder, files, overwrite=False)
     return folder
 
 

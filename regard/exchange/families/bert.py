@@ -31,6 +31,7 @@ from regard.exchange.families.folder import (
     readable_by,
     tokenizer_files,
     wordpiece,
+    words_by_id,
 )
 from regard.text.vocabularies.imported import tokenizer_model
 from regard.text.vocabularies.vocabulary import Vocabulary
@@ -161,10 +162,14 @@ class Bert(Family):
             name="classify", label_separator=_separator(_labels(folder.settings)) if several else None
         )
 
-    def labels(self, folder: ForeignFolder, config: ModelConfig) -> Sequence[str]:  # noqa: ARG002
-        """The labels in the settings of a classifier."""
-        is_classifier = folder.settings.get("architectures")[0] == CLASSIFIER
-        return _labels(folder.settings) if is_classifier else ()
+    def labels(self, folder: ForeignFolder, config: ModelConfig) -> Sequence[str]:
+        """The labels of a classifier; of a masked language model, the words of its vocabulary."""
+        match folder.settings.get("architectures")[0]:
+            case "BertForSequenceClassification":
+                return _labels(folder.settings)
+            case "BertForMaskedLM" if (definition := wordpiece(folder)) is not None:
+                return words_by_id(definition, config.vocab_size)
+        return ()
 
     # --- out -----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.config import DecodingConfig, ModelConfig, TaskConfig
 from regard.errors import BundleError
 from regard.exchange.families.folder import ACTIVATIONS, ForeignFolder, ForeignSettings
+from regard.exchange.generation import our_penalty
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 Tensors = Sequence[Tensor]
@@ -162,8 +163,11 @@ class Family(ABC):
 
     def decoding(self, folder: ForeignFolder) -> DecodingConfig:
         """How to search for outputs, as far as the folder says."""
-        beam_size = folder.generation.get("num_beams") or folder.settings.get("num_beams") or 1
-        return DecodingConfig(beam_size=beam_size)
+        settings = {**folder.settings.values, **folder.generation}
+        exponent = settings.get("length_penalty")
+        # The default of `transformers` is 1.
+        penalty = our_penalty(1.0 if exponent is None else exponent)
+        return DecodingConfig(beam_size=settings.get("num_beams") or 1, length_penalty=penalty)
 
     def task(self, folder: ForeignFolder) -> TaskConfig:  # noqa: ARG002
         """The task of the model."""

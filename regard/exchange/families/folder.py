@@ -88,6 +88,12 @@ class ForeignFolder:
         self.settings = ForeignSettings(self.table(SETTINGS))
         self.generation, self.tokenizer = self.table(GENERATION), self.table(TOKENIZER)
 
+    @property
+    def forbidden(self) -> list[int]:
+        """Single tokens that must never be generated (`bad_words_ids`)."""
+        words = self.generation.get("bad_words_ids") or self.settings.get("bad_words_ids") or []
+        return [word[0] for word in words if len(word) == 1]
+
     def has(self, name: str) -> bool:
         """Whether the folder has a file."""
         return (self.folder / name).is_file()
@@ -210,6 +216,12 @@ def id_of(definition: str, token: str, folder: ForeignFolder) -> int:
     if number is None:
         raise BundleError(f"the tokenizer has no {token}", str(folder.folder), code="missing_token")
     return number
+
+
+def words_by_id(definition: str, size: int) -> list[str]:
+    """The tokens of a vocabulary as the tokenizer writes them; ids that have none are numbered, `<7>`."""
+    tokenizer = _library().Tokenizer.from_str(definition)
+    return [tokenizer.id_to_token(i) or f"<{i}>" for i in range(size)]
 
 
 def readable_by(reader: str, vocabulary: Vocabulary) -> TokenizerVocabulary:

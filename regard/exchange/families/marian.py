@@ -1,4 +1,4 @@
-"""Marian: OPUS-MT models in and out (`MarianMTModel`), and Pegasus out, for models with pre-norm.
+"""Marian: OPUS-MT models in and out (`MarianMTModel`).
 
 Marian's sinusoids are the paper's with all sines before the cosines. The order of d_model is arbitrary: its
 columns are permuted in a conversion, and the model computes the same.
@@ -26,7 +26,6 @@ from regard.exchange.families.bart import (
 )
 from regard.exchange.families.family import Entry, Family
 from regard.exchange.families.folder import ForeignFolder, ForeignSettings
-from regard.model.positional_encoding import sinusoids
 from regard.text.languages import known_code
 from regard.text.vocabularies.imported import MarianVocabulary, marian_model
 from regard.text.vocabularies.subwords import Subwords
@@ -86,12 +85,19 @@ class Marian(Family):
 
     def ours(self, folder: ForeignFolder, config: ModelConfig) -> dict[str, Tensor]:
         """Our weights, d_model in our order; padding is never generated, as in `transformers`."""
-        weights = _reordered(super().ours(folder, config), _order(config.d_model))
-        if (padding := folder.settings.get("pad_token_id")) is not None:
+        weights = _reordered(super().ours(folder, config), order(config.d_model))
+        if forbidden := self.forbidden(folder):
             bias = weights["output_probabilities.bias"].clone()
-            bias[padding] = FORBIDDEN
+            bias[forbidden] = FORBIDDEN
             weights["output_probabilities.bias"] = bias
         return weights
+
+    def forbidden(self, folder: ForeignFolder) -> list[int]:
+        """The tokens that are never generated: padding, and in a folder of ours those that it lists."""
+        if _exported_subwords(folder) is not None:
+            return folder.forbidden
+        padding = folder.settings.get("pad_token_id")
+        return [] if padding is None else [padding]
 
     def vocabulary(self, folder: ForeignFolder, config: ModelConfig) -> bytes | None:
         """Two SentencePiece models, and the table of their pieces' ids."""
@@ -100,6 +106,8 @@ class Marian(Family):
             raise BundleError(problem, str(folder.folder), code="unsupported_setting")
         if not folder.has(SOURCE):
             return None
+        if (subwords := _exported_subwords(folder)) is not None:
+            return subwords
         numbers = folder.table(NUMBERS)
         if len(numbers) != config.vocab_size:
             sizes = f"{NUMBERS} has {len(numbers):,} pieces, the model has {config.vocab_size:,}"
@@ -118,7 +126,7 @@ class Marian(Family):
 
     def theirs(self, weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
         """Their weights, with d_model in their order."""
-        return super().theirs(_reordered(weights, _order(config.d_model).argsort()), config)
+        return super().theirs(_reordered(weights, order(config.d_model).argsort()), config)
 
     def settings(self, config: ModelConfig, vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002
         """The content of `config.json`. Our vocabularies have no padding; `<unk>` is used for it."""
@@ -145,8 +153,7 @@ class Marian(Family):
             assert isinstance(vocabulary, Subwords), "other vocabularies belong to other families"
             source = target = vocabulary.model
             padding = "<unk>"
-            # The target language is `<2en>` in ours, and `>>en<<` in Marian's.
-            pieces = [re.sub(r"<2([^<>]+)>", r">>\1<<", piece) for piece in pieces]
+            pieces = _their_pieces(vocabulary)
         tokenizer = {
             "tokenizer_class": "MarianTokenizer",
             "source_lang": task.source,
@@ -166,27 +173,30 @@ class Marian(Family):
         }
 
 
-class Pegasus(Marian):
-    """Marian with the norm before every sub-layer, as Hugging Face's Pegasus has it; export only."""
-
-    model_type, classes = "pegasus", ("PegasusForConditionalGeneration",)
-    expressible: ClassVar[Mapping[str, Any]] = {
-        **Marian.expressible,
-        "norm_position": "pre",
-        "shared_embeddings": "three-way",
-    }
-
-    def theirs(self, weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-        """As Marian's, and the sinusoids: without them `transformers` reports missing weights."""
-        table = sinusoids(torch.arange(config.max_length), config.d_model)
-        table = table.index_select(1, _order(config.d_model).argsort())
-        positions = {
-            f"model.{stack}.embed_positions.weight": table.clone() for stack in ("encoder", "decoder")
-        }
-        return super().theirs(weights, config) | positions
+def _their_pieces(subwords: Subwords) -> list[str]:
+    """The pieces of our vocabulary; the target language is `<2en>` in ours, and `>>en<<` in Marian's."""
+    pieces = subwords.pieces(range(subwords.vocab_size))
+    return [
+        re.sub(r"<2([^<>]+)>", r">>\1<<", piece) if subwords.is_special(i) else piece
+        for i, piece in enumerate(pieces)
+    ]
 
 
-def _order(d_model: int) -> Tensor:
+def _exported_subwords(folder: ForeignFolder) -> bytes | None:
+    """Our vocabulary in a folder that regard exported: one SentencePiece model with its own ids, or None."""
+    if not folder.has(SOURCE) or not folder.has(TARGET):
+        return None
+    model = folder.bytes_of(SOURCE)
+    if model != folder.bytes_of(TARGET):
+        return None
+    try:
+        pieces = _their_pieces(Subwords(model))
+    except BundleError:
+        return None
+    return model if folder.table(NUMBERS) == {piece: i for i, piece in enumerate(pieces)} else None
+
+
+def order(d_model: int) -> Tensor:
     """The index of our columns in theirs: we have sine and cosine in turn, they have all sines first."""
     return torch.arange(d_model).view(2, -1).T.flatten()
 

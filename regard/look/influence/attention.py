@@ -86,7 +86,7 @@ def norm_weighted(model: Model, trace: TraceData) -> Mixing:
 
     def mixing(kind: Kind, layer: int) -> np.ndarray:
         on = heads_on(trace, kind, layer)
-        w_o = model.get_parameter(f"{address_of(kind, layer)}.w_o.weight").detach().double().cpu().numpy()
+        w_o = model.get_parameter(f"{address_of(kind, layer)}.w_o.weight").detach().cpu().double().numpy()
         parts = np.split(w_o, config.n_heads, axis=1)
         handed_HMD = np.stack([trace.v(kind, layer, head) @ parts[head].T for head in on])
         weights_HLM = np.stack([trace.attention(kind, layer, head) for head in on])

@@ -257,8 +257,8 @@ def _along_embeddings(
                 (gradient.unflatten(0, (len(part), -1)) * embedded_ND).sum(-1)
                 for gradient, embedded_ND in zip(gradients, embedded, strict=True)
             ]
-            found.append(torch.cat(products, dim=1).double().cpu().numpy())
-            found_log_probs.append(log_probs.detach().double().cpu().numpy())
+            found.append(torch.cat(products, dim=1).cpu().double().numpy())
+            found_log_probs.append(log_probs.detach().cpu().double().numpy())
     return np.where(seen, np.concatenate(found), 0.0), np.concatenate(found_log_probs)
 
 

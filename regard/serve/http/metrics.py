@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -75,11 +76,14 @@ class Metrics:
 
 
 def resident_bytes() -> float:
-    """Memory of this process; on systems without /proc, its peak."""
+    """Memory of this process; on systems without /proc, its peak; NaN where the system does not say."""
     status = Path("/proc/self/statm")
-    if status.exists():
+    if status.exists() and hasattr(os, "sysconf"):
         return float(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    import resource
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return float(peak if sys.platform == "darwin" else peak * 1024)

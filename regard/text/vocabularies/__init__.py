@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from regard.errors import BundleError
-from regard.text.vocabularies.imported import MARIAN, MarianVocabulary, TokenizerVocabulary
+from regard.text.vocabularies.imported import KINDS, MARIAN, MarianVocabulary, TokenizerVocabulary
 from regard.text.vocabularies.subwords import Subwords
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -25,7 +25,7 @@ def read_vocabulary(model: bytes) -> Vocabulary:
         raise BundleError(f"the vocabulary is damaged: {error}", code="damaged_vocabulary") from error
     if kind == MARIAN:
         return MarianVocabulary(model)
-    if kind in ("wordpiece", "byte-level"):
+    if kind in KINDS:
         return TokenizerVocabulary(model)
     problem = f"this version does not know vocabularies of the kind {kind!r}; upgrade regard"
     raise BundleError(problem, code="unknown_vocabulary")

@@ -3,9 +3,9 @@
 A Marian vocabulary has two SentencePiece models, one for inputs and one for outputs, and one table of ids,
 `vocab.json`. A text may begin with the target language, `>>fra<<`.
 
-The vocabulary of a BERT, GPT-2 or BART is a `tokenizer.json`, as Hugging Face stores it, and the special
-tokens that the model's code adds. Pieces are written in our way, `▁` for a space and `<0xE7>` for a byte;
-WordPiece marks the continuation of a word (`##ing`), and byte-level BPE has letters for bytes (`Ġthe`).
+The vocabulary of a BERT, GPT-2, BART or Pegasus is a `tokenizer.json`, as Hugging Face stores it, and the
+special tokens that the model's code adds. Pieces are written in our way, `▁` for a space and `<0xE7>` for a
+byte; WordPiece marks the continuation of a word (`##ing`), and byte-level BPE has letters for bytes (`Ġthe`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
@@ -115,7 +115,8 @@ def _split_language(text: str) -> tuple[list[str], str]:
     return [], text
 
 
-Kind = Literal["wordpiece", "byte-level"]
+Kind = Literal["wordpiece", "byte-level", "unigram"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 SPACE, CONTINUES = "▁", "##"
 
 
@@ -218,6 +219,8 @@ class TokenizerVocabulary(Vocabulary):
         if token is None:
             return f"<{i}>"  # vocabularies are padded to round sizes
         if i in self._special:
+            return token
+        if self._kind == "unigram":
             return token
         if self._kind == "wordpiece":
             return token.removeprefix(CONTINUES) if token.startswith(CONTINUES) else SPACE + token

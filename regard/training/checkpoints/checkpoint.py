@@ -47,6 +47,8 @@ def generators(world: World) -> dict[str, Tensor]:
     own = {"cpu": torch.get_rng_state()}
     if world.device.type == "cuda":
         own["cuda"] = torch.cuda.get_rng_state(world.device)
+    if world.device.type == "mps":
+        own["mps"] = torch.mps.get_rng_state()
     everyone = world.gather(own)
     return {
         f"{GENERATOR}.{kind}.{i}": state for i, each in enumerate(everyone) for kind, state in each.items()
@@ -55,12 +57,14 @@ def generators(world: World) -> dict[str, Tensor]:
 
 def set_generators(saved: Mapping[str, Tensor], world: World, seed: int) -> None:
     """Restore this process's generators; a process without saved states starts from the seed."""
-    own = {kind: saved.get(f"{GENERATOR}.{kind}.{world.rank}") for kind in ("cpu", "cuda")}
+    own = {kind: saved.get(f"{GENERATOR}.{kind}.{world.rank}") for kind in ("cpu", "cuda", "mps")}
     torch.manual_seed(seed + world.rank)
     if own["cpu"] is not None:
         torch.set_rng_state(own["cpu"])
     if own["cuda"] is not None and world.device.type == "cuda":
         torch.cuda.set_rng_state(own["cuda"], world.device)
+    if own["mps"] is not None and world.device.type == "mps":
+        torch.mps.set_rng_state(own["mps"])
 
 
 def write_checkpoint(

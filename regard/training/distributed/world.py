@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from regard.errors import ConfigError
+from regard.host import missing_mps
 
 T = TypeVar("T")
 
@@ -97,6 +98,9 @@ def join_world(device: str = "auto") -> Iterator[World]:
     if size <= 1:
         yield World(here)
         return
+    if here.type == "mps":
+        problem = f"mps is one device, and {size} processes need one each; start one process"
+        raise ConfigError(problem, code="missing_device")
     if here.type == "cuda":
         torch.cuda.set_device(here)
     dist.init_process_group("nccl" if here.type == "cuda" else "gloo", timeout=PATIENCE)
@@ -107,13 +111,17 @@ def join_world(device: str = "auto") -> Iterator[World]:
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """The device of that name; "auto" is a GPU if there is one.
+    """The device of that name; "auto" is an NVIDIA GPU if there is one, else the CPU.
 
     Raises:
         ConfigError: there is no such device here.
     """
-    if name not in ("auto", "cpu", "cuda"):
-        raise ConfigError(f"unknown device {name!r}: use auto, cpu or cuda", code="unknown_device")
+    if name not in ("auto", "cpu", "cuda", "mps"):
+        raise ConfigError(f"unknown device {name!r}: use auto, cpu, cuda or mps", code="unknown_device")
+    if name == "mps":
+        if problem := missing_mps():
+            raise ConfigError(problem, code="missing_device")
+        return torch.device("mps")
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name == "auto" and not n_gpus):
         return torch.device("cpu")
