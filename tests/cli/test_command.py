@@ -198,5 +198,17 @@ def test_an_option_of_several_values_is_repeated_as_often_as_needed():
     assert read("translate", "x", "--keep", "a", "--keep", "b")["keep"] == ["a", "b"]
     with contextlib.suppress(typer.Exit):
         assert read("train", "--set", "a=1", "--set", "b=2")["settings"] == ["a=1", "b=2"]
-    with refused("repeated_option", "--source is given 2 times"):  # an alias is the same option
-        read("translate", "x", "--source", "zh", "--from", "en")
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "flag"),
+    [
+        ("translate", ["--from", "zh", "x"], "--source CODE"),
+        ("translate", ["x", "--to", "en"], "--target CODE"),
+        ("train", ["a.zh", "a.en", "--to=en"], "--target CODE"),
+        ("evaluate", ["a.zh", "a.en", "--to", "en"], "--target CODE"),
+    ],
+)
+def test_a_language_has_one_flag_in_every_verb(verb, words, flag):
+    with refused("unknown_option", flag):
+        read(verb, *words)

@@ -32,6 +32,8 @@ FILE_SUFFIXES = (
 RUN_FOLDERS = ("runs", "models")
 """Folders where models usually are, so that a path in them is recognised from any folder."""
 SEPARATOR = "--"
+LANGUAGES = {"--from": "--source", "--to": "--target"}
+"""Options of languages under the names that they have in other programs."""
 _SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 """How a word ends that may be the name of a file: "Hello." and 3.14 are none."""
 _ROOTED = re.compile(r"(?:\.{1,2}|~|[A-Za-z]:)[/\\]|/[\w.-]", re.ASCII)
@@ -90,7 +92,16 @@ class Command(TyperCommand):
         options: list[Any] = [param for param in self.params if isinstance(param, TyperOption)]
         tokens: list[str] = list(map(_Word, args))
         parser = TyperCommand(None, params=options).make_parser(ctx)
-        values, words, order = parser.parse_args(list(tokens))
+        try:
+            values, words, order = parser.parse_args(list(tokens))
+        except Exception as error:
+            # Of click's errors; some versions of typer contain a copy of click.
+            option = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else None
+            meant = LANGUAGES.get(option or "")
+            if not any(meant in each.opts for each in options):
+                raise
+            problem = f"{option}: there is no such option; {meant} CODE gives the language"
+            raise ConfigError(problem, code="unknown_option") from error
         places = {id(word) for word in words}
         rest = [token for token in tokens if id(token) not in places]
         ends = rest[-1] if rest and rest[-1] == SEPARATOR else None
