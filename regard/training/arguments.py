@@ -96,13 +96,20 @@ def as_words(settings: Mapping[str, Any]) -> list[str]:
 
 
 def as_begun(config: RunConfig, folder: Path, written: Collection[str]) -> RunConfig:
-    """The configuration of a planned run that has begun: what was chosen then, and what is written now."""
+    """The configuration of a planned run that has begun: what was chosen then, and what is written now.
+
+    A limit of passes or minutes that is written now takes the place of the number of steps that was chosen.
+    """
     before = read_config(file=folder / CONFIG)
     sections = {}
     for section in ("model", "training"):
         names = [name for name in written if name.startswith(f"{section}.")]
         now = {name: getattr(getattr(config, section), name) for name in (n.partition(".")[2] for n in names)}
         sections[section] = replace(getattr(before, section), **now)
+    old, new = before.training, sections["training"]
+    is_new_limit = (old.max_epochs, old.max_minutes) != (new.max_epochs, new.max_minutes)
+    if is_new_limit and "training.max_steps" not in written:
+        sections["training"] = replace(new, max_steps=max(new.max_steps, config.training.max_steps))
     return replace(config, **sections)
 
 

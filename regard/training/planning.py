@@ -17,20 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard import bundled
 from regard.config import RunConfig, TrainingConfig
-from regard.config.checking import counted
 from regard.config.model import Architecture
-from regard.training.display.standing import duration
 from regard.training.distributed.world import World
 from regard.training.loop import TrainingLoop
+from regard.training.plan_table import SHAPE, Length, rounded, table
 
 if TYPE_CHECKING:
     from regard.tasks.task import Lesson
     from regard.training.starting import Start
 
 TIMED_STEPS = 6
-"""Steps of a candidate that are timed."""
+"""Most steps of a candidate that are timed …"""
+TIMED_SECONDS = 4.0
+"""… and the time after which no other is begun, unless only one is done."""
+TIMED_TOKENS = 2048
+"""Size of the batches that are timed on a CPU; larger ones take longer in proportion."""
+CUT = 0.8
+"""A run that gets less than this share of the wanted steps is said to be short of time."""
 ENOUGH = 0.4
 """Least share of the wanted passes through the data; a model that gets fewer is too large."""
 PATIENCE = 5
@@ -39,12 +43,6 @@ DROPOUT = ((15, 0.3), (6, 0.2), (0, 0.1))
 """Dropout of a model that sees its data at least so often."""
 POST_NORM = 0.1
 """A model that normalises after each sub-layer loses what it has learned at the rates of the others."""
-LICENCE = "CC BY-SA 4.0"
-"""The licence of the bundled translator, which holds for what is trained from it."""
-SHAPE = ("d_model", "d_ff", "n_heads", "encoder_layers", "decoder_layers")
-"""Settings of a model's size; if one of them is written, the size is not chosen."""
-ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
-"""Leading digits of chosen numbers: timing varies, and small differences must not give other runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,19 +202,25 @@ def plan(
     shapes = [None] if sized else [shape for shape in recipe.shapes if shape.tokens <= tokens]
     for shape in reversed(shapes):
         candidate = _sized(config, written, recipe, shape, tokens)
-        wanted = _wanted_steps(candidate.training, written, recipe, tokens)
+        usual = max(1.0, recipe.passes(tokens) * tokens / candidate.training.batch_tokens)
+        wanted = _written_steps(candidate.training, written, tokens) or usual
         seconds = seconds_per_step(candidate, lesson, world, start=start, threads=threads)
         affordable = recipe.spent * 60 * minutes / seconds
-        if affordable >= ENOUGH * wanted:
+        if affordable >= ENOUGH * min(usual, wanted):
             break
-    smaller = shape is not shapes[-1]
-    steps = min(wanted, affordable)
+    is_long = wanted != usual and limit is None  # who writes a number of steps has the time for them
+    steps = wanted if is_long else min(wanted, affordable)
     planned = _timed(candidate, written, recipe, steps, wanted, tokens, further=start is not None)
     steps = min(steps, planned.training.max_steps)
     expected = min(steps * seconds / 60 / recipe.spent, math.inf if limit is None else limit)
-    return Plan(
-        planned, _table(planned, lesson, written, steps, expected, tokens, smaller=smaller, start=start)
+    length = Length(
+        steps,
+        steps * planned.training.batch_tokens / tokens,
+        expected,
+        is_cut=steps < CUT * min(wanted, usual),
+        is_smaller=shape is not shapes[-1],
     )
+    return Plan(planned, table(planned, lesson, written, length, tokens, start=start))
 
 
 def _sized(
@@ -230,11 +234,11 @@ def _sized(
     return _changed(config, written, model=model, training={**recipe.training, "batch_tokens": batch})
 
 
-def _wanted_steps(training: TrainingConfig, written: Collection[str], recipe: Recipe, tokens: int) -> float:
-    """Steps in which the data is seen as often as it should be, or as it is written."""
-    passes = recipe.passes(tokens) if training.max_epochs is None else training.max_epochs
-    wanted = max(1.0, passes * tokens / training.batch_tokens)
-    return min(wanted, training.max_steps) if "training.max_steps" in written else wanted
+def _written_steps(training: TrainingConfig, written: Collection[str], tokens: int) -> float | None:
+    """The steps that are written as a limit, of passes or of steps; None if neither is."""
+    of_epochs = None if training.max_epochs is None else training.max_epochs * tokens / training.batch_tokens
+    of_steps = training.max_steps if "training.max_steps" in written else None
+    return min((max(1.0, limit) for limit in (of_epochs, of_steps) if limit is not None), default=None)
 
 
 def _timed(
@@ -248,14 +252,16 @@ def _timed(
     further: bool,
 ) -> RunConfig:
     """The configuration with what follows from the number of steps."""
-    limited = {"training.max_minutes", "training.max_epochs"} & {*written}
     passes = steps * config.training.batch_tokens / tokens
     rate = recipe.rate * 256 / config.model.d_model
     if further and config.model.norm_position == "post":
         rate *= POST_NORM
     every = rounded(steps / recipe.validations)
+    most = rounded(steps if config.training.max_minutes is None else wanted)
+    if config.training.max_epochs is not None:
+        most = rounded(2 * wanted + 2)  # it must not end before the passes
     training = {
-        "max_steps": rounded(wanted if limited else steps),
+        "max_steps": most,
         "learning_rate": float(f"{rate:.1e}"),
         "warmup_steps": min(1000, max(1, rounded(steps / 10))),
         "validate_every": every,
@@ -281,62 +287,13 @@ def seconds_per_step(
     """Time of a training step with this configuration on this machine, by taking some."""
     # Compiling would take longer than it saves here, so that on GPUs the time is an upper bound.
     training = replace(config.training, compile=False, max_steps=10**9, max_minutes=None, max_epochs=None)
+    if world.device.type == "cpu":  # where the time of a step grows with its tokens, and may be a minute
+        longest = max(side.longest for side in lesson.train.facts.sides) + 1
+        training = replace(training, batch_tokens=min(training.batch_tokens, max(TIMED_TOKENS, longest)))
     with tempfile.TemporaryDirectory(prefix="regard-timing-") as folder:
         timed = replace(config, training=training)
         loop = TrainingLoop(
             Path(folder), timed, lesson, world=World(world.device), start=start, threads=threads
         )
-        return loop.time_steps(TIMED_STEPS) / world.size
-
-
-def rounded(number: float) -> int:
-    """A number rounded down to a few leading digits; at least 1."""
-    size = 10 ** math.floor(math.log10(max(1.0, number)))
-    return int(size * max(digit for digit in ROUND if digit * size <= max(1.0, number)) + 1e-6)
-
-
-def _table(
-    config: RunConfig,
-    lesson: Lesson,
-    written: Collection[str],
-    steps: float,
-    minutes: float,
-    tokens: int,
-    *,
-    smaller: bool,
-    start: Start | None,
-) -> str:
-    """What was chosen and why, how long it takes, and what to type for less or more."""
-    model, training = lesson.shaped(config.model), config.training
-    layers = " + ".join(str(n) for n in (model.encoder_layers, model.decoder_layers) if n)
-    passes = steps * training.batch_tokens / tokens
-    data = f"{counted(len(lesson.train), 'example')}, {tokens:,} tokens"
-    fewer = "the larger ones would see it too rarely in that time" if smaller else f"for {data}"
-    rows = [
-        ("model", f"{model.d_model} wide, {layers} layers, {model.n_heads} heads", fewer),
-        ("vocabulary", f"{model.vocab_size:,} subwords", "for the amount of text"),
-        ("dropout", f"{model.dropout:g}", f"the data is seen {counted(round(passes, 1), 'time')}"),
-        ("batch", f"{training.batch_tokens:,} tokens", "small corpora need many steps"),
-        ("steps", f"{training.max_steps:,}", f"{60 * minutes / steps:.2g} s each, with validations"),
-        ("learning rate", f"up to {training.learning_rate:g}", f"{training.schedule}, for this width"),
-        (
-            "validation",
-            f"every {training.validate_every:,} steps",
-            f"ends after {training.patience} without a better model" if training.patience else "",
-        ),
-    ]
-    if start is not None:
-        name = next((name for name in bundled.names() if bundled.folder(name) == start.bundle.folder), None)
-        which = start.bundle.folder if name is None else f"the bundled {name}, {LICENCE}"
-        rows[:2] = [("model", f"from {which}", "its weights are trained further")]
-        rows = [row for row in rows if row[0] != "dropout"]
-    width, wide = (max(len(row[i]) for row in rows) for i in (0, 1))
-    lines = [f"  {name:{width}}  {value:{wide}}  {why}".rstrip() for name, value, why in rows]
-    return "\n".join(
-        [
-            f"chosen for {data} and this machine (set: {', '.join(sorted(written)) or 'nothing'}):",
-            *lines,
-            f"  This takes about {duration(60 * minutes)}. To spend less or more: the same command with "
-            f"--max-minutes {minutes / 3:.2g}, or with --max-minutes {3 * minutes:.2g}",
-        ]
-    )
+        seconds = loop.time_steps(TIMED_STEPS, TIMED_SECONDS)
+    return seconds * config.training.batch_tokens / training.batch_tokens / world.size

@@ -351,6 +351,7 @@ class WholeRun:
         job = self.job
         if self.world.is_main:
             config, start = job.config, self.start
+            job.report("choosing sizes: some steps are timed")
             chosen = plan(config, prepared.lesson, written, self.world, start=start, threads=self.threads)
             job.report(chosen.text)
             claim(job.folder, chosen.config)

@@ -1,5 +1,7 @@
 """Sizes that follow from the data and the machine, and that stay where they are written."""
 
+import re
+
 import pytest
 import torch
 
@@ -106,6 +108,74 @@ def test_the_table_says_how_long_the_steps_take_with_validations(corpus):
     assert "about 2 min." in limited.text
 
 
+def test_passes_that_are_written_are_all_done(corpus):
+    own = config("training.max_epochs=90")
+    planned = plan(own, corpus(100_000), ("training.max_epochs",), WORLD)
+    steps = 90 * 100_000 / planned.config.training.batch_tokens
+    assert planned.config.training.max_steps > steps, "the passes must be what ends the run"
+    assert planned.config.model.d_model == 256, "who wants many passes has the time for them"
+    assert "90 passes" in planned.text
+    minutes = steps * 0.1 / 60 / RECIPES["encoder-decoder"].spent
+    assert f"about {duration(60 * minutes)}." in planned.text
+
+
+def test_steps_that_are_written_are_all_expected(corpus):
+    own = config("training.max_steps=7000")
+    planned = plan(own, corpus(100_000), ("training.max_steps",), WORLD)
+    assert planned.config.training.max_steps == 7000
+    assert f"about {duration(7000 * 0.1 / RECIPES['encoder-decoder'].spent)}." in planned.text
+    assert planned.config.training.validate_every * 20 > 7000
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds", "flags"),
+    [
+        ((), 0.1, ["--max-minutes", "--max-epochs"]),
+        ((), 1.0, ["--max-minutes", "--max-minutes"]),
+        (("training.max_minutes=2",), 1.0, ["--max-minutes", "--max-minutes"]),
+        (("training.max_steps=500",), 0.5, ["--max-minutes", "--max-steps 1500"]),
+        (("training.max_steps=5",), 0.5, ["--max-steps 15"]),
+    ],
+)
+def test_the_command_for_another_length_gives_one(corpus, settings, seconds, flags):
+    def planned(*settings):
+        written = [setting.partition("=")[0] for setting in settings]
+        return plan(config(*settings), corpus(100_000, lambda _: seconds), written, WORLD)
+
+    def n_expected(text):
+        (line,) = (line for line in text.splitlines() if line.startswith("  steps"))
+        return int(re.search("[0-9,]+", line)[0].replace(",", ""))
+
+    text = planned(*settings).text
+    advised = re.findall(r"--(max-\w+) ([0-9.]+\d|\d)", text)
+    assert [flag.split()[0].lstrip("-") for flag in flags] == [name for name, _ in advised]
+    assert all(flag in text for flag in flags)
+    counts = [n_expected(text)]
+    for name, value in advised:
+        setting = f"training.{name.replace('-', '_')}"
+        others = [each for each in settings if not each.startswith(setting)]
+        counts.append(n_expected(planned(*others, f"{setting}={value}").text))
+    assert counts[-1] > 1.5 * counts[0]
+    assert len(counts) < 3 or counts[1] < 0.7 * counts[0]
+
+
+def test_the_table_fits_a_terminal(corpus):
+    for seconds in (0.001, 0.1, 1.0, 20.0):
+        lines = plan(config(), corpus(123_456_789, lambda _: seconds), (), WORLD).text.splitlines()  # noqa: B023
+        assert max(map(len, lines)) <= 80, lines
+
+
+def test_large_batches_are_timed_by_small_ones(lesson, monkeypatch):
+    taken = []
+    monkeypatch.setattr(
+        planning.TrainingLoop,
+        "time_steps",
+        lambda loop, *_: taken.append(loop.config.training.batch_tokens) or 0.25,
+    )
+    assert seconds_per_step(config("training.batch_tokens=20480"), lesson, WORLD) == 2.5
+    assert taken == [2048]
+
+
 def test_steps_are_timed_by_taking_some(lesson):
     small, large = (
         seconds_per_step(
@@ -134,3 +204,23 @@ def test_a_planned_run_is_resumed_as_it_was_planned(tmp_path):
     assert [event["step"] for event in again.events if "loss" in event] == list(range(1, 7))
     assert any("chosen for" in message for message in first.messages)
     assert not any("chosen for" in message for message in again.messages)
+
+
+@pytest.mark.slow
+def test_a_limit_that_is_written_later_takes_the_place_of_the_chosen_steps(tmp_path):
+    def go_on(**settings):
+        shape = {"model.d_model": 12, "model.n_heads": 3, "model.encoder_layers": 1}
+        named = {f"training.{name}": value for name, value in settings.items()}
+        folder = {"out": tmp_path / "run", "source": "zh", "target": "en"}
+        return train(rows, settings={**shape, "training.patience": 0, **named}, **folder)
+
+    rows = [(f"{i} {i % 7}", f"{i % 7} {i}") for i in range(100)]
+    first = go_on(max_epochs=2)
+    assert "2 epochs are done" in first.reason
+    n_events = len(first.events)
+    # The same command does not go on; a longer one does, and the same again resumes that one.
+    assert len(go_on(max_epochs=2).events) == n_events
+    longer = go_on(max_epochs=11)
+    assert "11 epochs are done" in longer.reason
+    assert len(longer.events) > n_events
+    assert go_on(max_epochs=11).config == longer.config
