@@ -214,7 +214,7 @@ def path_as_text(word: str) -> str | None:
 
 
 def _looks_like_path(word: str) -> bool:
-    """Whether a word begins like a path or with a folder of here, ends like a file, or is like a name of here.
+    """Whether a word begins like a path, ends like a file, or is like a name in this folder.
 
     Slashes and dots alone are no sign: and/or, 1/2, 3.14, https://a.org and "Hello." are texts.
     """
