@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from regard import bundled
 from regard.config import ModelConfig, RunConfig, TrainingConfig
 from regard.config.checking import counted
+from regard.config.model import Architecture
 from regard.training.display.standing import duration
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ LICENCE = "CC BY-SA 4.0"
 """The licence of the bundled translator, which holds for what is trained from it."""
 SHAPE = ("d_model", "d_ff", "n_heads", "encoder_layers", "decoder_layers")
 """Settings of a model's size; if one of them is written, the size is not chosen."""
+STACKS: dict[Architecture, tuple[str, ...]] = {
+    "encoder-decoder": ("encoder", "decoder"),
+    "encoder": ("encoder",),
+    "decoder": ("decoder",),
+}
+"""The stacks of each architecture."""
 VALUE_WIDTH = 32
 """Widest column of values, so that most reasons end before column 80."""
 ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
@@ -85,7 +92,7 @@ Row = tuple[str, str, str, tuple[str, ...]]
 
 def _about_model(model: ModelConfig, length: Length, start: Start | None) -> Iterator[Row]:
     if start is None:
-        layers = " + ".join(str(n) for n in (model.encoder_layers, model.decoder_layers) if n)
+        layers = " + ".join(str(getattr(model, f"{stack}_layers")) for stack in STACKS[model.architecture])
         why = "a larger one is too slow here" if length.is_smaller else "for the amount of data"
         shape = tuple(f"model.{name}" for name in SHAPE)
         yield "model", f"{model.d_model} wide, {layers} layers, {model.n_heads} heads", why, shape
@@ -102,7 +109,7 @@ def _about_training(training: TrainingConfig, length: Length) -> Iterator[Row]:
     yield "batch", batch, "for the amount of data", ("training.batch_tokens",)
     count = f"about {rounded(length.steps):,}" if length.steps < steps else f"{steps:,}"
     yield "steps", count, counted(round(length.passes, 1), "pass", "passes") + " through the data", ()
-    rate = f"at most {training.learning_rate:g}"
+    rate = "the paper's" if training.learning_rate is None else f"at most {training.learning_rate:g}"
     yield "learning rate", rate, f"{training.schedule} schedule", ("training.learning_rate",)
     patience = f"stops after {training.patience:,} without progress"
     every = f"every {counted(training.validate_every, 'step')}"
@@ -116,7 +123,7 @@ def _other_lengths(config: RunConfig, written: Collection[str], length: Length) 
     if minutes >= 1:
         yield f"Shorter: the same command with --max-minutes {_few_digits(minutes / 3)}."
     if "training.max_steps" in written:
-        yield f"Longer: with --max-steps {rounded(3 * training.max_steps):,d}, about {time}.".replace(",", "")
+        yield f"Longer: with --max-steps {rounded(3 * training.max_steps)}, about {time}."
     elif length.is_cut:
         yield f"Longer, and better: with --max-minutes {_few_digits(3 * minutes)}."
     else:

@@ -21,7 +21,7 @@ from regard.config import RunConfig, TrainingConfig
 from regard.config.model import Architecture
 from regard.training.distributed.world import World
 from regard.training.loop import TrainingLoop
-from regard.training.plan_table import SHAPE, Length, rounded, table
+from regard.training.plan_table import SHAPE, STACKS, Length, rounded, table
 
 if TYPE_CHECKING:
     from regard.tasks.task import Lesson
@@ -56,8 +56,7 @@ class Shape:
 
     def sizes(self, architecture: Architecture) -> dict[str, Any]:
         """The settings of this shape."""
-        stacks = {"encoder-decoder": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}
-        layers = {f"{stack}_layers": self.layers for stack in stacks[architecture]}
+        layers = {f"{stack}_layers": self.layers for stack in STACKS[architecture]}
         return {"d_model": self.width, "n_heads": self.heads, "d_ff": 4 * self.width, **layers}
 
 
@@ -230,7 +229,7 @@ def _sized(
     model = {**recipe.model, **(shape.sizes(config.model.architecture) if shape else {})}
     smallest, largest = recipe.batch
     batch = min(largest, max(smallest, 1 << round(math.log2(1024 * (tokens / 1e5) ** 0.5))))
-    batch = max(batch, 2 * config.model.max_length)  # the longest sequence must fit
+    batch = max(batch, 2 * config.model.max_length)  # the longest sequence must fit, of a pretraining too
     return _changed(config, written, model=model, training={**recipe.training, "batch_tokens": batch})
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.config import read_config
-from regard.training import planning
+from regard.training import plan_table, planning
 from regard.training.display.standing import duration
 from regard.training.distributed.world import World
 from regard.training.planning import RECIPES, plan, rounded, seconds_per_step
@@ -157,6 +157,25 @@ def test_the_command_for_another_length_gives_one(corpus, settings, seconds, fla
         counts.append(n_expected(planned(*others, f"{setting}={value}").text))
     assert counts[-1] > 1.5 * counts[0]
     assert len(counts) < 3 or counts[1] < 0.7 * counts[0]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "shown"),
+    [
+        ("encoder", "128 wide, 2 layers"),
+        ("decoder", "128 wide, 3 layers"),
+        ("encoder-decoder", "2 + 2 layers"),
+    ],
+)
+def test_the_table_shows_the_stacks_that_there_are(corpus, architecture, shown):
+    shape = RECIPES[architecture].shapes[0].sizes(architecture)
+    planned = config(
+        f"model.architecture={architecture}",
+        "model.n_labels=3",
+        *(f"model.{name}={size}" for name, size in shape.items()),
+    )
+    length = plan_table.Length(40, 2.5, 3.0, is_cut=False, is_smaller=False)
+    assert shown in plan_table.table(planned, corpus(3_000), (), length, 3_000)
 
 
 def test_the_table_fits_a_terminal(corpus):
