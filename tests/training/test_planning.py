@@ -169,11 +169,9 @@ def test_the_command_for_another_length_gives_one(corpus, settings, seconds, fla
 )
 def test_the_table_shows_the_stacks_that_there_are(corpus, architecture, shown):
     shape = RECIPES[architecture].shapes[0].sizes(architecture)
-    planned = config(
-        f"model.architecture={architecture}",
-        "model.n_labels=3",
-        *(f"model.{name}={size}" for name, size in shape.items()),
-    )
+    labels = ["model.n_labels=3"] if architecture == "encoder" else []
+    sizes = [f"model.{name}={size}" for name, size in shape.items()]
+    planned = config(f"model.architecture={architecture}", *labels, *sizes)
     length = plan_table.Length(40, 2.5, 3.0, is_cut=False, is_smaller=False)
     assert shown in plan_table.table(planned, corpus(3_000), (), length, 3_000)
 
