@@ -98,18 +98,17 @@ def as_words(settings: Mapping[str, Any]) -> list[str]:
 def as_begun(config: RunConfig, folder: Path, written: Collection[str]) -> RunConfig:
     """The configuration of a planned run that has begun: what was chosen then, and what is written now.
 
-    A limit of passes or minutes that is written now takes the place of the number of steps that was chosen.
+    Limits of passes and minutes are never chosen, so that one that is no longer written does not hold.
     """
-    before = read_config(file=folder / CONFIG)
+    before, names = (
+        read_config(file=folder / CONFIG),
+        {*written, "training.max_epochs", "training.max_minutes"},
+    )
     sections = {}
     for section in ("model", "training"):
-        names = [name for name in written if name.startswith(f"{section}.")]
-        now = {name: getattr(getattr(config, section), name) for name in (n.partition(".")[2] for n in names)}
+        own = [name.partition(".")[2] for name in names if name.startswith(f"{section}.")]
+        now = {name: getattr(getattr(config, section), name) for name in own}
         sections[section] = replace(getattr(before, section), **now)
-    old, new = before.training, sections["training"]
-    is_new_limit = (old.max_epochs, old.max_minutes) != (new.max_epochs, new.max_minutes)
-    if is_new_limit and "training.max_steps" not in written:
-        sections["training"] = replace(new, max_steps=max(new.max_steps, config.training.max_steps))
     return replace(config, **sections)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from regard import bundled
 from regard.config import ModelConfig, RunConfig, TrainingConfig
 from regard.config.checking import counted
-from regard.config.model import Architecture
 from regard.training.display.standing import duration
+from regard.training.recipes import STACKS
 
 if TYPE_CHECKING:
     from regard.tasks.task import Lesson
@@ -22,12 +22,6 @@ LICENCE = "CC BY-SA 4.0"
 """The licence of the bundled translator, which holds for what is trained from it."""
 SHAPE = ("d_model", "d_ff", "n_heads", "encoder_layers", "decoder_layers")
 """Settings of a model's size; if one of them is written, the size is not chosen."""
-STACKS: dict[Architecture, tuple[str, ...]] = {
-    "encoder-decoder": ("encoder", "decoder"),
-    "encoder": ("encoder",),
-    "decoder": ("decoder",),
-}
-"""The stacks of each architecture."""
 VALUE_WIDTH = 32
 """Widest column of values, so that most reasons end before column 80."""
 ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
@@ -107,7 +101,7 @@ def _about_model(model: ModelConfig, length: Length, start: Start | None) -> Ite
 def _about_training(training: TrainingConfig, length: Length) -> Iterator[Row]:
     steps, batch = training.max_steps, f"{training.batch_tokens:,} tokens"
     yield "batch", batch, "for the amount of data", ("training.batch_tokens",)
-    count = f"about {rounded(length.steps):,}" if length.steps < steps else f"{steps:,}"
+    count = f"about {float(f'{length.steps:.2g}'):,.0f}" if length.steps < steps else f"{steps:,}"
     yield "steps", count, counted(round(length.passes, 1), "pass", "passes") + " through the data", ()
     rate = "the paper's" if training.learning_rate is None else f"at most {training.learning_rate:g}"
     yield "learning rate", rate, f"{training.schedule} schedule", ("training.learning_rate",)

@@ -2,26 +2,25 @@
 
 A run that names no preset is planned once its data is prepared. Some steps of a candidate are timed. The
 plan takes the largest model that suits the amount of data and gets through it often enough in the time that
-is usual for such a corpus. A setting that is written stays as it is, and the plan follows it. The constants
-were measured (docs/experiments.md, section 29).
+is usual for such a corpus. A setting that is written stays as it is, and the plan follows it.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.config import RunConfig, TrainingConfig
-from regard.config.model import Architecture
 from regard.training.distributed.world import World
 from regard.training.loop import TrainingLoop
-from regard.training.plan_table import SHAPE, STACKS, Length, rounded, table
+from regard.training.plan_table import SHAPE, Length, rounded, table
+from regard.training.recipes import FURTHER, RECIPES, Recipe, Shape
 
 if TYPE_CHECKING:
     from regard.tasks.task import Lesson
@@ -43,127 +42,6 @@ DROPOUT = ((15, 0.3), (6, 0.2), (0, 0.1))
 """Dropout of a model that sees its data at least so often."""
 POST_NORM = 0.1
 """A model that normalises after each sub-layer loses what it has learned at the rates of the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A size of model, and how many tokens a corpus should have for it."""
-
-    tokens: float
-    width: int
-    layers: int
-    heads: int = 4
-
-    def sizes(self, architecture: Architecture) -> dict[str, Any]:
-        """The settings of this shape."""
-        layers = {f"{stack}_layers": self.layers for stack in STACKS[architecture]}
-        return {"d_model": self.width, "n_heads": self.heads, "d_ff": 4 * self.width, **layers}
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How the models of one architecture learn from scratch, as a function of the tokens of a pass."""
-
-    rate: float
-    """Highest learning rate of a model of width 256; wider ones take less."""
-    wanted: float
-    """Tokens from which a corpus of 100,000 tokens is learned: its passes, times 100,000 …"""
-    growth: float
-    """… and the power of the corpus's size by which they grow."""
-    minutes: float
-    """Time for 100,000 tokens on a CPU."""
-    batch: tuple[int, int]
-    """Smallest and largest batch, in tokens."""
-    shapes: Sequence[Shape] = ()
-    """From the smallest to the largest."""
-    validations: int = 15
-    """How many there are in a run."""
-    spent: float = 0.85
-    """Share of the time that goes to steps; the rest goes to validations and the test."""
-    training: Mapping[str, Any] = field(default_factory=dict)
-    model: Mapping[str, Any] = field(default_factory=dict)
-
-    def passes(self, tokens: int) -> float:
-        """How often a corpus should be seen."""
-        return self.wanted / 1e5 * (tokens / 1e5) ** (self.growth - 1)
-
-    def usual_minutes(self, tokens: int) -> float:
-        """Time that a run may take, if nothing is said."""
-        return min(120.0, max(2.0, self.minutes * (tokens / 1e5) ** 0.4))
-
-
-RECIPES: dict[Architecture, Recipe] = {
-    "encoder-decoder": Recipe(
-        shapes=(
-            Shape(0, 128, 2),
-            Shape(15_000, 192, 3),
-            Shape(60_000, 256, 3),
-            Shape(4_000_000, 384, 6, 6),
-            Shape(12_000_000, 512, 6, 8),
-        ),
-        rate=2e-3,
-        wanted=3e6,
-        growth=0.75,
-        minutes=11,
-        batch=(1024, 25_000),
-        training={"schedule": "cosine", "weight_decay": 0.05, "clip_norm": 1.0},
-        model={"positions": "rotary"},
-    ),
-    "decoder": Recipe(
-        shapes=(
-            Shape(0, 128, 3),
-            Shape(100_000, 256, 4),
-            Shape(1_000_000, 384, 6, 6),
-            Shape(20_000_000, 512, 8, 8),
-        ),
-        rate=2e-3,
-        wanted=3e6,
-        growth=0.75,
-        minutes=8,
-        batch=(1024, 16_384),
-    ),
-    "encoder": Recipe(
-        shapes=(Shape(0, 128, 2), Shape(50_000, 256, 2), Shape(500_000, 256, 4)),
-        rate=1e-3,
-        wanted=1e6,
-        growth=0.6,
-        minutes=2.5,
-        batch=(1024, 8192),
-        model={"positions": "rotary"},
-    ),
-}
-FURTHER: dict[Architecture, Recipe] = {
-    "encoder-decoder": Recipe(
-        rate=6e-4,
-        wanted=2.5e5,
-        growth=0.6,
-        minutes=8,
-        batch=(1024, 8192),
-        validations=8,
-        spent=0.4,
-        training={"schedule": "cosine", "clip_norm": 1.0, "selection": "best", "average_checkpoints": 1},
-    ),
-    "decoder": Recipe(
-        rate=6e-4,
-        wanted=3e5,
-        growth=0.6,
-        minutes=6,
-        batch=(1024, 8192),
-        training={"clip_norm": 1.0, "average_checkpoints": 1},
-    ),
-    "encoder": Recipe(
-        rate=9e-4,
-        wanted=3e5,
-        growth=0.6,
-        minutes=3,
-        batch=(1024, 4096),
-        validations=8,
-        spent=0.7,
-        training={"clip_norm": 1.0, "average_checkpoints": 1},
-        model={"dropout": 0.1},
-    ),
-}
-"""The same, for models that start from another one: its shape stays, and few passes are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +72,14 @@ def plan(
         threads: CPU threads of each process.
     """
     recipe = (RECIPES if start is None else FURTHER)[config.model.architecture]
-    tokens = max(1, lesson.n_tokens(lesson.train, np.arange(len(lesson.train))))
+    tokens = n_tokens(lesson)
     limit = config.training.max_minutes
     minutes = recipe.usual_minutes(tokens) if limit is None else limit
     sized = start is not None or any(f"model.{name}" in written for name in SHAPE)
     shapes = [None] if sized else [shape for shape in recipe.shapes if shape.tokens <= tokens]
     for shape in reversed(shapes):
         candidate = _sized(config, written, recipe, shape, tokens)
-        usual = max(1.0, recipe.passes(tokens) * tokens / candidate.training.batch_tokens)
+        usual = recipe.passes(tokens) * steps_per_pass(candidate.training, tokens)
         wanted = _written_steps(candidate.training, written, tokens) or usual
         seconds = seconds_per_step(candidate, lesson, world, start=start, threads=threads)
         affordable = recipe.spent * 60 * minutes / seconds
@@ -214,7 +92,7 @@ def plan(
     expected = min(steps * seconds / 60 / recipe.spent, math.inf if limit is None else limit)
     length = Length(
         steps,
-        steps * planned.training.batch_tokens / tokens,
+        steps / steps_per_pass(planned.training, tokens),
         expected,
         is_cut=steps < CUT * min(wanted, usual),
         is_smaller=shape is not shapes[-1],
@@ -233,9 +111,49 @@ def _sized(
     return _changed(config, written, model=model, training={**recipe.training, "batch_tokens": batch})
 
 
+def steps_per_pass(training: TrainingConfig, tokens: int) -> float:
+    """Steps of a pass through the data; no batch has parts of two."""
+    return max(1.0, tokens / training.batch_tokens)
+
+
+def steps_of_passes(training: TrainingConfig, tokens: int) -> int:
+    """A number of steps that does not end a run before its `max_epochs`."""
+    return rounded(2 * (training.max_epochs or 0) * steps_per_pass(training, tokens) + 2)
+
+
+def with_room(
+    config: RunConfig, lesson: Lesson, written: Collection[str], state: Mapping[str, Any]
+) -> RunConfig:
+    """The configuration of a planned run that is resumed with another limit, which is to be what ends it.
+
+    Args:
+        config: what was chosen, and the limits that are written now.
+        lesson: the prepared data.
+        written: names of the settings that stay as they are.
+        state: of the checkpoint from which the run goes on.
+    """
+    training, limits, progress = config.training, state.get("limits", {}), state.get("progress", {})
+    if "training.max_steps" in written:
+        return config
+    steps = training.max_steps
+    if training.max_epochs not in (None, limits.get("max_epochs")):
+        steps = max(steps, steps_of_passes(training, n_tokens(lesson)))
+    if training.max_minutes not in (None, limits.get("max_minutes")) and progress.get("seconds"):
+        per_minute = 60 * state["step"] / progress["seconds"]
+        # The machine may have been busy until now.
+        steps = max(steps, rounded(3 * per_minute * training.max_minutes))
+    return replace(config, training=replace(training, max_steps=steps))
+
+
+def n_tokens(lesson: Lesson) -> int:
+    """Tokens of a pass through the data."""
+    return max(1, lesson.n_tokens(lesson.train, np.arange(len(lesson.train))))
+
+
 def _written_steps(training: TrainingConfig, written: Collection[str], tokens: int) -> float | None:
     """The steps that are written as a limit, of passes or of steps; None if neither is."""
-    of_epochs = None if training.max_epochs is None else training.max_epochs * tokens / training.batch_tokens
+    epochs = training.max_epochs
+    of_epochs = None if epochs is None else epochs * steps_per_pass(training, tokens)
     of_steps = training.max_steps if "training.max_steps" in written else None
     return min((max(1.0, limit) for limit in (of_epochs, of_steps) if limit is not None), default=None)
 
@@ -251,14 +169,14 @@ def _timed(
     further: bool,
 ) -> RunConfig:
     """The configuration with what follows from the number of steps."""
-    passes = steps * config.training.batch_tokens / tokens
+    passes = steps / steps_per_pass(config.training, tokens)
     rate = recipe.rate * 256 / config.model.d_model
     if further and config.model.norm_position == "post":
         rate *= POST_NORM
     every = rounded(steps / recipe.validations)
     most = rounded(steps if config.training.max_minutes is None else wanted)
     if config.training.max_epochs is not None:
-        most = rounded(2 * wanted + 2)  # it must not end before the passes
+        most = steps_of_passes(config.training, tokens)
     training = {
         "max_steps": most,
         "learning_rate": float(f"{rate:.1e}"),

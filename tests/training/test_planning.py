@@ -1,6 +1,7 @@
 """Sizes that follow from the data and the machine, and that stay where they are written."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ from regard.config import read_config
 from regard.training import plan_table, planning
 from regard.training.display.standing import duration
 from regard.training.distributed.world import World
-from regard.training.planning import RECIPES, plan, rounded, seconds_per_step
+from regard.training.plan_table import rounded
+from regard.training.planning import plan, seconds_per_step, with_room
+from regard.training.recipes import RECIPES
 from regard.training.run import train
 from tests.training.copying import data
 
@@ -241,3 +244,25 @@ def test_a_limit_that_is_written_later_takes_the_place_of_the_chosen_steps(tmp_p
     assert "11 epochs are done" in longer.reason
     assert len(longer.events) > n_events
     assert go_on(max_epochs=11).config == longer.config
+    # A limit that is not written any more does not hold: steps take the place of passes.
+    assert go_on(max_steps=14).reason == "14 steps are done"
+
+
+def test_a_longer_time_on_a_resumed_run_has_steps_enough_and_the_same_command_changes_nothing(corpus):
+    begun = config("training.max_steps=60", "training.max_minutes=5")
+    state = {"step": 50, "progress": {"seconds": 100.0}, "limits": {"max_minutes": 5.0, "max_epochs": None}}
+    lesson, minutes = corpus(100_000), ("training.max_minutes",)
+    assert with_room(begun, lesson, minutes, state) == begun
+    longer = replace(begun, training=replace(begun.training, max_minutes=8.0))
+    assert 8 * 60 / 2 < with_room(longer, lesson, minutes, state).training.max_steps < 8 * 60 * 2
+    shorter = replace(begun, training=replace(begun.training, max_minutes=0.5))
+    assert with_room(shorter, lesson, minutes, state) == shorter
+    assert with_room(longer, lesson, (*minutes, "training.max_steps"), state) == longer
+    assert with_room(longer, lesson, minutes, {}) == longer  # an unreadable state is reported elsewhere
+
+
+def test_a_corpus_smaller_than_a_batch_is_passed_through_once_a_step(corpus):
+    planned = plan(config("training.max_epochs=7"), corpus(300), ("training.max_epochs",), WORLD)
+    assert planned.config.training.batch_tokens > 300
+    assert "7 passes" in planned.text
+    assert re.search(r"steps +about 7 ", planned.text)
