@@ -68,16 +68,11 @@ def table(
         reason = "as set" if {*settings} & {*written} else why
         lines.append(f"  {name:{width}}  {value:{min(wide, VALUE_WIDTH)}}  {reason}".rstrip())
     data = f"{counted(len(lesson.train), 'example')}, {tokens:,} tokens"
+    own = ", ".join(sorted(written)) or "nothing"
     ending = [f"This takes about {duration(60 * length.minutes)}.", *_other_lengths(config, written, length)]
-    return "\n".join(
-        [
-            *wrap(
-                f"chosen for {data} and this machine (set: {', '.join(sorted(written)) or 'nothing'}):", 80
-            ),
-            *lines,
-            *wrap(" ".join(ending), 78, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False),
-        ]
-    )
+    heading = wrap(f"chosen for {data} and this machine (set: {own}):", 80, subsequent_indent="  ")
+    last = wrap(" ".join(ending), 80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join([*heading, *lines, *last])
 
 
 Row = tuple[str, str, str, tuple[str, ...]]
