@@ -185,6 +185,8 @@ def _timed(
         "checkpoint_every": every,
         "patience": PATIENCE,
     }
+    if "training.learning_rate" in written and config.training.learning_rate is None:
+        del training["warmup_steps"]  # the paper's rate follows from it, and would be high
     dropout = next(dropout for least, dropout in DROPOUT if passes >= least)
     model = {} if further else {"dropout": dropout}
     return _changed(config, written, model=model, training=training)

@@ -221,7 +221,7 @@ def train(
         job = replace(job, began=has_begun(job.folder))
         if planned and job.began:
             job = replace(job, config=as_begun(job.config, job.folder, written))
-        if note := doubt(job.config.training, job.config.model.d_model):
+        if note := doubt(job.config.training, job.config.model.d_model, planned=planned):
             job.report(note)
         with _joined(job, device) as world:
             job = replace(job, device=world.device)

@@ -130,6 +130,13 @@ def test_steps_that_are_written_are_all_expected(corpus):
     assert planned.config.training.validate_every * 20 > 7000
 
 
+def test_the_paper_s_rate_keeps_its_warm_up(corpus):
+    own = config("training.learning_rate=none", "training.schedule=paper", "training.warmup_steps=500")
+    planned = plan(own, corpus(300), ("training.learning_rate", "training.schedule"), WORLD).config
+    assert planned.training.warmup_steps == 500, "a short one would give a high rate"
+    assert planned.training.max_steps < 500
+
+
 @pytest.mark.parametrize(
     ("settings", "seconds", "flags"),
     [
