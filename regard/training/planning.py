@@ -77,14 +77,18 @@ def plan(
     minutes = recipe.usual_minutes(tokens) if limit is None else limit
     sized = start is not None or any(f"model.{name}" in written for name in SHAPE)
     shapes = [None] if sized else [shape for shape in recipe.shapes if shape.tokens <= tokens]
-    for shape in reversed(shapes):
+    chosen = None
+    for shape in shapes:  # from the smallest: the largest take longest to time, and are rarely affordable
         candidate = _sized(config, written, recipe, shape, tokens)
         usual = recipe.passes(tokens) * steps_per_pass(candidate.training, tokens)
         wanted = _written_steps(candidate.training, written, tokens) or usual
         seconds = seconds_per_step(candidate, lesson, world, start=start, threads=threads)
         affordable = recipe.spent * 60 * minutes / seconds
-        if affordable >= ENOUGH * min(usual, wanted):
+        if chosen is not None and affordable < ENOUGH * min(usual, wanted):
             break
+        chosen = shape, candidate, usual, wanted, seconds, affordable
+    assert chosen is not None, "a recipe has a shape for the smallest corpus"
+    shape, candidate, usual, wanted, seconds, affordable = chosen
     is_long = wanted != usual and limit is None  # who writes a number of steps has the time for them
     steps = wanted if is_long else min(wanted, affordable)
     planned = _timed(candidate, written, recipe, steps, wanted, tokens, further=start is not None)
