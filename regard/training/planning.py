@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TIMED_STEPS = 6
 """Most steps of a candidate that are timed …"""
-TIMED_SECONDS = 4.0
+TIMED_SECONDS = 10.0
 """… and the time after which no other is begun, unless only one is done."""
 TIMED_TOKENS = 2048
 """Size of the batches that are timed on a CPU; larger ones take longer in proportion."""
