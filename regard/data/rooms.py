@@ -55,7 +55,8 @@ REPLIES = {
     "What was found?": "The {what} was found.",
     "When was it found?": "It was found on {day}.",
 }
-QUESTIONS_OF_A_TALK = 1
+LATER = "Who am I?"
+"""The second question of a talk: its reply needs the first turn."""
 
 
 class Fact(NamedTuple):
@@ -99,12 +100,10 @@ def _answer(fact: Fact, random: Random) -> dict[str, Any]:
 
 
 def _conversation(fact: Fact, random: Random) -> dict[str, Any]:
-    name = random.choice(PEOPLE)
+    name, question = random.choice(PEOPLE), random.choice(list(REPLIES))
     # The first turn is never learned, so what nobody could foresee is there.
-    turns = [f"I am {name}. {fact.story(random)}", f"Hello, {name}. What do you want to know?"]
-    for question in random.sample(list(REPLIES), QUESTIONS_OF_A_TALK):
-        turns += [question, fact.filled(REPLIES[question])]
-    return {"turns": turns}
+    first = f"I am {name}. {fact.story(random)} {question}"
+    return {"turns": [first, fact.filled(REPLIES[question]), LATER, f"You are {name}."]}
 
 
 MAKERS: dict[str, Callable[[Fact, Random], dict[str, Any]]] = {

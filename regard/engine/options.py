@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from regard.config import DecodingConfig
+from regard.config.checking import did_you_mean
 from regard.engine.engines.protocol import SamplingOptions, Search
 from regard.errors import RequestError
 
@@ -193,11 +194,14 @@ def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
     Raises:
         RequestError: there is no such option, or a value is out of range.
     """
-    try:
-        return kind(**given)
-    except TypeError as error:
-        known = ", ".join(field.name for field in fields(kind))
-        raise RequestError(f"{error}; the options are {known}", code="unknown_option") from None
+    known = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in known:
+            # The name of its flag, for who knows the command line.
+            near = "; did you mean to?" if name == "target" and "to" in known else did_you_mean(name, known)
+            problem = f"there is no option {name!r}; the options are {', '.join(known)}{near}"
+            raise RequestError(problem, code="unknown_option")
+    return kind(**given)
 
 
 def takes(kind: type[Any]) -> Callable[[Method], Method]:

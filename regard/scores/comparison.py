@@ -13,6 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
 
+from regard.config.checking import counted
 from regard.scores.translation import MOSES, check_pairs, exact_share, tokenised_bleu, tokenizer_of
 
 RESAMPLES = 1000
@@ -71,7 +72,7 @@ class Comparison:
     systems: tuple[System, ...]
 
     def __str__(self) -> str:
-        n, resamples = f"{self.n_lines:,} lines", f"{self.resamples:,} resamples"
+        n, resamples = counted(self.n_lines, "line"), f"{self.resamples:,} resamples"
         blocks = [f"{n}; μ ± is the mean and 95% interval over {resamples} of them"]
         blocks += ["\n  ".join([system.name, *system.lines()]) for system in self.systems]
         if len(self.systems) > 1:

@@ -97,12 +97,18 @@ def as_words(settings: Mapping[str, Any]) -> list[str]:
 
 
 def as_begun(config: RunConfig, folder: Path, written: Collection[str]) -> RunConfig:
-    """The configuration of a planned run that has begun: what was chosen then, and what is written now."""
-    before = read_config(file=folder / CONFIG)
+    """The configuration of a planned run that has begun: what was chosen then, and what is written now.
+
+    Limits of passes and minutes are never chosen, so that one that is no longer written does not hold.
+    """
+    before, names = (
+        read_config(file=folder / CONFIG),
+        {*written, "training.max_epochs", "training.max_minutes"},
+    )
     sections = {}
     for section in ("model", "training"):
-        names = [name for name in written if name.startswith(f"{section}.")]
-        now = {name: getattr(getattr(config, section), name) for name in (n.partition(".")[2] for n in names)}
+        own = [name.partition(".")[2] for name in names if name.startswith(f"{section}.")]
+        now = {name: getattr(getattr(config, section), name) for name in own}
         sections[section] = replace(getattr(before, section), **now)
     return replace(config, **sections)
 

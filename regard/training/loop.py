@@ -184,13 +184,16 @@ class TrainingLoop:
                     self._checkpoint()
             return self._finish(reason)
 
-    def time_steps(self, count: int) -> float:
-        """Seconds of a full step, by the fastest of some: what else the machine does must not count."""
+    def time_steps(self, count: int, longest: float = math.inf) -> float:
+        """Seconds of a full step, by the fastest of some: what else the machine does must not count.
+
+        `count` steps are taken, or after `longest` seconds at least two: the first one is slow.
+        """
         tokens: list[int] = []
         self.listeners.append(lambda event: tokens.append(event["tokens"]))
         with using_threads(self.threads), self.stream:
-            seconds = []
-            for _ in range(count):
+            seconds: list[float] = []
+            while len(seconds) < count and (len(seconds) < 2 or sum(seconds) < longest):
                 started = time.perf_counter()
                 self._step(interrupted=False)
                 self._settle()

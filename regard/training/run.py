@@ -61,7 +61,9 @@ from regard.training.arguments import (
     with_dataset,
     written_settings,
 )
+from regard.training.checkpoints.checkpoint import checkpoints, read_state
 from regard.training.checkpoints.run_folder import (
+    CHECKPOINTS,
     CONFIG,
     DATA,
     JOURNAL,
@@ -75,7 +77,7 @@ from regard.training.display.display import Display
 from regard.training.display.trackers import check_trackers, open_tracker
 from regard.training.distributed.world import World, join_world
 from regard.training.loop import TrainingLoop
-from regard.training.planning import plan
+from regard.training.planning import plan, with_room
 from regard.training.probes import Probing
 from regard.training.schedule import doubt
 from regard.training.starting import Start
@@ -239,7 +241,7 @@ def train(
         job = replace(job, began=has_begun(job.folder))
         if planned and job.began:
             job = replace(job, config=as_begun(job.config, job.folder, written))
-        if note := doubt(job.config.training, job.config.model.d_model):
+        if note := doubt(job.config.training, job.config.model.d_model, planned=planned):
             job.report(note)
         with _joined(job, device) as world:
             job = replace(job, device=world.device)
@@ -350,7 +352,7 @@ class WholeRun:
     def carry_out(self, opened: Any) -> Run:
         """Prepare, train and test; an interrupted run is not tested."""
         prepared = self.prepare(opened)
-        if self.written is not None and not self.job.began:
+        if self.written is not None:
             self.plan(prepared, self.written)
         reason = self.train(prepared)
         result = None
@@ -381,10 +383,18 @@ class WholeRun:
         return self.task.prepared(data, job.config)
 
     def plan(self, prepared: Prepared, written: Sequence[str]) -> None:
-        """Choose what is not written; the main process does, and the others read what it has written."""
+        """Choose what is not written; the main process does, and the others read what it has written.
+
+        A run that has begun keeps its plan, and gets steps enough for the limits that are written.
+        """
         job = self.job
+        if job.began:
+            state = read_state(checkpoints(job.folder / CHECKPOINTS)[-1])
+            self.job = replace(job, config=with_room(job.config, prepared.lesson, written, state))
+            return
         if self.world.is_main:
             config, start = job.config, self.start
+            job.report("choosing sizes: some steps are timed")
             chosen = plan(config, prepared.lesson, written, self.world, start=start, threads=self.threads)
             job.report(chosen.text)
             claim(job.folder, chosen.config)

@@ -43,14 +43,18 @@ def highest_rate(config: TrainingConfig, d_model: int) -> float:
     return paper_peak(config, d_model) if config.learning_rate is None else config.learning_rate
 
 
-def doubt(config: TrainingConfig, d_model: int) -> str | None:
-    """What is odd about the configured rate; None for a usual one."""
+def doubt(config: TrainingConfig, d_model: int, *, planned: bool = False) -> str | None:
+    """What is odd about the configured rate; None for a usual one.
+
+    `planned`: a rate that is left out is chosen for the data; otherwise it is the paper's.
+    """
     rate, (lowest, highest) = config.learning_rate, USUAL
     if rate is None or lowest <= rate <= highest:
         return None
+    usual = "is chosen" if planned else f"is the paper's, here {paper_peak(config, d_model):.2g}"
     return (
         f"training.learning_rate = {rate:g} is very {'high' if rate > highest else 'low'}: it is the highest "
-        f"rate, usually 0.0001 to 0.005; leave it out for the paper's, here {paper_peak(config, d_model):.2g}"
+        f"rate, usually 0.0001 to 0.005; if it is left out, it {usual}"
     )
 
 

@@ -104,7 +104,7 @@ def test_a_document_goes_one_way_and_what_is_in_its_target_language_is_counted(t
     )
     first, *_, last = err.splitlines()
     assert (first, last) == (told, "regard: 1 line already in English, kept unchanged")
-    forced = regard("translate", "both", "--to", "en", stdin=lines)
+    forced = regard("translate", "both", "--target", "en", stdin=lines)
     assert (forced[0], forced[1], "detected" in forced[2]) == (0, out, False)
     written = out.splitlines()
     assert (written[1], written[5:8]) == ("May", ["```", "March", "```"])

@@ -37,6 +37,9 @@ def here(tmp_path, monkeypatch):
         (tmp_path / model).mkdir(parents=True)
         (tmp_path / model / MANIFEST).touch()
     (tmp_path / "notes").write_text("one\ntwo\n")
+    (tmp_path / "hello.en").touch()
+    (tmp_path / "v1.1").touch()
+    (tmp_path / "my first notes.txt").touch()
     (tmp_path / "cat").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -115,6 +118,12 @@ def test_a_model_is_named_in_one_way(verb, words):
         (["./nowhere"], "there is no such file"),
         (["/nowhere/run"], "/nowhere/run: there is no such file"),
         (["~/run"], "there is no such file"),
+        (["./rnu"], "./rnu: there is no such file"),
+        (["./our notes.txt"], "./our notes.txt: there is no such file"),
+        (["first notes.txt"], "did you mean my first notes.txt?"),
+        (["zh_en", "a cat"], "zh_en: is no model; did you mean zh-en?"),
+        (["en-zh", "a cat"], "did you mean zh-en?"),
+        (["runs/one", "-"], "`regard translate runs/one` reads standard input"),
     ],
 )
 def test_a_text_that_is_a_path_is_refused_and_what_to_type_is_said(words, advice):
@@ -129,6 +138,7 @@ def test_a_text_that_is_a_path_is_refused_and_what_to_type_is_said(words, advice
         *("and/or", "1/2", "km/h", "http://example.org/a.txt", "https://a.org", "this/that or runs/one"),
         *("see notes.txt", "请打开说明.txt", "Node.js", "e.g.", "3.14", "猫/狗", "/ˈwɔːtə/", "…", "", " "),
         *("a\0b", LONG, f"cat/{LONG}"[::-1], '{"question":"a/b"}', "amazon.de", "\\frac{1}{2}"),
+        *("Hello.", "hello.", "v1.2", "/help", "/kæt/", "notes/cats", "www.example.org/a.html", "as-is"),
     ],
 )
 def test_texts_with_slashes_and_dots_are_texts(text):
@@ -188,5 +198,17 @@ def test_an_option_of_several_values_is_repeated_as_often_as_needed():
     assert read("translate", "x", "--keep", "a", "--keep", "b")["keep"] == ["a", "b"]
     with contextlib.suppress(typer.Exit):
         assert read("train", "--set", "a=1", "--set", "b=2")["settings"] == ["a=1", "b=2"]
-    with refused("repeated_option", "--source is given 2 times"):  # an alias is the same option
-        read("translate", "x", "--source", "zh", "--from", "en")
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "flag"),
+    [
+        ("translate", ["--from", "zh", "x"], "--source CODE"),
+        ("translate", ["x", "--to", "en"], "--target CODE"),
+        ("train", ["a.zh", "a.en", "--to=en"], "--target CODE"),
+        ("evaluate", ["a.zh", "a.en", "--to", "en"], "--target CODE"),
+    ],
+)
+def test_a_language_has_one_flag_in_every_verb(verb, words, flag):
+    with refused("unknown_option", flag):
+        read(verb, *words)

@@ -202,7 +202,7 @@ def test_mistakes_are_answered(translate, words, problem):
 
 
 def test_languages_may_be_named_in_other_words(translate):
-    assert translate("三月", "--from", "zho", "--to", "EN").status == 0
+    assert translate("三月", "--source", "zho", "--target", "EN").status == 0
 
 
 # --- through pipes ------------------------------------------------------------------------------------------

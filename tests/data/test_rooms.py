@@ -42,6 +42,16 @@ def test_an_answer_is_in_the_story():
         assert row["answer"].removeprefix("in ").removeprefix("on ").removeprefix("the ") in row["context"]
 
 
+def test_every_turn_that_is_learned_follows_from_the_earlier_ones():
+    for row in rooms.rows("converse", "train", 200, seed=2):
+        first, reply, question, last = row["turns"]
+        asked = next(asked for asked in rooms.REPLIES if first.endswith(asked))
+        before, after = (part for part in re.split(r"\{\w+\}", rooms.REPLIES[asked]))
+        assert reply.removeprefix(before).removesuffix(after) in first
+        assert question == rooms.LATER
+        assert f"I am {last.removeprefix('You are ')}" in first
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("task", rooms.MAKERS)
 def test_a_model_is_trained_without_a_file(task, tmp_path, monkeypatch):

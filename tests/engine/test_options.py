@@ -62,6 +62,9 @@ def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(model)
     for verb, *given in (("translate", "一"), ("stream", "一"), ("respond", "一"), ("translator",)):
         with refused("unknown_option", "beam_siez", "beam_size", "check_numbers"):
             getattr(model, verb)(*given, beam_siez=3)
+    for name, meant in (("beam_siez", "beam_size"), ("target", "to"), ("glosary", "glossary")):
+        with refused("unknown_option", f"no option {name!r}", f"did you mean {meant}?"):
+            model.translate("一", **{name: 3})
 
 
 @pytest.mark.parametrize("verb", ["generate", "continue_text", "classify", "generator", "classifier"])

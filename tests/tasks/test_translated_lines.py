@@ -52,4 +52,4 @@ def test_a_line_that_is_too_long_is_translated_in_parts_and_counted(tmp_path, su
     made = load(folder, engine=engine).translate_lines([SOURCES[0], "many a dog " * 50])
     assert made.lines[0] == load(folder, engine=engine).translate_lines(SOURCES[:1]).lines[0]
     assert made.lines[1]
-    assert made.how.endswith(", 1 lines split because they are too long")
+    assert made.how.endswith(", 1 line too long and split")

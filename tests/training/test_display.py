@@ -61,7 +61,7 @@ def frame_of(standing, width=100):
 
 def test_the_panel_shows_where_the_run_stands():
     frame = "\n".join(last_frame(terminal(), [*map(step, range(1, 11)), validation(10, valid_bleu=23.125)]))
-    for words in ("runs/zh-en", "step 10 of 97", "25%", "15 s left", "2.00e-04", "403.43"):
+    for words in ("runs/zh-en", "step 10", "25%", "15 s left", "2.00e-04", "403.43"):
         assert words in frame
     assert re.search(r"loss +6\.000", frame)
     assert re.search(r"tokens/s +600\b", frame)
@@ -209,6 +209,13 @@ def test_the_time_left_follows_the_share_that_is_done(share, left):
     assert standing.seconds_left == left
 
 
+@pytest.mark.parametrize(("share", "words"), [(20 / 97, "20 of 97"), (0.3, "20")])
+def test_the_number_of_steps_is_shown_if_it_ends_the_run(share, words):
+    standing = Standing("x", 97)
+    standing.hear(step(20, share_done=share))
+    assert standing.steps == words
+
+
 def test_the_end_of_a_run():
     events = [
         step(9),
@@ -267,12 +274,12 @@ def test_a_log_has_lines_and_no_escape_codes(monkeypatch):
     )
     assert "\x1b" not in output
     assert output.splitlines() == [
-        "step 1 of 97  loss 6.000  perplexity 403.43  600 tokens/s  learning rate 2.00e-04  about 2 s left",
+        "step 1  loss 6.000  perplexity 403.43  600 tokens/s  learning rate 2.00e-04  about 2 s left",
         "step 1  valid loss 2.000  accuracy 60.0%  BLEU 12.50  best so far",
         f"  source     {SAMPLE['source']}",
         "  output     a [/red] ␛[31mdog",
         "  reference  the cat [bold]sits[/bold] :cat:",
-        "step 2 of 97  loss 6.000  perplexity 403.43  600 tokens/s  learning rate 2.00e-04"
+        "step 2  loss 6.000  perplexity 403.43  600 tokens/s  learning rate 2.00e-04"
         "  best valid loss 2.000  about 3 s left",
         "words",
     ]

@@ -30,6 +30,7 @@ def test_the_rate_of_every_schedule_is_its_highest(schedule):
 def test_a_rate_that_no_optimizer_takes_is_questioned():
     for rate in (1.0, 0.1, 1e-8):
         assert f"{rate:g}" in doubt(TrainingConfig(learning_rate=rate), 512)
+        assert "paper" not in doubt(TrainingConfig(learning_rate=rate), 512, planned=True)
     for rate in (None, 1e-5, 1e-3, 1e-2):
         assert doubt(TrainingConfig(learning_rate=rate), 512) is None
 

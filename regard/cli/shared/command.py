@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from regard import bundled
 from regard.errors import BundleError, ConfigError
-from regard.text.files import path_problem
+from regard.text.files import STDIN, path_problem
 
 FILE_SUFFIXES = (
     *(
@@ -59,6 +59,10 @@ FILE_SUFFIXES = (
 RUN_FOLDERS = ("runs", "models")
 """Folders where models usually are, so that a path in them is recognised from any folder."""
 SEPARATOR = "--"
+LANGUAGES = {"--from": "--source", "--to": "--target"}
+"""Options of languages under the names that they have in other programs."""
+_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
+"""How a word ends that may be the name of a file: "Hello." and 3.14 are none."""
 _ROOTED = re.compile(r"(?:\.{1,2}|~|[A-Za-z]:)[/\\]|/[\w.-]", re.ASCII)
 """How a path begins that is not relative to this folder, or says that it is."""
 
@@ -115,7 +119,16 @@ class Command(TyperCommand):
         options: list[Any] = [param for param in self.params if isinstance(param, TyperOption)]
         tokens: list[str] = list(map(_Word, args))
         parser = TyperCommand(None, params=options).make_parser(ctx)
-        values, words, order = parser.parse_args(list(tokens))
+        try:
+            values, words, order = parser.parse_args(list(tokens))
+        except Exception as error:
+            # Of click's errors; some versions of typer contain a copy of click.
+            option = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else None
+            meant = LANGUAGES.get(option or "")
+            if not any(meant in each.opts for each in options):
+                raise
+            problem = f"{option}: there is no such option; {meant} CODE gives the language"
+            raise ConfigError(problem, code="unknown_option") from error
         places = {id(word) for word in words}
         rest = [token for token in tokens if id(token) not in places]
         ends = rest[-1] if rest and rest[-1] == SEPARATOR else None
@@ -175,6 +188,9 @@ class TextsCommand(ModelCommand):
             ConfigError: one is.
         """
         for word in words:
+            if word == STDIN and self.reads_lines:
+                advice = f"`{command}` reads standard input, `{command} -- -` takes it as a text"
+                raise ConfigError(f"{word}: is no text; {advice}", code="path_as_text")
             if problem := path_as_text(word):
                 advice = f"`{command} -- {shlex.quote(word)}` takes it as a text"
                 if self.reads_lines and Path(word).is_file():
@@ -209,7 +225,11 @@ def path_as_text(word: str) -> str | None:
     if is_model(word):
         return f"{word}: is a model; name it first, or with --model"
     if (path := _existing(word)) is None:
-        return path_problem(word) if _looks_like_path(word) else None
+        if name := _model_meant(word):
+            return f"{word}: is no model; did you mean {name}?"
+        problem = path_problem(word) if _looks_like_path(word) else None
+        # As it was typed, with its ./
+        return problem and word + problem.removeprefix(str(Path(word)))
     if path.is_dir():
         from regard.bundle.manifest import read_manifest
 
@@ -221,22 +241,45 @@ def path_as_text(word: str) -> str | None:
 
 
 def _looks_like_path(word: str) -> bool:
-    """Whether a word begins like a path or with a folder of here, ends like a file, or is like one of here.
+    """Whether a word begins like a path, ends like a file, or is like a name in this folder.
 
-    Spaces are no part of it, and slashes alone no sign: and/or, 1/2 and https://a.org are texts.
+    Slashes and dots alone are no sign: and/or, 1/2, 3.14, https://a.org and "Hello." are texts.
     """
-    if any(map(str.isspace, word)) or "://" in word:
+    if "://" in word or word.startswith("www."):
         return False
     # A Chinese sentence has no spaces, and may end like a file.
-    if _ROOTED.match(word) or (word.lower().endswith(FILE_SUFFIXES) and word.isascii()):
+    ends_like_file = word.lower().endswith(FILE_SUFFIXES) and word.isascii()
+    path = Path(word)
+    if any(map(str.isspace, word)):
+        return ends_like_file and (_ROOTED.match(word) is not None or _is_like_one_of(path))
+    if ends_like_file:
         return True
-    first, *others = PurePath(word).parts or ("",)
-    if others and (first in RUN_FOLDERS or _existing(first.strip("/")) is not None):
-        return True
-    if not others and "." not in word:
+    if _ROOTED.match(word):
+        # /help and /kæt/ are texts.
+        return len(path.parts) > 2 or not path.is_absolute() or _is_like_one_of(path)
+    first, *others = path.parts or ("",)
+    if path.is_absolute():
         return False
+    if others:
+        folder = _existing(first)
+        is_folder = _is_like_one_of(Path(first)) if folder is None else folder.is_dir()
+        return first in RUN_FOLDERS or is_folder
+    return _SUFFIX.search(word) is not None and _is_like_one_of(path)
+
+
+def _model_meant(word: str) -> str | None:
+    """The bundled model that a word seems to mean: zh_en, en-zh, zh-enn; None if there is none."""
+    codes = re.split("[-_]", word.lower())
+    if len(codes) != 2:
+        return None
+    spellings = {"-".join(codes), "-".join(reversed(codes))}
+    return next((name for name in bundled.names() if get_close_matches(name, spellings, cutoff=0.75)), None)
+
+
+def _is_like_one_of(path: Path) -> bool:
+    """Whether the folder of a path has an entry with nearly its name."""
     with suppress(OSError):
-        return bool(get_close_matches(first, [entry.name for entry in Path().iterdir()], n=1, cutoff=0.75))
+        return bool(get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], 1, 0.75))
     return False
 
 

@@ -38,13 +38,11 @@ def translate(
     models: ModelOption = BUNDLED,
     source: Annotated[
         str | None,
-        typer.Option("--source", "--from", metavar="CODE", help="Source language; default: detected."),
+        typer.Option(metavar="CODE", help="Source language; default: detected."),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
-            "--target",
-            "--to",
             metavar="CODE",
             help="Target language; default: detected, once for all of standard input.",
         ),

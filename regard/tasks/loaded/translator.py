@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from regard.bundle.bundle import Description
+from regard.config.checking import counted
 from regard.config.task import TEMPLATES
 from regard.data.reading.templates import model_input_of_text
 from regard.engine.direction import Directions
@@ -125,7 +126,7 @@ class LoadedTranslator(LoadedModel):
         how = [f"{name}, {self._precision(name)}" for name in engines]
         how += [f"beam {beam_size or self.decoding.beam_size}", penalty]
         if n_split := sum(result.split > 1 for result in results):
-            how.append(f"{n_split} lines split because they are too long")
+            how.append(f"{counted(n_split, 'line')} too long and split")
         return TranslatedLines([result.text for result in results], ", ".join(how))
 
     @takes(TranslateOptions)

@@ -97,6 +97,15 @@ def read_weights(place: Path) -> dict[str, Tensor]:
         raise BundleError(f"the weights cannot be read: {error}", str(place), code="damaged_file") from error
 
 
+def read_state(place: Path) -> dict[str, Any]:
+    """The state of a checkpoint; empty if it cannot be read, which `read_checkpoint` reports."""
+    try:
+        state = json.loads((place / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
 def read_checkpoint(place: Path, model: nn.Module) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Load the weights of a checkpoint into the model; returns the moments and the state."""
     try:

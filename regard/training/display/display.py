@@ -147,7 +147,7 @@ class _Lines:
 
     def _step(self) -> None:
         now = self.standing
-        words = [f"step {now.step:,} of {now.max_steps:,}"]
+        words = [f"step {now.steps}"]
         if now.loss is not None:
             words.append(f"loss {now.loss:.3f}")
         words += [f"{name} {value}" for name, value in now.beside_the_loss]

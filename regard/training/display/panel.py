@@ -52,7 +52,8 @@ def _heading(standing: Standing) -> Table:
     grid = _grid(expand=True)
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     grid.add_column(no_wrap=True, justify="right")
-    steps = Text.assemble("step ", (f"{standing.step:,}", "bold"), f" of {standing.max_steps:,}")
+    number, *most = standing.steps.partition(" ")
+    steps = Text.assemble("step ", (number, "bold"), "".join(most))
     grid.add_row(Text(standing.title, style="bold"), steps)
     return grid
 

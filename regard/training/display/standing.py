@@ -133,6 +133,12 @@ class Standing:
             self._hear_validation(event, float(loss))
 
     @property
+    def steps(self) -> str:
+        """The step, and of how many if they are the limit that comes first."""
+        is_limit = self.step >= self.share * self.max_steps - 0.5
+        return f"{self.step:,}" + (f" of {self.max_steps:,}" if is_limit else "")
+
+    @property
     def seconds_left(self) -> float | None:
         """The estimated time left; None before the first step."""
         share = self.share
@@ -187,7 +193,7 @@ class Standing:
 
 def duration(seconds: float) -> str:
     """A duration for people: 42 s, 12 min, 1 h 05 min."""
-    if seconds < 60:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60:02} min"
