@@ -17,6 +17,8 @@ class InlineTag(NamedTuple):
     """Name of the element that it opens; empty if it opens none."""
     closes: str = ""
     """Name of the element that it closes."""
+    is_word: bool = False
+    """Whether it stands for a word of the sentence, such as code, a formula or a placeholder."""
 
 
 class Marked(NamedTuple):
