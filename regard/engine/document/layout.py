@@ -98,7 +98,7 @@ def parts(text: str, *, whole_lines: bool = False) -> list[Part]:
     """
     found: list[Part] = []
     code = CodeLines()
-    for i, line in enumerate(_BREAK.split(text)):
+    for i, line in enumerate(split_lines(text)):
         if i % 2 or code.is_code(line):
             found += _kept(line)
         elif whole_lines:
@@ -109,6 +109,11 @@ def parts(text: str, *, whole_lines: bool = False) -> list[Part]:
             for sentence in _around_code(sentences(body)):
                 found += trimmed(sentence)
     return found
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text; every second element is a line break."""
+    return _BREAK.split(text)
 
 
 def trimmed(text: str) -> Iterator[Part]:

@@ -118,7 +118,13 @@ class LoadedTranslator(LoadedModel):
         # With the source language given, a line is translated whatever it looks like.
         source = direction.source if direction else None
         results = self.translate(
-            list(lines), source=source, to=to, beam_size=beam_size, whole_lines=True, check_numbers=False
+            list(lines),
+            source=source,
+            to=to,
+            beam_size=beam_size,
+            whole_lines=True,
+            check_numbers=False,
+            markup=False,
         )
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
