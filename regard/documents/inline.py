@@ -26,6 +26,7 @@ _NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 _MARKUP = re.compile(r"[*_~]\S|\]\(|</?[A-Za-z]")
 """What a line with markup contains."""
 
+_LINE_END = re.compile(r"(?<! )(  +)?[ \t]*\n[ \t]*")
 _TWO_STARS = re.compile(r"(?<!\*)\*\*(?!\*)")
 
 Kind = Literal["text", "tag", "code", "html", "image", "link", "space", "break"]
@@ -116,7 +117,8 @@ def inline_items(md: MarkdownIt, source: str, env: dict[str, Any] | None = None)
     tokens = [token for token in tokens if "span" in token.meta]
     found = [_item(token, source) for token in tokens]
     found += _left_over(tokens, source)
-    found += [InlineItem(match.start(), match.end(), "space") for match in re.finditer(r"\n[ \t]*", source)]
+    for match in _LINE_END.finditer(source):
+        found.append(InlineItem(match.start(), match.end(), "break" if match[1] else "space"))
     items: list[InlineItem] = []
     for item in sorted(filter(None, found)):
         if not items or item.start >= items[-1].end:  # a line break in a tag or in code is part of it
@@ -145,6 +147,10 @@ def _item(token: Token, source: str) -> InlineItem | None:
     kind = token.type
     if kind == "text":  # a delimiter that is none
         return None
+    if kind == "hardbreak":
+        return InlineItem(start, end, "break")
+    if kind == "footnote_ref":
+        return InlineItem(start, end, "tag")
     if kind == "text_special":
         return InlineItem(start, end, "text", token.content)
     if kind == "html_inline":

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from regard.config import DecodingConfig
 from regard.config.checking import counted
 from regard.engine.direction import Direction, Directions
-from regard.engine.document.layout import CodeLines, Part, parts, trimmed
+from regard.engine.document.layout import Part, parts, trimmed
 from regard.engine.document.sentences import cut
 from regard.engine.engines.protocol import Engines
 from regard.engine.markup.plain_text import as_written, marked_text
@@ -24,6 +24,7 @@ from regard.engine.results import Aligner, Result, joined
 from regard.engine.sentence_decoder import Requirements, SentenceDecoder
 from regard.engine.streams import TextStream
 from regard.errors import RequestError
+from regard.text.code_lines import CodeLines
 from regard.text.files.lines import InputLine
 from regard.text.languages import language_name
 from regard.text.marked import Marked

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from itertools import accumulate
 
-from regard.engine.document.layout import CodeLines, split_lines
 from regard.engine.markup.preparation import PreparedText
 from regard.engine.markup.results import MarkedResult
 from regard.engine.results import NumberChange, Result, WordLink
@@ -26,16 +25,10 @@ def marked_text(text: str) -> Marked:
     if not may_have_markup(text):
         return Marked(text)
     try:
-        from regard.documents.inline import marked_line
+        from regard.documents.text import marked_text
     except ImportError:  # the parser comes with rich, but rich may stop to need it
         return Marked(text)
-    tags, pieces, size, code = [], [], 0, CodeLines()
-    for i, line in enumerate(split_lines(text)):
-        found = Marked(line) if i % 2 or code.is_code(line) else marked_line(line)
-        tags += [tag._replace(place=size + tag.place) for tag in found.tags]
-        pieces.append(found.text)
-        size += len(found.text)
-    return Marked("".join(pieces), tuple(tags))
+    return marked_text(text)
 
 
 def as_written(source: Marked, prepared: PreparedText, found: MarkedResult) -> Result:

@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from regard.decode.hypothesis import Hypothesis
 from regard.engine.direction import Direction
-from regard.engine.document.layout import without_breaks
 from regard.engine.engines.protocol import Decoded, Engines, Request, Search
 from regard.engine.phrases.glossary import Phrase, Speller, absent, missing
 from regard.engine.phrases.placement import Draft, drafts
 from regard.engine.results import Aligner, Result
+from regard.text.code_lines import without_breaks
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 AFFORDABLE, DEARER = 3.0, 2.0
