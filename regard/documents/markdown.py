@@ -302,7 +302,7 @@ def _with_words(items: Sequence[InlineItem]) -> list[InlineItem]:
         k = bisect_right(following, item.end)
         if k < len(following):
             open_until = following[k]
-            item = InlineItem(item.start, open_until, "code")  # noqa: PLW2901
+            item = InlineItem(item.start, open_until, "code")
         found.append(item)
     return found
 

@@ -184,6 +184,15 @@ class Translator:
         """
         self._passages([prepared(self._marked(text)).body])
 
+    def document_direction(self, beginning: str) -> Direction:
+        """The direction of a document; without options, its beginning decides.
+
+        Raises:
+            RequestError: it was not specified, and cannot be detected.
+        """
+        chosen = self._direction or self._directions.of_document(beginning)
+        return chosen or self._directions.detect(beginning)
+
     def direction(self, text: str) -> Direction | None:
         """The direction in which a text is translated; None if it is in none of the source languages.
 
@@ -397,7 +406,7 @@ class LineTranslator:
 
     def _output(self, line: InputLine, result: Result) -> OutputLine:
         text = json.dumps(_as_dict(result), ensure_ascii=False) if self._as_json else self._columns(result)
-        return OutputLine(text, result.engine, tuple(line.where + warning for warning in _warnings(result)))
+        return OutputLine(text, result.engine, tuple(line.where + warning for warning in warnings_of(result)))
 
     def _columns(self, result: Result) -> str:
         ranked = [result, *result.alternatives]
@@ -415,7 +424,8 @@ def _as_dict(result: Result) -> dict[str, Any]:
     return {**asdict(result), "alternatives": [_as_dict(each) for each in result.alternatives]}
 
 
-def _warnings(result: Result) -> Iterator[str]:
+def warnings_of(result: Result) -> Iterator[str]:
+    """What a user should know about a result."""
     if code := result.unexpected_language:
         what = "a sentence" if result.engine else "the text"
         yield (
