@@ -64,6 +64,7 @@ _SNIFFED = 4096
 """Bytes at the beginning that may declare an encoding."""
 _MARK_OF_NOTE = re.compile(r"[\s\d\[\]()*†‡§¶,–-]{1,12}")
 """The text of a superscript that is a footnote mark or an exponent, not a word."""
+_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 _END = "<!---->"
 """What is read after a page, so that its last text is complete."""
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
@@ -112,7 +113,10 @@ class _Positions(HTMLParser):
     def handle_comment(self, data: str) -> None:  # noqa: ARG002 - the interface of the parser
         self._note(_Part("other", ""))
 
-    handle_decl = handle_pi = unknown_decl = handle_comment
+    def handle_decl(self, decl: str) -> None:  # noqa: ARG002
+        self._note(_Part("other", ""))
+
+    handle_pi = unknown_decl = handle_comment
 
 
 def parts(page: str) -> list[_Part]:
@@ -138,6 +142,17 @@ def _checked(part: _Part) -> _Part:
     return part._replace(kind="other") if passed_over else part
 
 
+def element_tags(raw: str) -> tuple[str, str]:
+    """The names of the elements that a tag opens and closes; at most one is not empty."""
+    name = _NAME.match(raw)
+    if name is None:
+        return "", ""
+    tag = name[2].lower()
+    if name[1]:
+        return "", tag
+    return ("", "") if raw.endswith("/>") or tag in VOID else (tag, "")
+
+
 # --- paragraphs -------------------------------------------------------------------------------------------
 
 
@@ -147,8 +162,7 @@ class _Attribute(NamedTuple):
     start: int
     end: int
     quote: str
-    index: int
-    """Its segment."""
+    segment: int
 
 
 @dataclass
@@ -229,9 +243,7 @@ class HtmlDocument:
                 after_space = text.endswith(" ") if read else after_space
                 continue
             after_space = after_space and not is_word
-            closed = part.raw.endswith("/>") or part.name in VOID
-            opens = part.name if part.kind == "start" and not closed else ""
-            closes = part.name if part.kind == "end" else ""
+            opens, closes = element_tags(part.raw) if part.kind in ("start", "end") else ("", "")
             tags.append(InlineTag(len(text), part.raw, opens, closes, is_word))
         raw = [part.raw for part, _ in found]
         text = text.rstrip(" ")
@@ -268,8 +280,8 @@ class HtmlDocument:
     def _tag(self, raw: str, translations: Sequence[Marked], key: str = "") -> str:
         """A tag with its attributes translated."""
         for each in reversed(self._attributes.get(key or raw, ())):
-            if translations[each.index] != self.segments[each.index]:
-                value = html.escape(translations[each.index].text, quote=False).replace('"', "&quot;")
+            if translations[each.segment] != self.segments[each.segment]:
+                value = html.escape(translations[each.segment].text, quote=False).replace('"', "&quot;")
                 value = value.replace("'", "&#39;") if each.quote == "'" else value
                 raw = raw[: each.start] + (value if each.quote else f'"{value}"') + raw[each.end :]
         return raw

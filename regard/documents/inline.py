@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from regard.documents.html import INLINE, VOID
+from regard.documents.html import INLINE, element_tags
 from regard.text.marked import InlineTag, Marked
 
 BLOCKS = frozenset(
@@ -42,17 +42,6 @@ class InlineItem(NamedTuple):
     """What an escape or an entity stands for; the alternative text of an image."""
     opens: str = ""
     closes: str = ""
-
-
-def element(raw: str) -> tuple[str, str]:
-    """The names of the HTML elements that a tag opens and closes; at most one is not empty."""
-    name = _NAME.match(raw)
-    if name is None:
-        return "", ""
-    tag = name[2].lower()
-    if name[1]:
-        return "", tag
-    return ("", "") if raw.endswith("/>") or tag in VOID else (tag, "")
 
 
 def element_name(raw: str) -> str:
@@ -154,7 +143,7 @@ def _item(token: Token, source: str) -> InlineItem | None:
     if kind == "text_special":
         return InlineItem(start, end, "text", token.content)
     if kind == "html_inline":
-        return InlineItem(start, end, "html", "", *element(source[start:end]))
+        return InlineItem(start, end, "html", "", *element_tags(source[start:end]))
     if kind == "image":
         return InlineItem(start, end, "image", token.content)
     if kind == "link_close" and token.info == "auto":
@@ -302,7 +291,8 @@ def _is_sign(letter: str) -> bool:
 
 def _spaced(marked: Marked) -> Marked:
     """A text with a space between a delimiter that closes and one that opens."""
-    text, tags, place = "", [], 0
+    text, place = "", 0
+    tags: list[InlineTag] = []
     for tag in marked.tags:
         text += marked.text[place : tag.place]
         place = tag.place

@@ -270,7 +270,8 @@ def _is_break(raw: str) -> bool:
 
 def _marked(content: str, items: Sequence[InlineItem]) -> Marked:
     """A segment with its tags, and without escapes."""
-    text, tags = "", []
+    text = ""
+    tags: list[InlineTag] = []
     for raw, item in literal(content, _with_words(items)):
         if item is None:
             text += raw

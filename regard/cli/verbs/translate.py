@@ -196,7 +196,7 @@ def _translate_files(
     found, skipped = jobs(files, output)
     failed = 0
     with DocumentProgress(len(found)) as progress:
-        for report in translate_files(loaded, found, force=force, progress=progress.of, **options):
+        for report in translate_files(loaded.translator, found, force=force, progress=progress.of, **options):
             failed += bool(report.error)
             if flags.as_json:
                 progress.print_result(json.dumps(asdict(report), ensure_ascii=False, default=str))

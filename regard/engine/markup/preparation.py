@@ -69,7 +69,9 @@ def prepared(marked: Marked) -> PreparedText:
     """A text as a translator reads it."""
     separator = next((each for each in _SEPARATORS if each not in marked.text), " ")
     letter = next((each for each in _LETTERS if f"{{{each}" not in marked.text), _LETTERS[0])
-    text, tags, stand_ins, place = "", [], [], 0
+    text, place = "", 0
+    tags: list[InlineTag] = []
+    stand_ins: list[tuple[str, InlineTag]] = []
     for tag in marked.tags:
         text += composed(marked.text[place : tag.place])
         place = tag.place

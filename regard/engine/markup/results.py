@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -48,7 +48,8 @@ def marked_result(
         names = {name for name, _ in prepared.stand_ins}
         missing = [each for each in result.missing if each not in names]
         result = replace(result, missing=(*missing, *lost))
-    ranked, unaligned = [], ()
+    ranked: list[Marked] = []
+    unaligned: tuple[str, ...] = ()
     for rank, each in enumerate([result, *result.alternatives]):
         links = list(_links(pieces, [one[min(rank, len(one) - 1)] for one in outputs]))
         found = placed(prepared.body, each.text, links)
@@ -67,17 +68,16 @@ def _links(pieces: Sequence[Piece], results: Sequence[Result]) -> Iterator[WordL
     """The links of a text; a sentence that is not aligned, because it has no tags, is one word."""
     outputs, place = iter(results), 0
     for piece in pieces:
-        if piece.ids is None:
-            text, links = piece.text, ()
-        else:
+        text = piece.text
+        links: Iterable[WordLink] = ()
+        if piece.ids is not None:
             result = next(outputs)
             text = result.text
-            links = result.alignment if piece.has_tags else ()
-            links = links or (tuple(_proportional(piece.text, text)) if piece.has_tags else ())
-        if links:
-            yield from (link.moved(piece.start, place) for link in links)
-        elif text.strip() and composed(piece.text):
-            yield _link(piece.text, text, 0, len(composed(piece.text))).moved(piece.start, place)
+            if piece.has_tags:
+                links = result.alignment or _proportional(piece.text, text)
+        if not links and text.strip() and piece.text:
+            links = [_link(piece.text, text, 0, len(composed(piece.text)))]
+        yield from (link.moved(piece.start, place) for link in links)
         place += len(text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from regard.config.checking import counted
 from regard.documents.document import Document
@@ -29,11 +29,8 @@ Progress = Callable[[int, int], None]
 """Receives the number of translated segments, and of all."""
 
 
-class MakesTranslators(Protocol):
-    """A loaded model that translates."""
-
-    def translator(self, **options: Any) -> Translator:
-        """A function that translates with one set of options."""
+MakeTranslator = Callable[..., Translator]
+"""Makes a translator for the options that are given as keywords."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +53,7 @@ class FileReport:
 
 
 def translate_file(
-    loaded: MakesTranslators,
+    translator: MakeTranslator,
     path: Path | str,
     out: Path | str | None = None,
     *,
@@ -79,7 +76,7 @@ def translate_file(
         document = kind.read(content)
     except CorpusError as error:
         raise CorpusError(f"{source}: {error}", code=error.code) from None
-    translations, report = translate_document(loaded, document, progress=progress, **options)
+    translations, report = translate_document(translator, document, progress=progress, **options)
     output = Path(out) if out is not None else output_beside(source, *report[:2])
     if out is None:
         check_output(source, output, force=force)
@@ -96,7 +93,7 @@ def translate_file(
 
 
 def translate_document(
-    loaded: MakesTranslators, document: Document, *, progress: Progress | None = None, **options: Any
+    translator: MakeTranslator, document: Document, *, progress: Progress | None = None, **options: Any
 ) -> tuple[list[Marked], tuple[str, str, list[str]]]:
     """The translations of the segments of a document, in one direction; its languages, and notes.
 
@@ -104,14 +101,14 @@ def translate_document(
         RequestError: an option cannot be satisfied, or the language cannot be detected.
     """
     segments = document.segments
-    translator = loaded.translator(**options)
-    direction = translator.document_direction(_beginning(segments))
+    translate = translator(**options)
+    direction = translate.document_direction(_beginning(segments))
     languages = direction.source or "", direction.target or ""
     if direction.target and not options.get("to"):
-        translator = loaded.translator(**{**options, "to": direction.target})
+        translate = translator(**{**options, "to": direction.target})
     results: list[MarkedResult] = []
     for start in range(0, len(segments), WINDOW):
-        results += translator.marked(segments[start : start + WINDOW])
+        results += translate.marked(segments[start : start + WINDOW])
         if progress is not None:
             progress(len(results), len(segments))
     notes = [note for source, each in zip(segments, results, strict=True) for note in _notes(source, each)]
@@ -138,6 +135,7 @@ def _notes(source: Marked, found: MarkedResult) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
+    """The beginning of a text, in quotation marks."""
     return f"“{text if len(text) <= SHOWN else f'{text[:SHOWN]}…'}”"
 
 
@@ -182,7 +180,7 @@ def jobs(sources: Sequence[Path], output: Path | None) -> tuple[list[Job], list[
         ConfigError: several files have one output, or a folder has none.
         CorpusError: a source is missing, or not of a known format.
     """
-    to_folder = output is not None and (output.is_dir() or len(sources) > 1 or str(output).endswith("/"))
+    to_folder = output is not None and (output.is_dir() or len(sources) > 1 or not output.suffix)
     if len(sources) > 1 and output is not None and output.is_file():
         problem = f"{output}: is a file, and there are {len(sources)} sources: name a folder"
         raise ConfigError(problem, code="one_output")
@@ -191,8 +189,8 @@ def jobs(sources: Sequence[Path], output: Path | None) -> tuple[list[Job], list[
     for source in sources:
         if not source.is_dir():
             format_of(source)
-            if problem := path_problem(source):
-                raise CorpusError(problem, code="missing_file")
+            if missing := path_problem(source):
+                raise CorpusError(missing, code="missing_file")
             found.append(Job(source, output / source.name if output and to_folder else output))
             continue
         if output is None:
@@ -226,7 +224,7 @@ def _files(folder: Path, output: Path) -> Iterator[Path]:
 
 
 def translate_files(
-    loaded: MakesTranslators,
+    translator: MakeTranslator,
     files: Sequence[Job],
     *,
     force: bool = False,
@@ -239,7 +237,7 @@ def translate_files(
             if job.output is not None:
                 make_folder(job.output.parent)
             shown = progress(job.source) if progress else None
-            yield translate_file(loaded, job.source, job.output, force=force, progress=shown, **options)
+            yield translate_file(translator, job.source, job.output, force=force, progress=shown, **options)
         except RegardError as error:
             yield FileReport(source=job.source, output=None, error=str(error))
         except OSError as error:

@@ -190,7 +190,7 @@ class LoadedTranslator(LoadedModel):
         from regard.tasks.loaded.files import translate_file
 
         self.require("translate")
-        return translate_file(self, path, out, force=force, progress=progress, **options)
+        return translate_file(self.translator, path, out, force=force, progress=progress, **options)
 
     def with_engines(self, engines: Engines, aligner: Aligner | None = None) -> LoadedTranslator:
         """The same model with other engines, and with another word aligner if one is given."""
