@@ -14,26 +14,16 @@ SIGNS = st.lists(
     st.sampled_from(
         [
             *"<>\"'/!- &;\n",
-            "<b>",
-            "</b>",
-            "<!--",
-            "-->",
-            "<a href='x",
-            "</",
-            "&amp",
-            "x",
-            "<![x[",
-            "<![if x]>",
-        ]
-        + [
-            "<?p",
-            "<script>",
-            "</script>",
-            "<sup>1</sup>",
-            "<code>",
-            "<p translate=no>",
-            "<img alt='d e'>",
-            "</>",
+            *("<b>", "</b>", "<!--", "-->", "<a href='x", "</", "&amp", "x", "<![x[", "<![if x]>", "<?p"),
+            *(
+                "<script>",
+                "</script>",
+                "<sup>1</sup>",
+                "<code>",
+                "<p translate=no>",
+                "<img alt='d e'>",
+                "</>",
+            ),
         ]
     ),
     max_size=30,
@@ -124,19 +114,20 @@ def test_a_translation_keeps_the_encoding_of_a_page():
 @pytest.mark.parametrize(
     "piece",
     [
-        "<a ",
-        '<a "',
-        "<!-- >",
-        "<!--",
-        "<b>",
-        "</b>",
-        "<script>",
-        "x<i></i>",
-        "<p translate=no>",
-        "<sup>",
-        "<![CDATA[",
-    ]
-    + ["<code>", "<", "&", "<img alt=x ", "<?x", "<b><i>x</b></i>", "<![if x]>"],
+        *(
+            "<a ",
+            '<a "',
+            "<!-- >",
+            "<!--",
+            "<b>",
+            "</b>",
+            "<script>",
+            "x<i></i>",
+            "<p translate=no>",
+            "<sup>",
+        ),
+        *("<![CDATA[", "<code>", "<", "&", "<img alt=x ", "<?x", "<b><i>x</b></i>", "<![if x]>"),
+    ],
 )
 def test_a_hostile_page_takes_time_in_proportion_to_its_size(piece):
     def seconds(n):
