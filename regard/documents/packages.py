@@ -39,6 +39,9 @@ class Package:
             if each.compress_type not in _SUPPORTED:
                 problem = f"{each.filename}: its compression, {each.compress_type}, is not supported"
                 raise CorpusError(problem, code="damaged_file")
+        # Now, and not when all of it has been translated.
+        for each in self._files:
+            self.read(each.filename)
 
     @property
     def names(self) -> list[str]:

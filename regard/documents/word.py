@@ -18,16 +18,17 @@ from regard.documents.xml_parts import Edit, XmlFile
 from regard.errors import CorpusError
 from regard.text.marked import Marked
 
-_TYPES = "[Content_Types].xml"
+_TYPES, _STYLES = "[Content_Types].xml", "word/styles.xml"
 _PARTS = re.compile(
     r"(?:document|template)(?:\.macroEnabled)?\.main\+xml|(?:header|footer|footnotes|endnotes)\+xml"
 )
 """Content types of the parts that are translated."""
 _NOT_TRANSLATED = {
     "comments.xml": "comments",
-    "charts/": "texts of charts",
-    "diagrams/": "texts of diagrams",
+    "charts/chart": "texts of charts",
+    "diagrams/data": "texts of diagrams",
 }
+_TEXT = re.compile(rb"<\w+:t[ >]")
 _EAST_ASIAN = ("zh", "ja", "ko")
 
 
@@ -39,6 +40,7 @@ class WordDocument:
         self._parts = {name: package.xml(name) for name in _part_names(package)}
         self._paragraphs = [(name, each) for name, part in self._parts.items() for each in paragraphs(part)]
         self.segments: Sequence[Marked] = [each.edges.inner for _, each in self._paragraphs]
+        self._styles = package.xml(_STYLES) if _STYLES in package.names else None
         self.notes: list[str] = self._first_notes()
 
     def written(self, translations: Sequence[Marked], language: str = "") -> bytes:
@@ -59,23 +61,25 @@ class WordDocument:
             for name, pairs in changed.items()
         }
         if changed and language:
-            files |= self._styles(language)
+            files |= self._declared(language)
         return self._package.with_files(files)
 
     def _first_notes(self) -> list[str]:
         found = [
             what
             for part, what in _NOT_TRANSLATED.items()
-            if any(name.startswith(f"word/{part}") for name in self._package.names)
+            if any(
+                name.startswith(f"word/{part}") and _TEXT.search(self._package.read(name))
+                for name in self._package.names
+            )
         ]
         return [f"{what} are not translated" for what in found]
 
-    def _styles(self, language: str) -> dict[str, bytes]:
+    def _declared(self, language: str) -> dict[str, bytes]:
         """The styles with the language of the text, which the spelling checker uses."""
-        name = "word/styles.xml"
-        if name not in self._package.names:
+        part = self._styles
+        if part is None:
             return {}
-        part = self._package.xml(name)
         kind = "eastAsia" if language.split("-")[0] in _EAST_ASIAN else "val"
         edits = []
         for defaults in (each for each in part.root.elements if each.name == "docDefaults"):
@@ -86,7 +90,7 @@ class WordDocument:
                 )
                 if old.split("-")[0] != language.split("-")[0]:
                     edits.append(part.with_attributes(element, {f"{prefix}{kind}": language}))
-        return {name: part.edited(edits)}
+        return {_STYLES: part.edited(edits)}
 
 
 def read(content: bytes) -> WordDocument:

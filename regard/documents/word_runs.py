@@ -30,6 +30,8 @@ _PAIRS = {
     "commentRangeStart": "commentRangeEnd",
     "permStart": "permEnd",
 }
+_CODE = re.compile(r"<\w+:[rp]Style\s[^>]*val=\"[^\"]*(?:Code|Verbatim|Preformatted)", re.IGNORECASE)
+"""Styles of text that is no language."""
 _HIDDEN = re.compile(
     r"<\w+:(?:lang|noProof)\b[^>]*/>|\s\w+:hint=\"\w+\"|<\w+:(?:szCs|bCs|iCs)\b[^>]*/>|<\w+:rFonts\s*/>"
 )
@@ -106,11 +108,17 @@ class Paragraph:
 def paragraphs(file: XmlFile) -> Iterator[Paragraph]:
     """The paragraphs of a part that have words, in the order of their start."""
     for element in file.root.walk():
-        if element.name == "p" and element.namespace in NAMESPACES and element.children:
+        if element.name == "p" and element.namespace in NAMESPACES and not _is_code(element, file):
             items = list(_items(element, file))
             paragraph = _paragraph(element, file, _joined_fields(items))
             if has_words(paragraph.edges.inner.text):
                 yield paragraph
+
+
+def _is_code(element: Element, file: XmlFile) -> bool:
+    """Whether a paragraph has the style of code."""
+    found = element.child("pPr")
+    return found is not None and _CODE.search(file.raw(found.start, found.end)) is not None
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -158,7 +166,8 @@ def _run_items(run: Element, file: XmlFile) -> Iterator[_Item]:
     for child in run.elements:
         raw = (f"<{prefix}r>{properties}", (child.start, child.end), f"</{prefix}r>")
         if child.name == "t":
-            yield _Item("text", child.text, properties, raw)
+            is_code = _CODE.search(properties) is not None
+            yield _Item("word", raw=raw) if is_code else _Item("text", child.text, properties, raw)
         elif child.name == "noBreakHyphen":
             yield _Item("text", "\u2011", properties, raw)
         elif child.name in _BREAKS:

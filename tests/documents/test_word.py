@@ -165,7 +165,11 @@ def test_text_boxes_tables_headers_and_notes_are_translated():
         "footer1": part("ftr", paragraph(run("Page "), field("PAGE", run("1")))),
         "footnotes": part("footnotes", f'<w:footnote w:id="2">{paragraph(run("note"))}</w:footnote>'),
     }
-    document = read(word_file(content, parts, {"word/charts/chart1.xml": b"<c/>"}))
+    document = read(
+        word_file(
+            content, parts, {"word/comments.xml": b"<w:comments/>", "word/charts/chart1.xml": b"<a:t>x</a:t>"}
+        )
+    )
     assert texts(document) == ["outer text", "inner", "cell", "Page ", "note", "head"]
     assert len(document.notes) == 1
     after = in_capitals(document)
@@ -206,6 +210,15 @@ def test_the_language_of_the_styles_is_set(language, languages):
     assert f"<w:lang {languages}/>" in file_of(content, "word/styles.xml")
 
 
+def test_code_stays():
+    code = '<w:rStyle w:val="VerbatimChar"/>'
+    block = paragraph(run("print(text)"), properties='<w:pStyle w:val="SourceCode"/>')
+    document = read(word_file(paragraph(run("Use "), run("regard", code), run(" now")) + block))
+    assert texts(document) == ["Use  now"]
+    expected = paragraph(plain("USE "), plain("regard", code), plain(" NOW"))
+    assert body(in_capitals(document)) == expected + block
+
+
 def test_a_paragraph_that_lost_a_picture_stays():
     document = read(word_file(paragraph(run("a "), PICTURE, run("b")) + paragraph(run("c"))))
     content = body(with_texts(document, ["x", "y"]))
@@ -234,8 +247,8 @@ def test_a_document_of_python_docx_is_translated():
     assert found.sections[0].header.paragraphs[0].text == "THE HEADER"
 
 
-def broken(content: bytes) -> bytes:
-    place = content.index(b"word/document.xml") + 60
+def broken(content: bytes, name: bytes = b"word/document.xml") -> bytes:
+    place = content.index(name) + 60
     return content[:place] + bytes(8) + content[place + 8 :]
 
 
@@ -246,6 +259,12 @@ def broken(content: bytes) -> bytes:
         (b"PK\x03\x04 cut", "damaged_file", ""),
         (b"\xd0\xcf\x11\xe0 old", "not_text", ".docx"),
         (broken(word_file(paragraph(run("a text")))), "damaged_file", "word/document.xml"),
+        (
+            broken(word_file("", others={"media/picture.png": bytes(range(256))}), b"media/picture.png"),
+            "damaged_file",
+            "media/picture.png",
+        ),
+        (word_file("", others={"word/styles.xml": b"<a>"}), "damaged_file", "word/styles.xml: line 1"),
         (word_file("<w:p>"), "damaged_file", "word/document.xml: line 2"),
         (word_file("", others={"[Content_Types].xml": b"<Types/>"}), "damaged_file", "main part"),
         (
