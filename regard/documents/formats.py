@@ -44,10 +44,10 @@ FORMATS = (
     Format("html", (".html", ".htm", ".xhtml")),
     Format("markdown", (".md", ".markdown")),
     Format("subtitles", (".srt", ".vtt")),
-    Format("gettext", (".po",)),
+    Format("gettext", (".po", ".pot")),
     Format("xliff", (".xliff", ".xlf")),
-    Format("json_values", (".json",)),
-    Format("word", (".docx",)),
+    Format("json_values", (".json", ".arb")),
+    Format("word", (".docx", ".docm", ".dotx")),
     Format("epub", (".epub",)),
 )
 BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}

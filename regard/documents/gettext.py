@@ -95,12 +95,14 @@ class Catalogue:
                 _replace(lines, start - 1, strings)
         if language:
             _set_header(lines, language, plural)
+        text = "".join(lines)
         try:
-            return self._decoded.encoded("".join(lines))
-        except UnicodeEncodeError as error:
-            problem = f"the charset of the file, {error.encoding}, has no {error.object[error.start]!r}"
-            how = "convert the file with msgconv -t UTF-8"
-            raise CorpusError(f"{problem}; {how}", code="wrong_encoding") from error
+            return self._decoded.encoded(text)
+        except UnicodeEncodeError:
+            self.notes.append(
+                f"the charset is UTF-8 now: {self._decoded.encoding} lacks letters of the translation"
+            )
+            return _CHARSET.sub(lambda field: field[0].replace(field[1], b"UTF-8"), text.encode(), count=1)
 
     def _plural_rule(self, language: str) -> str:
         """The rule for plural forms: of the header, or of the language."""

@@ -161,8 +161,17 @@ def test_the_charset_of_the_header_is_kept():
     catalogue = HEADER.replace("UTF-8", "ISO-8859-1") + '\nmsgid "Café"\nmsgstr ""\n'
     document = read(catalogue.encode("latin-1"))
     assert 'msgstr "CAFÉ"'.encode("latin-1") in in_capitals(document)
-    with refused("wrong_encoding"):
-        with_texts(document, ["咖啡"])
+    assert document.notes == []
+
+
+def test_a_charset_without_the_letters_of_the_translation_becomes_utf_8():
+    catalogue = HEADER.replace("UTF-8", "ISO-8859-1") + '\n# é\nmsgid "coffee"\nmsgstr ""\n'
+    document = read(catalogue.encode("latin-1"))
+    content = with_texts(document, ["咖啡"]).decode()
+    assert polib.pofile(content).metadata["Content-Type"] == "text/plain; charset=UTF-8"
+    assert entries(content.encode())["coffee"].msgstr == "咖啡"
+    assert "# é" in content
+    assert len(document.notes) == 1
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
