@@ -14,9 +14,9 @@ from xml.parsers import expat
 
 from regard.documents import html
 from regard.documents.document import Document
-from regard.documents.packages import Package
 from regard.documents.trimming import has_words
-from regard.documents.xml_parts import Edit, Element, XmlFile, escaped
+from regard.documents.xml.packages import Package
+from regard.documents.xml.tree import Edit, Element, XmlFile, escaped
 from regard.errors import CorpusError
 from regard.text.marked import Marked
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from regard.documents.packages import Package
 from regard.documents.strings import is_complete
 from regard.documents.word_runs import Paragraph, Span, paragraphs
-from regard.documents.xml_parts import Edit, XmlFile
+from regard.documents.xml.packages import Package
+from regard.documents.xml.tree import Edit, XmlFile
 from regard.errors import CorpusError
 from regard.text.marked import Marked
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from regard.documents.trimming import InlineText, Trimmed, has_words, trimmed
-from regard.documents.xml_parts import Element, XmlFile, escaped
+from regard.documents.xml.tree import Element, XmlFile, escaped
 from regard.text.marked import Marked
 
 NAMESPACES = (

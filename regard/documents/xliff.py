@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from regard.documents.icu import has_branches
 from regard.documents.strings import add_with_placeholders, is_complete, with_placeholders
 from regard.documents.trimming import InlineText, Trimmed, has_words, trimmed
-from regard.documents.xml_parts import Edit, Element, Text, XmlFile, escaped
+from regard.documents.xml.tree import Edit, Element, Text, XmlFile, escaped
 from regard.errors import CorpusError
 from regard.text.marked import Marked
 
@@ -25,8 +25,8 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A source, or a part of a source that was split into sentences."""
+class _Sentences:
+    """A source, or one of the sentences that a source was split into."""
 
     element: Element
     edges: Trimmed
@@ -41,7 +41,7 @@ class _Unit:
     origin: Element
     """The source, or `seg-source`."""
     target: Element | None
-    parts: tuple[_Part, ...]
+    parts: tuple[_Sentences, ...]
 
 
 class Xliff:
@@ -115,7 +115,7 @@ class Xliff:
             self._add(found, element, data)
             edges = trimmed(found.marked)
             if has_words(edges.inner.text):
-                parts.append(_Part(element, edges))
+                parts.append(_Sentences(element, edges))
         if parts:
             origin = split if split is not None and sentences else source
             yield _Unit(parent, origin, target, tuple(parts))
@@ -158,7 +158,7 @@ class Xliff:
 
     # --- writing --------------------------------------------------------------------------------------------
 
-    def _content(self, unit: _Unit, pairs: list[tuple[_Part, Marked]]) -> str:
+    def _content(self, unit: _Unit, pairs: list[tuple[_Sentences, Marked]]) -> str:
         """The content of the target: that of the source, with translations."""
         pieces, place = [], unit.origin.inner_start
         for part, translation in pairs:

@@ -282,6 +282,6 @@ def test_damaged_documents_are_refused(content, code, place):
 def test_packages_that_unpack_to_too_much_are_refused(monkeypatch):
     content = word_file("", others={"bomb": bytes(7_000_000)})
     assert len(content) < 20_000
-    monkeypatch.setattr("regard.documents.packages.MAX_BYTES", 5_000_000)
+    monkeypatch.setattr("regard.documents.xml.packages.MAX_BYTES", 5_000_000)
     with refused("too_large", "MiB"):
         read(content)

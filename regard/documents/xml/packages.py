@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
-from regard.documents.xml_parts import XmlFile
+from regard.documents.xml.tree import XmlFile
 from regard.errors import CorpusError
 
 MAX_BYTES = 1 << 30
