@@ -15,10 +15,13 @@ class Document(Protocol):
     with the place but without the name of the file, if the content is damaged.
     """
 
-    segments: Sequence[Marked]
-    """What is translated, in reading order: paragraphs, headings, cells, subtitles, messages."""
-    notes: Sequence[str]
-    """What is not translated or cannot be kept, for a report; usually nothing."""
+    @property
+    def segments(self) -> Sequence[Marked]:
+        """What is translated, in reading order: paragraphs, headings, cells, subtitles, messages."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is not translated or cannot be kept, for a report; usually nothing."""
 
     def written(self, translations: Sequence[Marked], language: str = "") -> bytes:
         """The document with a translation for each segment.

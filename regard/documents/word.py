@@ -20,7 +20,7 @@ from regard.text.marked import Marked
 
 _TYPES, _STYLES = "[Content_Types].xml", "word/styles.xml"
 _PARTS = re.compile(
-    r"(?:document|template)(?:\.macroEnabled)?\.main\+xml|(?:header|footer|footnotes|endnotes)\+xml"
+    r"(?:document|template)(?:\.macroEnabled\w*)?\.main\+xml|(?:header|footer|footnotes|endnotes)\+xml"
 )
 """Content types of the parts that are translated."""
 _NOT_TRANSLATED = {
@@ -115,7 +115,9 @@ def _part_names(package: Package) -> list[str]:
         for each in types
     }
     found = [
-        name for name, type_ in parts.items() if name and _PARTS.search(type_) and "wordprocessingml" in type_
+        name
+        for name, type_ in parts.items()
+        if name and _PARTS.search(type_) and re.search("wordprocessingml|ms-word", type_)
     ]
     found = [name for name in found if name in package.names]
     if not any("main+xml" in parts[name] for name in found):

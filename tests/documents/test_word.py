@@ -196,6 +196,22 @@ def test_all_other_files_and_dates_stay():
     assert [each.text for each in docx.Document(io.BytesIO(after)).paragraphs] == ["SOME <TEXT>"]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "vnd.openxmlformats-officedocument.wordprocessingml.template",
+        "vnd.ms-word.document.macroEnabled",
+        "vnd.ms-word.template.macroEnabledTemplate",
+    ],
+)
+def test_templates_and_documents_with_macros_are_read(kind):
+    content = word_file(paragraph(run("Text")))
+    usual = "vnd.openxmlformats-officedocument.wordprocessingml.document"
+    types = file_of(content, "[Content_Types].xml").replace(f"{usual}.main", f"{kind}.main")
+    changed = word_file(paragraph(run("Text")), others={"[Content_Types].xml": types.encode()})
+    assert texts(read(changed)) == ["Text"]
+
+
 def test_its_own_texts_give_the_same_bytes():
     content = word_file(paragraph(run("Some "), run("text", BOLD), FOOTNOTE))
     assert unchanged(read(content), "de") == content
