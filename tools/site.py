@@ -50,6 +50,7 @@ CONTENTS = {
         "docs/exchange.md",
         "docs/onnx.md",
         "docs/decoding.md",
+        "docs/documents.md",
         "docs/scale.md",
     ],
     "Know": [

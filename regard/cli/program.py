@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.shared.command import Command, ModelCommand, TextCommand, TextsCommand
+from regard.cli.shared.command import Command, DocumentsCommand, ModelCommand, TextCommand, TextsCommand
 from regard.cli.shared.data_files import SetsCommand
 from regard.cli.shared.examples import examples_help
 from regard.cli.shared.options import settings_help, with_flags
@@ -57,7 +57,7 @@ def _add(
 
 # In the order in which a user meets them; the help lists them so.
 _add("train", train, settings=True, cls=SetsCommand)
-_add("translate", translate, cls=TextsCommand)
+_add("translate", translate, cls=DocumentsCommand)
 _add("look", look, cls=TextCommand)
 _add("serve", serve, cls=ModelCommand)
 _add("evaluate", evaluate, cls=ModelCommand)

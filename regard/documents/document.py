@@ -1,33 +1,34 @@
-"""The interface of a document format, and the choice of one by the name of a file."""
+"""The interface of a document format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 from regard.text.marked import Marked
 
 
 class Document(Protocol):
-    """A document that was read; what is not in its segments stays as it is."""
+    """A document that was read; what is not in its segments stays as it is.
 
-    segments: Sequence[Marked]
-    """What is translated, in reading order: paragraphs, headings, cells, subtitles, messages."""
+    A module of a format has a function `read`, which takes the content of a file. It raises `CorpusError`,
+    with the place but without the name of the file, if the content is damaged.
+    """
 
-    def written(self, translations: Sequence[Marked]) -> bytes:
+    @property
+    def segments(self) -> Sequence[Marked]:
+        """What is translated, in reading order: paragraphs, headings, cells, subtitles, messages."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is not translated or cannot be kept, for a report; usually nothing."""
+
+    def written(self, translations: Sequence[Marked], language: str = "") -> bytes:
         """The document with a translation for each segment.
 
         With the segments themselves it is the document that was read: the same bytes, or the same tree.
+
+        Args:
+            translations: as many as there are segments.
+            language: the code of their language, for formats that declare it; empty to keep the declaration.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A document format."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    """Endings of file names, such as `.html`."""
-    read: Callable[[bytes], Document]
-    """Reads a file; raises `CorpusError` with the place if it is damaged, or a package is not installed."""

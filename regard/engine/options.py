@@ -43,6 +43,8 @@ class TranslateOptions(SamplingOptions):
     """What must be copied untranslated wherever it occurs in the source: texts, or patterns, as for URLs."""
     check_numbers: bool = True
     """Compare the values of source and translation: amounts, dates, times; correct or report changed ones."""
+    markup: bool = True
+    """Keep inline markup (`<b>`, `**`, links) at its words; otherwise the model reads it as text."""
     whole_lines: bool = False
     """Translate lines as they are; split only lines that are too long into sentences."""
     too_long: Literal["split", "error"] = "split"
@@ -160,6 +162,7 @@ class TranslateKeywords(SamplingKeywords, total=False):
     glossary: Mapping[str, str] | Path | str | None
     keep: Sequence[str | re.Pattern[str]]
     check_numbers: bool
+    markup: bool
     whole_lines: bool
     too_long: Literal["split", "error"]
     token_scores: bool

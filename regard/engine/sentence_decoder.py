@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from regard.engine.document.layout import without_breaks
 from regard.engine.document.verbatim import (
     WithPlaceholders,
     around_exact,
@@ -29,6 +28,7 @@ from regard.engine.phrases.decoder import PhraseDecoder, Piece, encoded
 from regard.engine.phrases.glossary import Glossary, Phrase, read_glossary
 from regard.engine.results import Aligner, Result, joined
 from regard.engine.streams import TextStream
+from regard.text.code_lines import without_breaks
 from regard.text.vocabularies.vocabulary import Vocabulary, whole_characters
 
 N_BEST = 8

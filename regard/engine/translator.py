@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
@@ -11,17 +12,22 @@ from typing import Any, NamedTuple
 from regard.config import DecodingConfig
 from regard.config.checking import counted
 from regard.engine.direction import Direction, Directions
-from regard.engine.document.layout import CodeLines, Part, parts, trimmed
+from regard.engine.document.layout import Part, parts, trimmed
 from regard.engine.document.sentences import cut
 from regard.engine.engines.protocol import Engines
+from regard.engine.markup.plain_text import as_written, marked_text
+from regard.engine.markup.preparation import PreparedText, prepared
+from regard.engine.markup.results import MarkedResult, marked_result, without_alignment
 from regard.engine.options import TranslateOptions
 from regard.engine.phrases.decoder import Piece, encoded
 from regard.engine.results import Aligner, Result, joined
 from regard.engine.sentence_decoder import Requirements, SentenceDecoder
 from regard.engine.streams import TextStream
 from regard.errors import RequestError
+from regard.text.code_lines import CodeLines
 from regard.text.files.lines import InputLine
 from regard.text.languages import language_name
+from regard.text.marked import Marked
 from regard.text.normalisation import composed
 from regard.text.vocabularies.vocabulary import Vocabulary
 
@@ -107,9 +113,36 @@ class Translator:
         Raises:
             RequestError: an option cannot be satisfied, or a text cannot be read.
         """
-        passages = self._passages(texts)
+        sources = [self._marked(text) for text in texts]
+        bodies = [prepared(each) for each in sources]
+        found = zip(sources, bodies, self._translated(bodies), strict=True)
+        return [
+            each.result if not source.tags else as_written(source, body, each) for source, body, each in found
+        ]
+
+    def _marked(self, text: str) -> Marked:
+        """A text with its inline markup; for other tasks than translation, markup is text."""
+        return marked_text(text) if self._options.markup and self._read is None else Marked(text)
+
+    def marked(self, texts: Sequence[Marked]) -> list[MarkedResult]:
+        """The translation of each text with inline tags, which are put back at the right words.
+
+        Raises:
+            RequestError: an option cannot be satisfied, or a text cannot be read.
+        """
+        return self._translated([prepared(text) for text in texts])
+
+    def _translated(self, texts: Sequence[PreparedText]) -> list[MarkedResult]:
+        passages = self._passages([each.body for each in texts])
         outputs = iter(self._decode([piece for passage in passages for piece in passage.sentences]))
-        return [self._result(each, [next(outputs) for _ in each.sentences]) for each in passages]
+        results = []
+        for text, passage in zip(texts, passages, strict=True):
+            of_pieces = [next(outputs) for _ in passage.sentences]
+            result = self._result(passage, of_pieces)
+            if text.body.tags and not self._options.alignment:
+                result = without_alignment(result)
+            results.append(marked_result(text, result, passage.pieces, of_pieces))
+        return results
 
     def stream(self, text: str) -> TextStream[Result]:
         """The translation of one text in pieces of whole characters; greedy or sampled.
@@ -117,9 +150,17 @@ class Translator:
         Raises:
             RequestError: an option cannot be satisfied, or the text cannot be read.
         """
-        (passage,) = self._passages([text])
+        if self._marked(text).tags:
+            whole: list[Result] = []
+            return TextStream(self._as_a_whole(text, whole), lambda _: whole[0])
+        (passage,) = self._passages([Marked(text)])
         outputs: list[list[Result]] = []
         return TextStream(self._pieces(passage, outputs), lambda _: self._result(passage, outputs))
+
+    def _as_a_whole(self, text: str, results: list[Result]) -> Iterator[str]:
+        """The translation of a text with tags, whose places are known at its end; the result is added."""
+        results += self([text])
+        yield results[0].text
 
     def _pieces(self, passage: _Passage, outputs: list[list[Result]]) -> Iterator[str]:
         """Pieces of a translation; the result of every sentence is added to `outputs`."""
@@ -141,7 +182,16 @@ class Translator:
         Raises:
             RequestError: the text cannot be read, or is too long and must not be split.
         """
-        self._passages([text])
+        self._passages([prepared(self._marked(text)).body])
+
+    def document_direction(self, beginning: str) -> Direction:
+        """The direction of a document; without options, its beginning decides.
+
+        Raises:
+            RequestError: it was not specified, and cannot be detected.
+        """
+        chosen = self._direction or self._directions.of_document(beginning)
+        return chosen or self._directions.detect(beginning)
 
     def direction(self, text: str) -> Direction | None:
         """The direction in which a text is translated; None if it is in none of the source languages.
@@ -149,15 +199,18 @@ class Translator:
         Raises:
             RequestError: it was not specified, and cannot be detected.
         """
-        return self._document(text).direction
+        return self._document(self._marked(text).text).direction
 
     # --- reading -------------------------------------------------------------------------------------------
 
-    def _passages(self, texts: Sequence[str]) -> list[_Passage]:
-        documents = [self._document(_readable(text)) for text in texts]
+    def _passages(self, texts: Sequence[Marked]) -> list[_Passage]:
+        documents = [self._document(_readable(each.text)) for each in texts]
         translated = [part.text for each in documents for part in each.parts if part.translated]
         encoded = iter(self._encoded(translated))
-        return [self._passage(document, encoded) for document in documents]
+        return [
+            self._passage(document, encoded, [tag.place for tag in each.tags])
+            for document, each in zip(documents, texts, strict=True)
+        ]
 
     def _document(self, text: str) -> _Document:
         found = self._parts(text)
@@ -179,7 +232,9 @@ class Translator:
             return list(trimmed(self._read(text)))
         return parts(text, whole_lines=self._options.whole_lines)
 
-    def _passage(self, document: _Document, encoded: Iterator[tuple[int, ...]]) -> _Passage:
+    def _passage(
+        self, document: _Document, encoded: Iterator[tuple[int, ...]], tags: Sequence[int] = ()
+    ) -> _Passage:
         direction = document.direction or self._directions.known[0]
         pieces, split, prefix, start = [], 1, self._prefix, 0
         for i, part in enumerate(document.parts):
@@ -194,9 +249,11 @@ class Translator:
                 found = self._cut(part.text, len(ids), direction)
                 split += sum(piece.ids is not None for piece in found) - 1
             for piece in found:
-                pieces.append(piece if piece.ids is None else piece._replace(prefix=prefix, start=start))
-                prefix = prefix if piece.ids is None else ()
-                start += len(composed(piece.text))
+                end = start + len(composed(piece.text))
+                is_cut = bisect_right(tags, start) < bisect_left(tags, end)
+                of_piece = prefix if piece.ids is not None else ()
+                pieces.append(piece._replace(prefix=of_piece, start=start, has_tags=is_cut))
+                prefix, start = (prefix if piece.ids is None else ()), end
         return _Passage(_respaced(pieces, direction), split, document.unexpected)
 
     def _cut(self, text: str, n_tokens: int, direction: Direction) -> list[Piece]:
@@ -349,7 +406,7 @@ class LineTranslator:
 
     def _output(self, line: InputLine, result: Result) -> OutputLine:
         text = json.dumps(_as_dict(result), ensure_ascii=False) if self._as_json else self._columns(result)
-        return OutputLine(text, result.engine, tuple(line.where + warning for warning in _warnings(result)))
+        return OutputLine(text, result.engine, tuple(line.where + warning for warning in warnings_of(result)))
 
     def _columns(self, result: Result) -> str:
         ranked = [result, *result.alternatives]
@@ -367,7 +424,8 @@ def _as_dict(result: Result) -> dict[str, Any]:
     return {**asdict(result), "alternatives": [_as_dict(each) for each in result.alternatives]}
 
 
-def _warnings(result: Result) -> Iterator[str]:
+def warnings_of(result: Result) -> Iterator[str]:
+    """What a user should know about a result."""
     if code := result.unexpected_language:
         what = "a sentence" if result.engine else "the text"
         yield (

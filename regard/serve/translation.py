@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from regard.engine.direction import unexpected_sentences
 from regard.engine.document.layout import parts
+from regard.engine.markup.plain_text import may_have_markup
 from regard.engine.results import Continuation, Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
@@ -28,15 +29,13 @@ class TextsToTranslate:
     model: str | None = None
     source: str | None = None
     """A code, `auto` to detect it, or None for the model's language, detected if it has several."""
-    is_detected: bool = False
-    """Whether `source` was detected for a whole page: a paragraph in another language stays as it is."""
     target: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def given_source(self) -> str | None:
         """The source language that the client gave; texts in any language are translated from it."""
-        return None if self.source == AUTO or self.is_detected else self.source
+        return None if self.source == AUTO else self.source
 
 
 class ModelChoice(NamedTuple):
@@ -122,7 +121,8 @@ def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate)
             groups[choice._replace(detected=None)].append(i)
     for choice, places in groups.items():
         texts = [request.texts[i] for i in places]
-        results = _model(choice, job, request).translate(texts, **_options(choice, request))
+        model = translator_for(choice, job, request, aligning=any(map(may_have_markup, texts)))
+        results = model.translate(texts, **options_for(choice, request))
         done |= {i: Translated(result, choices[i]) for i, result in zip(places, results, strict=True)}
     return [done[i] for i in range(len(request.texts))]
 
@@ -140,7 +140,8 @@ def stream(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) ->
             yield StreamedText(i, text)
             yield StreamedText(i, "", result=Translated(_unchanged(text, choice), choice))
             continue
-        pieces = _model(choice, job, request).stream(text, **_options(choice, request))
+        model = translator_for(choice, job, request, aligning=may_have_markup(text))
+        pieces = model.stream(text, **options_for(choice, request))
         for piece in pieces:
             yield StreamedText(i, piece)
         yield StreamedText(i, "", result=Translated(pieces.result, choice))
@@ -230,12 +231,16 @@ def _unchanged(text: str, choice: ModelChoice) -> Result:
     return Result(text=text, unexpected_language=choice.unexpected)
 
 
-def _model(choice: ModelChoice, job: RequestJob, request: TextsToTranslate) -> LoadedTranslator:
+def translator_for(
+    choice: ModelChoice, job: RequestJob, request: TextsToTranslate, *, aligning: bool = False
+) -> LoadedTranslator:
+    """The chosen model for one request; `aligning`: whether tags are put back, by word alignment."""
     assert choice.model is not None, "a text that stays as it is needs no model"
     # Glossary phrases are placed by word alignment.
-    aligning = any(request.options.get(name) for name in ("alignment", "glossary", "keep"))
+    aligning |= any(request.options.get(name) for name in ("alignment", "glossary", "keep"))
     return choice.model.for_job(job, aligning=aligning)
 
 
-def _options(choice: ModelChoice, request: TextsToTranslate) -> dict[str, Any]:
+def options_for(choice: ModelChoice, request: TextsToTranslate) -> dict[str, Any]:
+    """The options of a request for the chosen model and languages."""
     return {**request.options, "source": choice.source if request.given_source else None, "to": choice.target}

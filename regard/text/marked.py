@@ -17,6 +17,10 @@ class InlineTag(NamedTuple):
     """Name of the element that it opens; empty if it opens none."""
     closes: str = ""
     """Name of the element that it closes."""
+    is_word: bool = False
+    """Whether it stands for a word of the sentence, such as code, a formula or a placeholder."""
+    is_break: bool = False
+    """Whether a sentence ends here, as at a line break or at the tag of a paragraph."""
 
 
 class Marked(NamedTuple):

@@ -156,7 +156,7 @@ def test_a_verb_without_standard_input_does_not_offer_it():
 
 def test_help_is_printed_whatever_else_is_there():
     done = run_regard("translate", "README.md", "--help", "--beam", "1", "--beam", "2")
-    assert (done.returncode, "[MODEL] [TEXT]" in done.stdout) == (0, True)
+    assert (done.returncode, "[MODEL] [TEXT|FILE]" in done.stdout) == (0, True)
 
 
 def test_the_model_that_is_named_answers(talker, tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from regard import bundled
+from regard.documents.formats import is_document
 from regard.errors import BundleError, ConfigError
 from regard.text.files import STDIN, path_problem
 
@@ -180,6 +181,8 @@ class TextsCommand(ModelCommand):
 
     reads_lines = True
     """Whether it also reads standard input."""
+    translates_files = False
+    """Whether it also translates documents."""
 
     def check(self, words: list[str], command: str) -> None:
         """Check that no text is a path.
@@ -193,10 +196,52 @@ class TextsCommand(ModelCommand):
                 raise ConfigError(f"{word}: is no text; {advice}", code="path_as_text")
             if problem := path_as_text(word):
                 advice = f"`{command} -- {shlex.quote(word)}` takes it as a text"
+                if self.translates_files and Path(word).is_dir():
+                    advice = f"`{command} {shlex.quote(word)} --output FOLDER` translates its files, {advice}"
                 if self.reads_lines and Path(word).is_file():
                     advice = f"`{command} < {shlex.quote(word)}` reads its lines, {advice}"
                 between = " " if problem.endswith("?") else "; "
                 raise ConfigError(f"{problem}{between}{advice}", code="path_as_text")
+
+
+class DocumentsCommand(TextsCommand):
+    """A verb that runs a model on texts, or on documents and folders of them."""
+
+    translates_files = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.files: list[Path] = []
+        """The documents and folders that are named instead of texts."""
+
+    def arranged(self, given: GivenWords, verb: str) -> list[str]:
+        """The command line with its model behind `--model`.
+
+        Raises:
+            ConfigError: models are named in both ways, or a text is a path.
+        """
+        self.files, self._has_output = [], given.values.get("output") is not None
+        if self._has_output and given.literal:
+            raise ConfigError("--output is for files, not for texts", code="output_of_texts")
+        return super().arranged(given, verb)
+
+    def check(self, words: list[str], command: str) -> None:
+        """Check that the words are texts, or files.
+
+        Raises:
+            ConfigError: they are neither.
+        """
+        if self._has_output:
+            problems = [path_problem(word) or "" for word in words if not Path(word).is_dir()]
+            if any(problems):
+                raise ConfigError(next(filter(None, problems)), code="missing_file")
+            self.files = [Path(word) for word in words]
+            if not words:
+                raise ConfigError("--output needs the names of files to translate", code="no_files")
+        elif words and all(is_document(word) and _existing(word) and Path(word).is_file() for word in words):
+            self.files = [Path(word) for word in words]
+        else:
+            super().check(words, command)
 
 
 class TextCommand(TextsCommand):

@@ -136,7 +136,8 @@ def settings_help() -> str:
 _SAME_NAME = (
     *("device", "glossary", "keep", "max_tokens", "min_p", "n_best", "past_length", "prefix", "quantisation"),
     *("sample", "seed", "source", "target", "temperature", "threshold", "too_long", "top_k", "top_p"),
-    *("both_directions", "builtin", "columns", "out", "pretrain", "shard", "skip_bad", "test", "valid"),
+    *("both_directions", "builtin", "columns", "force", "markup", "out", "output", "pretrain", "shard"),
+    *("skip_bad", "test", "valid"),
 )
 FLAGS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "beam_size": "--beam",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -107,3 +108,47 @@ def print_lines(
     reporter.close(at_end())
     if reporter.n_unreadable:
         raise typer.Exit(UNREADABLE_INPUT)
+
+
+class DocumentProgress:
+    """Shows on a terminal how much of each document is translated, and prints reports."""
+
+    def __init__(self, n_files: int) -> None:
+        self._n_files, self._n, self._updated = n_files, 0, 0.0
+        self._shows = sys.stderr.isatty()
+
+    def __enter__(self) -> DocumentProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def of(self, path: Path) -> Callable[[int, int], None]:
+        """What shows the progress of the next document."""
+        self._n += 1
+        place = f"{self._n}/{self._n_files} " if self._n_files > 1 else ""
+
+        def show(done: int, total: int) -> None:
+            now = time.monotonic()
+            if self._shows and (now - self._updated > _INTERVAL or done == total):
+                self._updated = now
+                width = 20 * done // max(1, total)
+                bar = "█" * width + "░" * (20 - width)
+                text = f"\r{place}{path.name} {bar} {done:,} of {total:,} segments\033[K"
+                print(text, end="", file=sys.stderr, flush=True)
+
+        return show
+
+    def print(self, text: str) -> None:
+        """Print a line of a report."""
+        self._clear()
+        print(f"regard: {with_flags(text)}", file=sys.stderr, flush=True)
+
+    def print_result(self, text: str) -> None:
+        """Print a line of output."""
+        self._clear()
+        print(text, flush=True)
+
+    def _clear(self) -> None:
+        if self._shows:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

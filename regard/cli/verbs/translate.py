@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import asdict
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.shared.options import BUNDLED, ModelOption, RayOption, RunFlags, with_flags_of
-from regard.cli.shared.reporting import print_lines
+from regard.cli.shared.reporting import MOST_WARNINGS, UNREADABLE_INPUT, DocumentProgress, print_lines
 from regard.cli.shared.writing import load_models, written
 from regard.config.checking import counted
 from regard.errors import ConfigError
@@ -21,6 +23,7 @@ from regard.text.languages import language_name
 if TYPE_CHECKING:  # the verb's help must not wait for engines
     from regard.engine.direction import Directions
     from regard.engine.translator import OutputLine
+    from regard.tasks.loaded.translator import LoadedTranslator
     from regard.text.files.lines import InputLine
 
 
@@ -30,9 +33,13 @@ DECIDING = 1 << 14
 
 @with_flags_of
 def translate(
+    context: typer.Context,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Text to translate; by default, lines of standard input."),
+        typer.Argument(
+            metavar="TEXT|FILE",
+            help="Texts or documents to translate; by default, lines of standard input.",
+        ),
     ] = None,
     *,
     models: ModelOption = BUNDLED,
@@ -82,6 +89,26 @@ def translate(
         bool,
         typer.Option("--sentences", help="Translate each sentence of a line separately; list markers stay."),
     ] = False,
+    markup: Annotated[
+        bool,
+        typer.Option(
+            "--markup/--no-markup",
+            help="Keep inline markup of texts (`<b>`, `**`, links) at its words, or read it as text.",
+        ),
+    ] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Where to write translated documents: a file, or a folder for several; "
+            "default: beside each, as notes.zh.md.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace existing translations of documents.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print which engine runs.")] = False,
     ray: RayOption = None,
     workers: Annotated[
@@ -94,7 +121,11 @@ def translate(
     ] = None,
     flags: RunFlags,
 ) -> None:
-    """Translate texts, or each line of standard input.
+    """Translate texts, documents, or each line of standard input.
+
+    A document (.html, .md, .txt, .docx, .srt and others) is written with its structure, in the same format;
+    of a folder, all documents are translated, with --output. A report is printed on stderr, or with --json as
+    JSON. Without documents:
 
     Line i of the output belongs to line i of the input. A line that cannot be translated gives an empty line
     and a message on stderr, and the exit status is 2. A model of both directions translates a file or a pipe
@@ -113,12 +144,22 @@ def translate(
         "prefix": prefix,
         "keep": keep or (),
         "check_numbers": check_numbers,
+        "markup": markup,
         "too_long": too_long,
         "alignment": alignment,
         "token_scores": scores and flags.as_json,
         "whole_lines": not sentences,
         **flags.search(),
     }
+    if files := context.command.files:  # type: ignore[attr-defined]
+        unusable = {"--ray": ray, "--scores": scores, "--alignment": alignment, "--n-best": n_best > 1}
+        if wrong := next((flag for flag, given in unusable.items() if given), None):
+            raise ConfigError(f"{wrong} is not for documents", code="option_of_texts")
+        options |= {"whole_lines": False, "token_scores": False}
+        _translate_files(load_models("translate", models, flags), files, output, force, options, flags)
+        return
+    if force:
+        raise ConfigError("--force is for documents", code="missing_option")
     from regard.engine.translator import mark_code
 
     loaded = load_models("translate", models, flags)
@@ -136,6 +177,44 @@ def translate(
     notes = document.notes if document else tuple
     with closing(lines):
         print_lines(lines, progress=texts is None, engines=verbose, at_end=notes)
+
+
+def _translate_files(
+    loaded: LoadedTranslator,
+    files: list[Path],
+    output: Path | None,
+    force: bool,
+    options: dict[str, Any],
+    flags: RunFlags,
+) -> None:
+    """Translate documents, and print a report of each."""
+    from regard.tasks.loaded.files import jobs, summary, translate_files
+
+    loaded.require("translate")
+    found, skipped = jobs(files, output)
+    failed = 0
+    with DocumentProgress(len(found)) as progress:
+        for report in translate_files(loaded.translator, found, force=force, progress=progress.of, **options):
+            failed += bool(report.error)
+            if flags.as_json:
+                progress.print_result(json.dumps(asdict(report), ensure_ascii=False, default=str))
+                continue
+            progress.print(report.error or summary(report))
+            shown = report.notes[:MOST_WARNINGS]
+            for note in [
+                *shown,
+                *(
+                    [f"{len(report.notes) - len(shown):,} more like these"]
+                    if report.notes[len(shown) :]
+                    else []
+                ),
+            ]:
+                progress.print(f"  {note}")
+        if skipped and not flags.as_json:
+            names = ", ".join(path.name for path in skipped[:5]) + (", …" if len(skipped) > 5 else "")
+            progress.print(f"skipped {counted(len(skipped), 'file')} of other formats: {names}")
+    if failed:
+        raise typer.Exit(UNREADABLE_INPUT)
 
 
 def _input(texts: list[str] | None, *, unpacked: bool, opening: bool) -> Iterator[list[InputLine]]:

@@ -50,6 +50,11 @@ def verbatim(text: str) -> list[str]:
     return [match[0] for match in _VERBATIM.finditer(text)]
 
 
+def verbatim_spans(text: str) -> list[tuple[int, int]]:
+    """Where these parts are."""
+    return [match.span() for match in _VERBATIM.finditer(text)]
+
+
 def exact(text: str) -> list[str]:
     """Code and formulas of a text: a translation without one is an error.
 

@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from regard.decode.hypothesis import Hypothesis
 from regard.engine.direction import Direction
-from regard.engine.document.layout import without_breaks
 from regard.engine.engines.protocol import Decoded, Engines, Request, Search
 from regard.engine.phrases.glossary import Phrase, Speller, absent, missing
 from regard.engine.phrases.placement import Draft, drafts
 from regard.engine.results import Aligner, Result
+from regard.text.code_lines import without_breaks
 from regard.text.vocabularies.vocabulary import Vocabulary
 
 AFFORDABLE, DEARER = 3.0, 2.0
@@ -46,6 +46,8 @@ class Piece(NamedTuple):
     """Position of the sentence in its text."""
     stays: bool = False
     """Whether it is a sentence that stays because it is in the target language, or in an unexpected one."""
+    has_tags: bool = False
+    """Whether its words are aligned in any case, because inline tags are put back into it."""
 
     @property
     def is_sentence(self) -> bool:
@@ -226,18 +228,21 @@ class PhraseDecoder:
     def _results(
         self, sentences: list[Piece], requests: list[Request], decoded: list[Decoded]
     ) -> list[list[Result]]:
-        """The results of each request, with word links if requested; all are aligned in one call."""
+        """The results of each request, with word links where they are needed; all are aligned in one call."""
         required = [self._phrases(each.text) for each in sentences]
         outputs = [
             [self._result(one, each.engine, phrases) for one in each.hypotheses]
             for each, phrases in zip(decoded, required, strict=True)
         ]
-        if self._aligner is None:
+        places = [i for i, each in enumerate(sentences) if self._aligner or each.has_tags]
+        aligner = self._aligner or (self._placer() if places else None)
+        if aligner is None:
             return outputs
-        written = zip(requests, decoded, strict=True)
-        pairs = [(request.ids, one.ids) for request, each in written for one in each.hypotheses]
-        links, about = iter(self._aligner(pairs)), self._aligner.about
-        return [[replace(one, alignment=next(links), aligned_by=about) for one in each] for each in outputs]
+        pairs = [(requests[i].ids, one.ids) for i in places for one in decoded[i].hypotheses]
+        links, about = iter(aligner(pairs)), aligner.about
+        for i in places:
+            outputs[i] = [replace(one, alignment=next(links), aligned_by=about) for one in outputs[i]]
+        return outputs
 
     def _result(self, hypothesis: Hypothesis, engine: str, required: Sequence[Phrase]) -> Result:
         text = without_breaks(self._subwords.decode(hypothesis.ids))

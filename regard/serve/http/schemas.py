@@ -52,6 +52,7 @@ class TranslateRequest(RequestBody):
         True,
         description="Compare the values of source and translation; correct or report changed ones.",
     )
+    markup: bool = Field(True, description="Keep inline markup (`<b>`, `**`, links) at its words.")
     whole_lines: bool = False
     scores: bool = Field(False, description="Return the log-probability of each token.")
     tokens: bool = Field(False, description="Return the output in subwords.")
@@ -88,6 +89,7 @@ class TranslateRequest(RequestBody):
             "glossary",
             "keep",
             "check_numbers",
+            "markup",
             "whole_lines",
             "alignment",
             "sample",

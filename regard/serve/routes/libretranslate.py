@@ -18,12 +18,12 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message
 
-from regard.serve.html.pages import translate_pages
 from regard.serve.http.bodies import FORM, JSON, MULTIPART, media_type
 from regard.serve.http.dependencies import check_key_in_body, state_of
 from regard.serve.http.errors import ApiError, bad_value, not_found, validation_error
 from regard.serve.http.schemas import Code, Many
 from regard.serve.models import ModelRegistry
+from regard.serve.pages import translate_pages
 from regard.serve.translation import (
     AUTO,
     TextsToTranslate,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from regard.bundle.bundle import Description
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
     from regard.model.transformer import Transformer
+    from regard.tasks.loaded.files import FileReport
 
 
 class LoadedTranslator(LoadedModel):
@@ -119,7 +121,13 @@ class LoadedTranslator(LoadedModel):
         # With the source language given, a line is translated whatever it looks like.
         source = direction.source if direction else None
         results = self.translate(
-            list(lines), source=source, to=to, beam_size=beam_size, whole_lines=True, check_numbers=False
+            list(lines),
+            source=source,
+            to=to,
+            beam_size=beam_size,
+            whole_lines=True,
+            check_numbers=False,
+            markup=False,
         )
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
@@ -153,6 +161,37 @@ class LoadedTranslator(LoadedModel):
             placer=self._placer,
             read=self._one_line if self.task.name in TEMPLATES else None,
         )
+
+    def translate_file(
+        self,
+        path: Path | str,
+        out: Path | str | None = None,
+        *,
+        force: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+        **options: Unpack[TranslateKeywords],
+    ) -> FileReport:
+        """Translate a document: HTML, Markdown, plain text, and what `docs/documents.md` lists.
+
+        Its direction is decided once, by its beginning, unless `to` is given. Code, links and what else is no
+        text stays as it is.
+
+        Args:
+            path: the file; its suffix tells its format.
+            out: where to write; by default beside it, as `notes.zh.md`.
+            force: replace an existing file.
+            progress: called with the number of translated segments, and of all.
+            options: the fields of `TranslateOptions`.
+
+        Raises:
+            ConfigError: the output exists, or is of another format.
+            CorpusError: the file is missing, damaged or of an unknown format, or a package is not installed.
+            RequestError: an option cannot be satisfied, or the language cannot be detected.
+        """
+        from regard.tasks.loaded.files import translate_file
+
+        self.require("translate")
+        return translate_file(self.translator, path, out, force=force, progress=progress, **options)
 
     def with_engines(self, engines: Engines, aligner: Aligner | None = None) -> LoadedTranslator:
         """The same model with other engines, and with another word aligner if one is given."""

@@ -1,0 +1,1 @@
+"""Files of XML, and packages of them in zip archives: read with limits, and edited in place."""

@@ -1,1 +1,0 @@
-"""HTML documents: text, tags and paragraphs."""
