@@ -130,7 +130,9 @@ class Translator:
         Raises:
             RequestError: an option cannot be satisfied, or a text cannot be read.
         """
-        return self._translated([prepared(text) for text in texts])
+        results = self._translated([prepared(text) for text in texts])
+        has_edges = [text.text != text.text.strip() for text in texts]
+        return [each if edges else each.stripped() for each, edges in zip(results, has_edges, strict=True)]
 
     def _translated(self, texts: Sequence[PreparedText]) -> list[MarkedResult]:
         passages = self._passages([each.body for each in texts])

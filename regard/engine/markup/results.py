@@ -32,6 +32,10 @@ class MarkedResult(NamedTuple):
         """The translation with its tags."""
         return self.ranked[0]
 
+    def stripped(self) -> MarkedResult:
+        """The same without the spaces that a model may write at the ends of a text."""
+        return self._replace(ranked=tuple(map(_stripped, self.ranked)))
+
 
 def marked_result(
     prepared: PreparedText, result: Result, pieces: Sequence[Piece], outputs: Sequence[Sequence[Result]]
@@ -56,6 +60,14 @@ def marked_result(
         ranked.append(prepared.restored(each.text, found.tags))
         unaligned = unaligned if rank else found.unaligned
     return MarkedResult(result, tuple(ranked), unaligned)
+
+
+def _stripped(marked: Marked) -> Marked:
+    """A text without the spaces that a model may write at its ends."""
+    text = marked.text.strip()
+    start = marked.text.index(text)
+    tags = (tag._replace(place=min(len(text), max(0, tag.place - start))) for tag in marked.tags)
+    return Marked(text, tuple(tags))
 
 
 def without_alignment(result: Result) -> Result:
