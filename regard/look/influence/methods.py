@@ -56,8 +56,10 @@ class Convergence:
         return self.distributed / abs(self.change) if self.change else (np.inf if self.distributed else 0.0)
 
     def __str__(self) -> str:
-        adds_up = f"{self.steps} steps, delta {self.delta:+.2g} of {self.change:+.4g} ({self.relative:.2%})"
-        return f"{adds_up}, {self.distributed:.2g} distributed ({self.rough:.1%})"
+        if self.distributed:
+            errors = f"errors of {self.distributed:.2g} distributed ({self.rough:.1%})"
+            return f"{self.steps} steps, change {self.change:+.4g}, {errors}"
+        return f"{self.steps} steps, delta {self.delta:+.2g} of {self.change:+.4g} ({self.relative:.2%})"
 
     def to_json(self) -> dict[str, float | int | None]:
         """The fields of a response; null is a share that is not finite."""
