@@ -99,7 +99,7 @@ def test_in_float32_the_results_are_the_same_to_one_in_a_hundred_thousand(archit
     [
         MaskSource(token=1),
         HeadOff(kind="encoder", layer=0, head=1),
-        Pin(kind="cross", layer=1, head=0, query=2, key=3),
+        Pin(kind="cross", layer=1, head=0, query=2, key=0),
     ],
 )
 def test_with_interventions_every_token_keeps_its_place(change):

@@ -97,11 +97,10 @@ def test_integrated_gradients_add_up_to_what_the_embeddings_changed(architecture
 def test_more_steps_of_integrated_gradients_leave_less_to_distribute():
     model = model_of(feed_forward="gelu")
     trace = trace_of(model)
-    found = [integrated_gradients(model, trace, 1, steps=n).convergence for n in (2, 8, 64)]
+    found = [integrated_gradients(model, trace, 1, steps=n).convergence for n in (2, 5, 17)]
     assert found[0].distributed > 5 * found[1].distributed
     assert found[1].distributed > 5 * found[2].distributed
-    assert [each.steps for each in found[:2]] == [2, 8]
-    assert 17 <= found[2].steps <= 64
+    assert [each.steps for each in found] == [2, 5, 17]
     for steps in (1, 5000):
         with refused("bad_option", "steps"):
             integrated_gradients(model, trace, 1, steps=steps)
@@ -144,8 +143,9 @@ def test_by_default_little_is_left_to_distribute():
     trace = trace_of(model)
     for row in range(len(trace.targets)):
         found = integrated_gradients(model, trace, row).convergence
-        assert found.distributed <= 0.07 * abs(found.change) * 1.5  # the sum of all changes is larger
-        assert found.steps < 256
+        fine = Prediction(model, trace, row, prefix=False).along(np.linspace(0, 1, 129) ** 2)[1]
+        assert found.distributed <= 0.07 * np.abs(np.diff(fine)).sum()
+        assert 17 <= found.steps < 256
 
 
 def test_integrated_gradients_are_those_of_a_fine_even_path():
@@ -189,7 +189,7 @@ def test_by_default_they_add_up_on_the_bundled_model(text, to):
         found = loaded.influence(trace, row, prefix=row > 1)
         assert found.convergence.relative < 0.005
         assert found.sum() == pytest.approx(found.convergence.change, rel=0.005)
-        assert 0 < found.convergence.rough < 0.1
+        assert 0 < found.convergence.rough < 0.5
 
 
 @each_architecture

@@ -31,15 +31,22 @@ together, in which errors may cancel."""
 class _Path(NamedTuple):
     """Gradients times embeddings, (points, tokens), and log-probabilities along the path."""
 
-    shares: np.ndarray
+    roots: np.ndarray
+    """Square roots of the shares of the embeddings: norms make small embeddings large again, so that most
+    happens near 0."""
     slopes: np.ndarray
     log_probs: np.ndarray
 
+    @classmethod
+    def at(cls, prediction: Prediction, roots: np.ndarray) -> _Path:
+        """These points, computed."""
+        return cls(roots, *prediction.along(roots**2))
+
     def with_points(self, other: _Path) -> _Path:
         """The points of both, in their order."""
-        shares, slopes, log_probs = (np.concatenate(pair) for pair in zip(self, other, strict=True))
-        order = np.argsort(shares, kind="stable")
-        return _Path(shares[order], slopes[order], log_probs[order])
+        roots, slopes, log_probs = (np.concatenate(pair) for pair in zip(self, other, strict=True))
+        order = np.argsort(roots, kind="stable")
+        return _Path(roots[order], slopes[order], log_probs[order])
 
 
 def integrate(prediction: Prediction, steps: int) -> Influence:
@@ -53,27 +60,25 @@ def integrate(prediction: Prediction, steps: int) -> Influence:
     """
     if not 2 <= steps <= MOST_STEPS:
         raise RequestError(f"steps = {steps} must be from 2 to {MOST_STEPS:,}", code="bad_option")
-    # Norms make small embeddings large again, so that most happens near 0.
-    shares = np.linspace(0, 1, min(FIRST_STEPS, steps)) ** 2
-    path = _Path(shares, *prediction.along(shares))
+    path = _Path.at(prediction, np.linspace(0, 1, min(FIRST_STEPS, steps)))
     while True:
-        widths, changes = np.diff(path.shares), np.diff(path.log_probs)
+        widths, changes = np.diff(path.roots**2), np.diff(path.log_probs)
         values = widths[:, None] * (path.slopes[:-1] + path.slopes[1:]) / 2
         spreads = widths[:, None] * np.abs(np.diff(path.slopes, axis=0))
         errors = values.sum(-1) - changes
-        room = min(max(1, int(len(path.shares) * GROWTH)), steps - len(path.shares))
+        room = min(max(1, int(len(path.roots) * GROWTH)), steps - len(path.roots))
         if np.abs(errors).sum() <= ROUGH * np.abs(changes).sum() or not room:
             break
         worst = np.argsort(-(np.abs(errors) + SPREAD * spreads.sum(-1)), kind="stable")[:room]
-        new = (path.shares[worst] + path.shares[worst + 1]) / 2
-        path = path.with_points(_Path(new, *prediction.along(new)))
+        middles = (path.roots[worst] + path.roots[worst + 1]) / 2
+        path = path.with_points(_Path.at(prediction, middles))
     of_tokens = spreads.sum(-1, keepdims=True)
     corrected = values - errors[:, None] * np.divide(
         spreads, of_tokens, out=np.zeros_like(spreads), where=of_tokens > 0
     )
     total, change = corrected.sum(0), float(changes.sum())
     convergence = Convergence(
-        steps=len(path.shares),
+        steps=len(path.roots),
         change=change,
         delta=float(total.sum()) - change,
         distributed=float(np.abs(errors).sum()),
