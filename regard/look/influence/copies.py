@@ -18,6 +18,7 @@ from torch import Tensor
 
 from regard.engine.engines.torch_engine import cores, run_on_cores
 from regard.errors import RequestError
+from regard.look.influence.kept import different_rows, is_prunable, kept_tokens, picked_memory
 from regard.look.interventions import ablation
 from regard.look.interventions.apply import narrowed, recording_changed, replacing, wide_copy
 from regard.look.interventions.interventions import NEVER
@@ -25,13 +26,10 @@ from regard.look.trace.blocks import Kind, address_of, layers_of
 from regard.look.trace.recorder import log_probs_of
 from regard.look.trace.tokens import Tokens
 from regard.model.classifier import Classifier
-from regard.model.decoder import DecoderLayer
-from regard.model.encoder import EncoderLayer
 from regard.model.language_model import LanguageModel
-from regard.model.multi_head_attention import MultiHeadAttention
 from regard.model.taps import recording
-from regard.model.transformer import Memory, Transformer
-from regard.packing import Boundaries, Packed
+from regard.model.transformer import Transformer
+from regard.packing import Packed
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -41,8 +39,6 @@ Changes = Mapping[str, Callable[[Tensor], Tensor]]
 """For each address a function of the activation of all copies."""
 ATTENDED_IN: dict[str, tuple[Kind, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
 """The blocks that attend to the tokens of a side."""
-PRUNABLE_POSITIONS = ("none", "sinusoidal", "learned", "rotary")
-"""Positions that belong to each token alone, so that tokens between others can be left out."""
 GRADIENT_SHARE = 2
 """By how much batches are smaller in which activations are kept for gradients."""
 
@@ -83,7 +79,7 @@ class Prediction:
         self._device = next(self._model.parameters()).device
         # Interventions may refer to places, so that no place may be missing.
         self._changed = replacing(trace.interventions, trace.config) is not None
-        self._prunes = not self._changed and _is_prunable(self._model)
+        self._prunes = not self._changed and is_prunable(self._model)
         self._n_outputs = 0
         if trace.outputs is not None:
             self._n_outputs = len(trace.outputs) if self._changed else row + 1
@@ -204,7 +200,7 @@ class Prediction:
                     assert outputs is not None, "an encoder-decoder model has outputs"
                     memory = model.encode(inputs)
                     if one < copies:
-                        memory = _picked(memory, [0] * copies)
+                        memory = picked_memory(memory, [0] * copies)
                     states_ND = model.decode(outputs, memory)
                 case LanguageModel():
                     assert outputs is not None, "a language model has outputs"
@@ -237,7 +233,7 @@ class Prediction:
         if tokens is None:
             return None
         n_tokens = self._n_inputs if side == "input" else self._n_outputs
-        return _kept(tokens, np.ones((copies, n_tokens), dtype=bool), self._device)
+        return kept_tokens(tokens, np.ones((copies, n_tokens), dtype=bool), self._device)
 
     # --- without the masked tokens --------------------------------------------------------------------------
 
@@ -269,22 +265,22 @@ class Prediction:
                 assert trace.inputs is not None, "a classifier has inputs"
                 kept = inputs.copy()
                 kept[:, 0] = True  # the query of the label
-                read = _kept(trace.inputs, kept, self._device)
+                read = kept_tokens(trace.inputs, kept, self._device)
                 with self._hiding("encoder", np.flatnonzero(~inputs[:, 0]), np.zeros(len(kept), dtype=int)):
                     states_ND = model.encode(read)
                 states_BD = model.label_head(states_ND.index_select(0, read.boundaries.starts_B))
                 return _as_numpy(self._of_target(states_BD))
             case Transformer():
                 assert trace.inputs is not None, "an encoder-decoder model has inputs"
-                different, which = _different(inputs)
-                memory = model.encode(_kept(trace.inputs, inputs[different], self._device))
-                memory = _picked(memory, which)
+                different, which = different_rows(inputs)
+                memory = model.encode(kept_tokens(trace.inputs, inputs[different], self._device))
+                memory = picked_memory(memory, which)
             case _:
                 memory = None
         assert trace.outputs is not None, "a decoder has outputs"
         kept = outputs.copy()
         kept[:, -1] = True  # the query of the prediction
-        read = _kept(trace.outputs, kept, self._device)
+        read = kept_tokens(trace.outputs, kept, self._device)
         with self._hiding("decoder", np.flatnonzero(~outputs[:, -1]), kept.sum(axis=1) - 1):
             if isinstance(model, Transformer):
                 assert memory is not None, "it was encoded above"
@@ -326,49 +322,6 @@ class Prediction:
         for each in np.unique(batch):
             places = np.flatnonzero(batch == each)
             yield range(int(places[0]), int(places[-1]) + 1)
-
-
-def _is_prunable(model: Model) -> bool:
-    """Whether a token that no query attends to has no effect on the others."""
-    if model.config.positions not in PRUNABLE_POSITIONS:
-        return False
-    stacks = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
-    layers = [layer for stack in stacks for layer in stack.layers]
-    blocks = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
-    return all(type(each) in (EncoderLayer, DecoderLayer) for each in layers) and all(
-        type(each) is MultiHeadAttention for each in blocks
-    )
-
-
-def _kept(tokens: Tokens, kept: np.ndarray, device: torch.device) -> Packed:
-    """Some tokens of a text at their own positions, in each copy; `kept` (copies, tokens)."""
-    sequence, positions = np.nonzero(kept)
-    sequence_N, positions_N = (torch.from_numpy(each).to(device) for each in (sequence, positions))
-    lengths = tuple(kept.sum(axis=1).tolist())
-    ids_N = torch.from_numpy(np.asarray(tokens.ids, dtype=np.int64)[positions]).to(device)
-    return Packed(ids_N, Boundaries(sequence_N, positions_N, lengths, kept.shape[1]))
-
-
-def _different(rows: np.ndarray) -> tuple[list[int], list[int]]:
-    """The first of equal rows; for each row, the number of the one that it equals."""
-    numbers: dict[bytes, int] = {}
-    first, which = [], []
-    for i, row in enumerate(rows):
-        key = row.tobytes()
-        if key not in numbers:
-            numbers[key] = len(first)
-            first.append(i)
-        which.append(numbers[key])
-    return first, which
-
-
-def _picked(memory: Memory, which: Sequence[int]) -> Memory:
-    """The memory of some sequences, in this order; one may come several times."""
-    lengths, starts = memory.boundaries.known_lengths, memory.boundaries.starts_B.tolist()
-    rows = np.concatenate([np.arange(starts[i], starts[i] + lengths[i]) for i in which])
-    device = memory.states_SD.device
-    boundaries = Boundaries.of_lengths([lengths[i] for i in which], device)
-    return Memory(memory.states_SD.index_select(0, torch.from_numpy(rows).to(device)), boundaries)
 
 
 def _columns(lengths: Sequence[int], computed: Sequence[int]) -> np.ndarray:
