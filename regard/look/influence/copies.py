@@ -28,7 +28,7 @@ from regard.look.trace.tokens import Tokens
 from regard.model.classifier import Classifier
 from regard.model.language_model import LanguageModel
 from regard.model.taps import recording
-from regard.model.transformer import Transformer
+from regard.model.transformer import Memory, Transformer
 from regard.packing import Packed
 
 if TYPE_CHECKING:
@@ -260,6 +260,7 @@ class Prediction:
     def _of_keys(self, inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """The log-probability in each copy whose queries see only these keys, (copies, tokens)."""
         model, trace = self._model, self.trace
+        memory: Memory | None = None
         match model:
             case Classifier():
                 assert trace.inputs is not None, "a classifier has inputs"
@@ -275,8 +276,6 @@ class Prediction:
                 different, which = different_rows(inputs)
                 memory = model.encode(kept_tokens(trace.inputs, inputs[different], self._device))
                 memory = picked_memory(memory, which)
-            case _:
-                memory = None
         assert trace.outputs is not None, "a decoder has outputs"
         kept = outputs.copy()
         kept[:, -1] = True  # the query of the prediction

@@ -46,7 +46,8 @@ def kept_tokens(tokens: Tokens, kept: np.ndarray, device: torch.device) -> Packe
 def different_rows(rows: np.ndarray) -> tuple[list[int], list[int]]:
     """The first of equal rows; for each row, the number of the one that it equals."""
     numbers: dict[bytes, int] = {}
-    first, which = [], []
+    first: list[int] = []
+    which: list[int] = []
     for i, row in enumerate(rows):
         key = row.tobytes()
         if key not in numbers:
