@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.cancellation import cancellable
 from regard.look.influence.attribution import deletion_curve, leave_one_out, measure_influence, value_zeroing
 from regard.look.influence.copies import Prediction
 from regard.look.interventions.interventions import HeadOff, MaskSource, Pin
@@ -141,6 +142,20 @@ def test_equal_copies_and_equal_points_run_once(monkeypatch):
     again = prediction.along(np.array([1.0, 0.25]))
     assert np.array_equal(again[0], slopes[0][::-1])
     assert np.array_equal(again[1], slopes[1][::-1])
+
+
+def test_what_nobody_waits_for_ends_between_two_batches():
+    model = model_of()
+    trace, checks = trace_of(model), []
+
+    def check():
+        checks.append(True)
+        if len(checks) > 3:
+            raise TimeoutError
+
+    with cancellable(check), pytest.raises(TimeoutError):
+        measure_influence(model, trace, 1)
+    assert 4 <= len(checks) <= 5  # two batches run side by side
 
 
 def test_less_is_computed_than_whole_copies(monkeypatch):

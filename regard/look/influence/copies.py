@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regard.cancellation import raise_if_cancelled
 from regard.engine.engines.torch_engine import cores, run_on_cores
 from regard.errors import RequestError
 from regard.look.influence.kept import different_rows, is_prunable, kept_tokens, picked_memory
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from regard.bundle.weights import Model
     from regard.look.trace.data import TraceData
 
+Job = TypeVar("Job")
+Output = TypeVar("Output")
 Changes = Mapping[str, Callable[[Tensor], Tensor]]
 """For each address a function of the activation of all copies."""
 ATTENDED_IN: dict[str, tuple[Kind, ...]] = {"input": ("encoder", "cross"), "output": ("decoder",)}
@@ -148,11 +152,11 @@ class Prediction:
                     (gradient.unflatten(0, (len(part), -1)) * each_ND).sum(-1)
                     for gradient, each_ND in zip(gradients, embedded.values(), strict=True)
                 ]
-                return torch.cat(products, dim=1).double().cpu().numpy(), _as_numpy(log_probs)
+                return torch.cat(products, dim=1).cpu().double().numpy(), _as_numpy(log_probs)
 
         size = max(1, ablation.BATCH_TOKENS // GRADIENT_SHARE // self._n_tokens)
         jobs = [shares[each] for each in self._even(len(shares), size)]
-        parts = run_on_cores(work, jobs, self._device)
+        parts = _on_cores(work, jobs, self._device)
         slopes = np.zeros((len(shares), len(self.seen)))
         n_computed = [lengths[side] for side in self.sides]
         columns = _columns([len(side) for side in self.sides.values()], n_computed)
@@ -185,7 +189,7 @@ class Prediction:
             return _as_numpy(self._log_probs(len(part), changes, one_memory=not of_side["input"].any()))
 
         found = np.zeros(len(taken))
-        for places, log_probs in zip(jobs, run_on_cores(work, jobs, self._device), strict=True):
+        for places, log_probs in zip(jobs, _on_cores(work, jobs, self._device), strict=True):
             found[places] = log_probs
         return found
 
@@ -252,7 +256,7 @@ class Prediction:
         sizes = [int(inputs[i].sum() + outputs[i].sum()) for i in order]
         jobs = [[order[i] for i in part] for part in self._by_tokens(sizes)]
         found = np.zeros(len(taken))
-        log_probs = run_on_cores(lambda job: self._of_keys(inputs[job], outputs[job]), jobs, self._device)
+        log_probs = _on_cores(lambda job: self._of_keys(inputs[job], outputs[job]), jobs, self._device)
         for job, each in zip(jobs, log_probs, strict=True):
             found[job] = each
         return found
@@ -323,6 +327,17 @@ class Prediction:
             yield range(int(places[0]), int(places[-1]) + 1)
 
 
+def _on_cores(work: Callable[[Job], Output], jobs: Sequence[Job], device: torch.device) -> list[Output]:
+    """The results of jobs, run on one core each; each job is a step of a computation that can be cancelled."""
+
+    def step(job: tuple[Context, Job]) -> Output:
+        context, one = job
+        context.run(raise_if_cancelled)  # the check of the caller, which other threads do not see
+        return work(one)
+
+    return run_on_cores(step, [(copy_context(), job) for job in jobs], device)
+
+
 def _columns(lengths: Sequence[int], computed: Sequence[int]) -> np.ndarray:
     """The columns of the tokens that were computed, the first ones of each side."""
     return np.concatenate([np.arange(length) < n for length, n in zip(lengths, computed, strict=True)])
@@ -346,5 +361,5 @@ def _hide(scores_BHLM: Tensor, taken: Tensor) -> Tensor:
 
 
 def _as_numpy(values: Tensor) -> np.ndarray:
-    array: np.ndarray = values.detach().double().cpu().numpy()
+    array: np.ndarray = values.detach().cpu().double().numpy()
     return array
