@@ -328,7 +328,7 @@ class Prediction:
 
 
 def _on_cores(work: Callable[[Job], Output], jobs: Sequence[Job], device: torch.device) -> list[Output]:
-    """The results of jobs, run on one core each; each job is a step of a computation that can be cancelled."""
+    """The results of jobs, run on one core each; each is a step of a computation that can be cancelled."""
 
     def step(job: tuple[Context, Job]) -> Output:
         context, one = job
