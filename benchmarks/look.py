@@ -2,12 +2,17 @@
 
     pip install -e ".[bench]"
     python benchmarks/look.py [--lengths 30 128 512] [--rounds 5]
+    python benchmarks/look.py --influence [--rounds 5]
 
 The base shape with made-up weights, which Marian can express, on a CPU. `score` scores the pair, `look`
 traces it, `page` traces it and makes the HTML file; bertviz's model view is made from Marian's attentions,
 which are computed anew each time, as the trace is. Ours holds every number of the formula, theirs the weights
 alone. Contenders take turns. Sizes are those of the HTML. The peak of memory is that of a process of its own.
 Beyond 256 tokens bertviz would need gigabytes of JSON, and is left out.
+
+With `--influence`: the seconds of `influences`, all methods on one output token, as the page asks for them,
+with the bundled translator, a short and a long text in both directions. Seconds of the processor are those of
+all threads; they say more where others use the machine.
 """
 
 from __future__ import annotations
@@ -28,6 +33,23 @@ CACHE = ROOT / ".cache"
 VOCABULARY = 1000
 LONGEST = 256
 """Tokens that bertviz is given."""
+SENTENCES = {
+    ("short", "en"): "天气比我们预想的要好。",
+    ("short", "zh"): "The weather was better than we had expected.",
+    (
+        "long",
+        "en",
+    ): "昨天下午，来自全国各地的三百多名教师和研究人员在北京参加了为期两天的会议，讨论如何在农村学校推广"
+    "新的教学方法，并且就未来五年的经费安排、教师培训计划以及与地方政府之间的合作方式交换了意见，但是双方没有达成最后的协议。",
+    (
+        "long",
+        "zh",
+    ): "Yesterday afternoon more than three hundred teachers and researchers from all parts of the "
+    "country met in Beijing for a conference of two days, discussed how new methods of teaching could be "
+    "introduced in rural schools, and exchanged views on the budget of the next five years, on the training "
+    "of teachers and on the cooperation with local governments.",
+}
+"""Texts whose influences are measured, by the language they are translated to."""
 
 
 def prepared() -> Path:
@@ -146,6 +168,31 @@ def peak(name: str, folder: Path, length: int) -> float:
     return int(answer.stdout.splitlines()[-1]) / 1000
 
 
+def influence(rounds: int) -> None:
+    """Seconds of all methods of influence, on an output token in the middle and on the last one."""
+    import torch
+
+    import regard
+
+    loaded = regard.load()
+    for (name, to), text in SENTENCES.items():
+        trace = loaded.look(text, to=to)
+        rows = {"middle": len(trace.targets) // 2, "last": len(trace.targets) - 1}
+        for place, row in rows.items():
+            turns, processor = [], []
+            for _ in range(rounds):
+                start, used = time.perf_counter(), time.process_time()
+                found = loaded.influences(trace, row)
+                turns.append(time.perf_counter() - start)
+                processor.append(time.process_time() - used)
+            print(
+                f"{name} text to {to}, {len(trace.inputs)} + {len(trace.outputs)} tokens, {place} token, "
+                f"{torch.get_num_threads()} threads: {statistics.median(turns):.2f} s, of the processor "
+                f"{statistics.median(processor):.2f} s; {found.convergence}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -154,7 +201,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     parser.add_argument("--alone", nargs=3, metavar=("NAME", "FOLDER", "LENGTH"), help=argparse.SUPPRESS)
+    parser.add_argument("--influence", action="store_true", help="the seconds of influence instead")
     options = parser.parse_args()
+    if options.influence:
+        influence(options.rounds)
+        return
     if options.alone:
         name, folder, length = options.alone
         {"regard": Ours, "bertviz": Bertviz}[name](Path(folder), int(length)).page()

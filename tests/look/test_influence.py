@@ -15,6 +15,7 @@ from regard.look.influence.attribution import (
     measure_influence,
     value_zeroing,
 )
+from regard.look.influence.copies import Prediction
 from regard.look.influence.methods import store_influence, stored_influence
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock
 from regard.look.trace.recorder import log_probs_of, look, predicting_states
@@ -93,18 +94,58 @@ def test_integrated_gradients_add_up_to_what_the_embeddings_changed(architecture
     assert abs(changed - gradient_times_input(model, trace, 0).sum()) > 0.05
 
 
-def test_more_steps_of_integrated_gradients_add_up_better():
+def test_more_steps_of_integrated_gradients_leave_less_to_distribute():
     model = model_of(feed_forward="gelu")
     trace = trace_of(model)
-    found = [integrated_gradients(model, trace, 1, steps=n).convergence for n in (2, 8, 64)]
-    deltas = [abs(each.delta) for each in found]
-    assert deltas[0] > 5 * deltas[1]
-    assert deltas[1] > 5 * deltas[2]
-    assert [each.steps for each in found[:2]] == [2, 8]
-    assert 33 <= found[2].steps <= 64
+    found = [integrated_gradients(model, trace, 1, steps=n).convergence for n in (3, 5, 17)]
+    assert found[0].distributed > 3 * found[1].distributed
+    assert found[1].distributed > 3 * found[2].distributed
+    assert [each.steps for each in found] == [3, 5, 17]
     for steps in (1, 5000):
         with refused("bad_option", "steps"):
             integrated_gradients(model, trace, 1, steps=steps)
+
+
+@each_architecture
+def test_what_was_distributed_is_what_the_trapezoids_miss(architecture):
+    model = model_of(architecture=architecture)
+    trace = trace_of(model)
+    side, _ = read_side(trace)
+
+    def shorter(share):
+        def change(address, value):
+            return share * value if address == f"{side}_embedding.embedded" else value
+
+        return log_prob(model, trace, 0, change)
+
+    found = integrated_gradients(model, trace, 0, steps=3)
+    shares = np.array([0.0, 0.25, 1.0])
+    prediction = Prediction(model, trace, 0, prefix=False)
+    slopes, log_probs = prediction.along(shares)
+    close(log_probs, [shorter(share) for share in shares])
+    trapezoids = np.diff(shares) * (slopes[:-1] + slopes[1:]).sum(1) / 2
+    errors = trapezoids - np.diff(log_probs)
+    close(found.convergence.distributed, np.abs(errors).sum())
+    close(found.convergence.trapezoids, errors.sum())
+    close(found.convergence.delta, 0.0)
+    close(found.sum(), log_probs[-1] - log_probs[0])
+    # Each interval's error goes to the tokens by the change of their gradients.
+    plain = (np.diff(shares)[:, None] * (slopes[:-1] + slopes[1:]) / 2).sum(0)
+    spreads = np.abs(np.diff(slopes, axis=0))
+    close(found, plain - (errors[:, None] * spreads / spreads.sum(1, keepdims=True)).sum(0))
+    assert found.convergence.rough == pytest.approx(
+        found.convergence.distributed / abs(found.convergence.change)
+    )
+
+
+def test_by_default_little_is_left_to_distribute():
+    model = model_of()
+    trace = trace_of(model)
+    for row in range(len(trace.targets)):
+        found = integrated_gradients(model, trace, row).convergence
+        fine = Prediction(model, trace, row, prefix=False).along(np.linspace(0, 1, 129) ** 2)[1]
+        assert found.distributed <= 0.07 * np.abs(np.diff(fine)).sum()
+        assert 17 <= found.steps < 256
 
 
 def test_integrated_gradients_are_those_of_a_fine_even_path():
@@ -141,11 +182,14 @@ def test_the_convergence_stays_with_stored_influence_and_not_with_parts_of_it():
     ("text", "to"),
     [("天气比我们预想的要好。", "en"), ("The weather was better than we had expected.", "zh")],
 )
-def test_by_default_they_add_up_to_one_percent_on_the_bundled_model(text, to):
+def test_by_default_they_add_up_on_the_bundled_model(text, to):
     loaded = regard.load("zh-en")
     trace = loaded.look(text, to=to, beam_size=1)
     for row in (1, len(trace.targets) - 2):
-        assert loaded.influence(trace, row, prefix=row > 1).convergence.relative < 0.01
+        found = loaded.influence(trace, row, prefix=row > 1)
+        assert found.convergence.relative < 0.005
+        assert found.sum() == pytest.approx(found.convergence.change, rel=0.005)
+        assert 0 < found.convergence.rough < 0.5
 
 
 @each_architecture

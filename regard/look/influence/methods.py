@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -38,20 +38,35 @@ class Convergence:
     change: float
     """Log-probability with the actual embeddings minus that with zero embeddings."""
     delta: float
-    """Sum of the values minus this change; 0 in the limit of many steps."""
+    """Sum of the values minus this change: 0 up to rounding, since what is missing is distributed."""
+    distributed: float = 0.0
+    """Sum of the absolute errors of all intervals, each of which was distributed over the tokens: the measure
+    of accuracy. 0 in traces of earlier versions, where nothing was distributed."""
+    trapezoids: float = 0.0
+    """The delta before anything was distributed, in which errors of opposite signs cancel."""
 
     @property
     def relative(self) -> float:
         """|delta| / |change|; infinite if the change is 0 and the delta is not."""
         return abs(self.delta) / abs(self.change) if self.change else (np.inf if self.delta else 0.0)
 
+    @property
+    def rough(self) -> float:
+        """What was distributed / |change|; infinite if the change is 0 and the other is not."""
+        return self.distributed / abs(self.change) if self.change else (np.inf if self.distributed else 0.0)
+
     def __str__(self) -> str:
+        if self.distributed:
+            errors = f"errors of {self.distributed:.2g} distributed ({self.rough:.1%})"
+            return f"{self.steps} steps, change {self.change:+.4g}, {errors}"
         return f"{self.steps} steps, delta {self.delta:+.2g} of {self.change:+.4g} ({self.relative:.2%})"
 
     def to_json(self) -> dict[str, float | int | None]:
         """The fields of a response; null is a share that is not finite."""
-        relative = self.relative if np.isfinite(self.relative) else None
-        return {"steps": self.steps, "change": self.change, "delta": self.delta, "relative": relative}
+        shares = {"relative": self.relative, "rough": self.rough}
+        finite = {name: share if np.isfinite(share) else None for name, share in shares.items()}
+        fields = ("steps", "change", "delta", "distributed", "trapezoids")
+        return {name: getattr(self, name) for name in fields} | finite
 
 
 class Influence(np.ndarray):
@@ -123,7 +138,7 @@ def arrays_of(name: str, influence: np.ndarray) -> dict[str, np.ndarray]:
     """Influence as arrays of a trace: the values, and the convergence if there is one."""
     arrays = {name: np.asarray(influence)}
     if (found := getattr(influence, "convergence", None)) is not None:
-        arrays[name + _CONVERGENCE] = np.array([found.steps, found.change, found.delta])
+        arrays[name + _CONVERGENCE] = np.array(astuple(found))
     return arrays
 
 
@@ -131,8 +146,8 @@ def stored_convergence(trace: TraceData, name: str) -> Convergence | None:
     """The convergence that was stored with an array of influence; None if there is none."""
     if (stored := trace.arrays.get(name + _CONVERGENCE)) is None:
         return None
-    steps, change, delta = stored.tolist()
-    return Convergence(int(steps), change, delta)
+    steps, *others = stored.tolist()
+    return Convergence(int(steps), *others)
 
 
 def stored_influence(trace: TraceData) -> StoredInfluence:

@@ -78,7 +78,7 @@ export function influence({ t, theme, tip }, label, tokens, { values, convergenc
  * @param {import("../frame.js").Context["t"]} t
  * @param {import("../state/source.js").Convergence} convergence
  */
-export function convergenceNote(t, { steps, change, delta, relative }) {
-  const share = relative === null ? "" : percent(relative);
-  return t("influence.convergence", { steps, change: fixed(change, 3), delta: fixed(delta, 4), share });
+export function convergenceNote(t, { steps, change, distributed, rough }) {
+  const share = rough === null ? "" : percent(rough);
+  return t("influence.convergence", { steps, change: fixed(change, 3), distributed: fixed(distributed, 3), share });
 }

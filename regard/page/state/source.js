@@ -95,6 +95,9 @@
  * @property {number} change Of the log-probability, due to the embeddings.
  * @property {number} delta Sum of the values minus the change.
  * @property {number | null} relative |delta| / |change|; null if the change is 0.
+ * @property {number} distributed Sum of the absolute errors of all intervals, which were distributed over the tokens.
+ * @property {number} trapezoids The delta before that.
+ * @property {number | null} rough What was distributed / |change|; null if the change is 0.
  *
  * @typedef {object} Influence
  * @property {number[]} values

@@ -118,9 +118,9 @@ class LoadedModel(RunnableModel):
                 leave-one-out. For the last four, a value above 0 makes the output more likely; the others
                 are shares.
             prefix: whether to append the influence of the output tokens before it, for a translator.
-            steps: most points at which integrated gradients evaluate the gradient; they stop when the values
-                add up to the change in log-probability within 0.5%. The `convergence` of the returned array
-                has the difference.
+            steps: most points at which integrated gradients evaluate the gradient; they stop when the errors
+                of all intervals sum to at most 7% of all changes in log-probability. These errors are
+                distributed, so that the values add up; the `convergence` of the returned array has their sum.
 
         Raises:
             RequestError: there is no such row or method, or the trace is of another model.
