@@ -115,7 +115,8 @@ def evaluated(folder: Path, model: str, source: str, reference: str) -> float:
     command = [sys.executable, "-m", "regard", "evaluate", source, reference, "--model", model, "--json"]
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(answer.stdout)
-    return float(found["bleu"])
+    (bleu,) = (each for each in found["systems"][0]["measures"] if each["name"] == "BLEU")
+    return float(bleu["score"])
 
 
 def row(*cells: object) -> str:
