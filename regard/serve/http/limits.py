@@ -60,7 +60,7 @@ class Limits:
     """Requests per minute and key, unless the key has its own limit."""
     wrong_keys_a_minute: int = 20
     """Unknown keys per minute and address."""
-    errors_a_second: int = 20
+    errors_a_second: int = 10
     """Error responses per second and client that are sent at once; more of them wait for up to 2 seconds."""
 
     # --- work: checked before it starts
