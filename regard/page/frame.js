@@ -1,9 +1,7 @@
-// Everything around a screen: side bar, top bar, token chips, tooltip, list of keys, and empty states.
+// Everything around a screen: side bar, top bar, tooltip, list of keys, and empty states.
 
-import { percent } from "./compute/number.js";
-import { on, shade } from "./figures/colour.js";
 import { h } from "./parts/dom.js";
-import { KEYS } from "./state/keys.js";
+import { KEYS, LAST_SCREEN } from "./state/keys.js";
 import { describeError } from "./state/requests.js";
 
 /**
@@ -37,6 +35,8 @@ import { describeError } from "./state/requests.js";
  * @property {string} [task] The task of the models that have this screen; default: all.
  * @property {(context: Context) => string} [named] Key of the title, if it depends on the model.
  * @property {(context: Context) => Promise<View>} render
+ * @property {(context: Context) => Promise<import("./parts/strips.js").Strip>} [strip] What the tokens above show;
+ *   default: the query and its weights.
  * @property {Record<string, (context: Context) => void>} [keys] Keys that only this screen has.
  */
 
@@ -149,83 +149,12 @@ function model({ architecture, sizes, interventions, engine, weights_hash, hash 
 }
 
 /**
- * The tokens of both texts: the query is outlined, keys are shaded by their weight.
- * @param {Context} context
- * @param {Float32Array | null} row The weights of the selected query.
+ * The dialog with all keys.
+ * @param {import("./words/i18n.js").Say} t
+ * @param {boolean} server Whether there is one.
+ * @param {number} count Number of screens.
  */
-export function tokenStrips(context, row) {
-  const { about, kind, t } = context;
-  if (!about) return [];
-  return ["inputs", "outputs"]
-    .filter((side) => about[side])
-    .map((side) => {
-      const { tokens } = about[side];
-      const chips = tokens.map((token, i) => chip(context, side, token, i, side === kind.keys ? row : null));
-      const roles = [side === kind.queries && "query", side === kind.keys && "key"].filter(Boolean);
-      const role = `strip.${roles.length === 2 ? "both" : (roles[0] ?? "none")}`;
-      return h(
-        "div",
-        { class: "strip" },
-        h("span", { class: "strip-name soft", title: t(role) }, t(side)),
-        h("div", { class: "chips" }, chips),
-      );
-    });
-}
-
-const MARKS = { "<s>": "start", "</s>": "end", "[CLS]": "label" };
-
-/** The meaning of a special token. @param {Context} context @param {import("./state/source.js").Token} token */
-function markOf({ state, t }, { special, text }) {
-  const language = /^<2([a-z]{2,3})>$/.exec(text)?.[1];
-  const named = language && new Intl.DisplayNames([state.lang], { type: "language" }).of(language);
-  return named ? t("strip.to", { language: named }) : special && MARKS[text] && t(`strip.${MARKS[text]}`);
-}
-
-/**
- * @param {Context} context
- * @param {string} side
- * @param {import("./state/source.js").Token} token
- * @param {number} i
- * @param {Float32Array | null} row
- */
-function chip(context, side, token, i, row) {
-  const { kind, state, store, theme, tip, t, about } = context;
-  const looks = side === kind.queries && i === state.query;
-  const looked = side === kind.keys && i === state.key;
-  const colour = row ? shade(row[i], 1, theme) : null;
-  const spelt = /^<0x/.test(token.piece) ? ` ${token.piece}` : "";
-  const space = token.text === "▁" && !spelt ? ` (${t("strip.space")})` : "";
-  const facts = [i, `${token.text}${spelt}${space}`, `#${token.id}`, row && percent(row[i]), markOf(context, token)];
-  const tooltip = facts.filter((fact) => fact || fact === 0).join(" · ");
-  const pick = () => {
-    if (side === kind.queries) store.set({ query: i });
-    else if (side === kind.keys) store.set({ key: i });
-    else {
-      const other = about.kinds.find((each) => each.queries === side);
-      if (other) store.set({ kind: other.kind, query: i, key: -1 });
-    }
-  };
-  return h(
-    "button",
-    {
-      id: `${side}-${i}`,
-      type: "button",
-      class: ["chip", token.special && "special", looks && "looks", looked && "looked-at"]
-        .filter(Boolean)
-        .join(" "),
-      "aria-pressed": String(looks),
-      "aria-label": looks ? t("strip.looks", { token: token.text }) : tooltip,
-      style: colour ? { "background-color": colour, color: on(colour) } : {},
-      onclick: pick,
-      onmousemove: (event) => tip.show(tooltip, event),
-      onmouseleave: () => tip.hide(),
-    },
-    token.text,
-  );
-}
-
-/** The dialog with all keys. @param {import("./words/i18n.js").Say} t @param {boolean} server Whether there is one. */
-export function keyList(t, server) {
+export function keyList(t, server, count) {
   const close = () => dialog.close();
   const dialog = h(
     "dialog",
@@ -235,7 +164,10 @@ export function keyList(t, server) {
       "dl",
       {},
       KEYS.filter((each) => server || !each.server)
-        .map(({ keys, words }) => [h("dt", {}, keys.map((key) => h("kbd", {}, key))), h("dd", {}, t(words))])
+        .map(({ keys, words }) => [
+          h("dt", {}, keys.map((key) => h("kbd", {}, key === LAST_SCREEN ? `${count}` : key))),
+          h("dd", {}, t(words)),
+        ])
         .flat(),
     ),
     h("button", { type: "button", onclick: close, autofocus: true }, t("close")),

@@ -1,13 +1,14 @@
 // The page: draws the current screen whenever the state changes, and handles keys.
 
-import { csv } from "./compute/number.js";
-import { at } from "./compute/tensor.js";
+import { csv, fixed } from "./compute/number.js";
+import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { download, pngBlob, svgText } from "./figures/svg.js";
-import { bar, failed, nothing, sideBar, keyList, tokenStrips, Tooltip, titleKey } from "./frame.js";
+import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
-import { stateChanges } from "./state/keys.js";
+import { readStrip, tokenStrips } from "./parts/strips.js";
+import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
@@ -34,6 +35,7 @@ export class Page {
     this.drawn = "";
     this.tip = new Tooltip();
     this.turn = 0;
+    this.numbers = new NumberKeys((place) => this.store.set({ screen: this.screens[place].id }));
     this.selected = "";
     this.keyed = false; // whether a key caused this redraw
     this.towards = ""; // id of the element to focus after the next redraw
@@ -57,6 +59,8 @@ export class Page {
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
+    addEventListener("resize", () => this.hintAtMore());
+    left.addEventListener("scroll", () => this.hintAtMore());
   }
 
   /** The screens that fit the model's task. */
@@ -109,7 +113,7 @@ export class Page {
     this.about = problem ? null : (opened?.about ?? null);
     this.store.fit(this.about);
     const context = this.context();
-    const row = this.source && (await this.attentionRow(context).catch(() => null));
+    const strip = this.source && (await (screen.strip ?? readStrip)(context).catch(() => null));
     const [first] = this.screens;
     const refused = (why) => failed(context, first, why, () => this.draw());
     const view = problem
@@ -119,7 +123,7 @@ export class Page {
         : nothing(context, first);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
-    this.show(context, view, row);
+    this.show(context, view, strip ?? { kind: context.kind, query: context.state.query, row: null });
     this.prefetch(context);
     document.body.dataset.drawn = String(turn);
   }
@@ -150,9 +154,9 @@ export class Page {
   /**
    * @param {import("./frame.js").Context} context
    * @param {import("./frame.js").View} view
-   * @param {Float32Array | null} row
+   * @param {import("./parts/strips.js").Strip} strip
    */
-  show(context, view, row) {
+  show(context, view, strip) {
     const { state, t } = context;
     this.tip.hide();
     this.view = view;
@@ -169,7 +173,7 @@ export class Page {
     this.parts.rail.setAttribute("aria-label", t("screens"));
     this.parts.rail.replaceChildren(...sideBar(context, this.screens));
     this.parts.strips.hidden = !this.about;
-    this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...tokenStrips(context, row)));
+    this.keepScroll(this.parts.strips, () => this.parts.strips.replaceChildren(...(this.about ? tokenStrips(context, strip) : [])));
     this.parts.main.removeAttribute("aria-busy");
     const shown = state.table && view.table ? dataTable(view.table) : view.body;
     const words = titleKey(this.screen, context);
@@ -183,7 +187,8 @@ export class Page {
     );
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
-    if (this.keyed) this.announce(context, view, row);
+    this.hintAtMore();
+    if (this.keyed) this.announce(context, view, strip);
     this.keyed = false;
   }
 
@@ -215,6 +220,14 @@ export class Page {
     );
   }
 
+  /** On a phone: show on which sides the side bar, which is a row there, goes on. */
+  hintAtMore() {
+    const { rail } = this.parts;
+    const rest = rail.scrollWidth - rail.clientWidth - rail.scrollLeft;
+    rail.classList.toggle("more-left", rail.scrollLeft > 4);
+    rail.classList.toggle("more-right", rest > 4);
+  }
+
   /**
    * Scroll a new selection into view; an old one stays where the user scrolled it.
    * @param {import("./state/store.js").State} state
@@ -228,12 +241,6 @@ export class Page {
     )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
-  }
-
-  /** @param {import("./frame.js").Context} context */
-  async attentionRow({ source, state }) {
-    const matrix = await source.matrix(state.kind, state.layer, state.head, "weights");
-    return at(matrix, state.query).data;
   }
 
   /** The precision of the numbers, and a button that saves the trace. @param {import("./frame.js").Context} context */
@@ -277,7 +284,7 @@ export class Page {
   }
 
   help() {
-    const dialog = keyList(wordsIn(this.store.state.lang), Boolean(this.server));
+    const dialog = keyList(wordsIn(this.store.state.lang), Boolean(this.server), this.screens.length);
     document.body.append(dialog);
     dialog.showModal();
   }
@@ -295,10 +302,9 @@ export class Page {
     )
       return;
     if (event.key === " " && target.matches("button, input")) return;
+    if (this.numbers.pressed(event.key, this.screens.length)) return event.preventDefault();
     const own = this.screen.keys?.[event.key];
-    const changes = own
-      ? null
-      : stateChanges(event.key, this.context().state, this.about, this.screens.map((screen) => screen.id));
+    const changes = own ? null : stateChanges(event.key, this.context().state, this.about);
     this.keyed = Boolean(own || changes);
     if (own) own(this.context());
     else if (event.key === "?") this.help();
@@ -315,11 +321,12 @@ export class Page {
    * Tell screen readers what a key has selected.
    * @param {import("./frame.js").Context} context
    * @param {import("./frame.js").View} view
-   * @param {Float32Array | null} row
+   * @param {import("./parts/strips.js").Strip} strip
    */
-  announce({ t, state, queries, keys }, view, row) {
-    const key = row && state.key < 0 ? row.indexOf(Math.max(...row)) : state.key;
-    const looking = row && { query: queries[state.query].text, key: keys[key].text, weight: row[key].toFixed(2) };
+  announce({ t, about, state }, view, { kind, query, row }) {
+    const token = row && about[kind.queries].tokens[query];
+    const key = row && (state.key < 0 || kind.kind !== state.kind) ? argmax(row) : state.key;
+    const looking = token && { query: token.text, key: about[kind.keys].tokens[key].text, weight: fixed(row[key], 2) };
     this.parts.heard.textContent = view.heard ?? (looking ? t("said", looking) : "");
   }
 }

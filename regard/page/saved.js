@@ -10,6 +10,7 @@ import { steps } from "./screens/steps.js";
 import { walk } from "./screens/walk.js";
 import { cached } from "./state/source.js";
 import { fileSource } from "./state/source_file.js";
+import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of the side bar
@@ -17,7 +18,7 @@ const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of th
 /** Show the trace that `regard/look/export/html.py` has written into the file. @param {Record<string, any>} held */
 export async function start(held) {
   const source = cached(fileSource(held));
-  const loading = wordsIn(preferredLanguage(navigator.languages))("loading");
+  const loading = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]))("loading");
   document.body.replaceChildren(h("p", { class: "empty" }, loading));
   await new Page(SCREENS, null, { source, about: await source.describe() }).draw();
 }

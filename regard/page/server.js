@@ -20,6 +20,7 @@ import { translate } from "./screens/translate.js";
 import { walk } from "./screens/walk.js";
 import { Server } from "./state/server.js";
 import { request, storeKey, RequestError } from "./state/requests.js";
+import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
@@ -28,7 +29,7 @@ const SCREENS = [
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
   ...[positions, training, experiments, api],
 ];
-const t = wordsIn(preferredLanguage(navigator.languages));
+const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));
 
 /** A form for the key that the server requires. */
 function keyForm() {
@@ -66,7 +67,7 @@ function failed(problem) {
 }
 
 const night = matchMedia("(prefers-color-scheme: dark)").matches;
-document.documentElement.dataset.theme = night ? "dark" : "light";
+document.documentElement.dataset.theme = ["light", "dark"].includes(kept("theme")) ? kept("theme") : night ? "dark" : "light";
 request("/api/v1/models")
   .then((answer) => answer.json())
   .then(({ models }) => new Page(SCREENS, new Server(models), null).draw())

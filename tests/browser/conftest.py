@@ -61,6 +61,7 @@ def opened(window, free_tabs):
 
     yield open_address
     for tab, listeners in used:
+        tab.evaluate("try { localStorage.clear() } catch {}")  # language and colours that a test chose
         tab.goto("about:blank")
         for event, listener in listeners.items():
             tab.remove_listener(event, listener)

@@ -27,8 +27,30 @@ def translate(tab, text, word):
 
 def test_both_languages_are_translated_and_nobody_has_to_say_which_it_is(opened, server):
     tab = opened(f"{server.url}/")
+    detected = tab.locator(".pane-head span")
     translate(tab, "猫坐在垫子上。", "cat")
+    assert detected.all_inner_texts() == [page_text("translate.detected", name="Chinese"), "English"]
     translate(tab, "Where is the nearest subway station?", "地铁站")
+    assert detected.all_inner_texts() == [page_text("translate.detected", name="English"), "Chinese"]
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
+    assert detected.first.inner_text() == page_text("translate.text")
+
+
+def test_something_is_shown_during_steady_typing(opened, server):
+    tab = opened(f"{server.url}/")
+    translate(tab, "猫坐在垫子上。", "cat")  # the model is there
+    before = tab.locator("#output").inner_text()
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
+    for letter in "the cat is sleeping on the old green chair in the garden ":
+        tab.keyboard.type(letter)
+        tab.wait_for_timeout(90)  # shorter than any pause
+        if tab.locator("#look").is_enabled():
+            break
+    assert tab.locator("#look").is_enabled()
+    assert tab.locator("#output").inner_text() != before
+    assert len(tab.input_value("#text")) < 50
 
 
 def test_a_language_that_was_chosen_is_kept_to(opened, server):
@@ -149,7 +171,7 @@ TEXT = "The old library on the hill opens at nine, but the new one never closes.
 
 
 def test_figures_and_words_have_room(opened, server):
-    tab = opened(at(server, screen="off", lang="en", text=TEXT))
+    tab = opened(at(server, screen="off", effects=0, lang="en", text=TEXT))
     for width in (1440, 1024, 720, 390):
         tab.set_viewport_size({"width": width, "height": 900})
         drawn(tab, lambda: tab.click("#theme"))
@@ -173,8 +195,8 @@ def has_room(tab, screen):
 
 def test_a_word_is_looked_at_first_and_names_of_lines_are_whole(opened, server):
     tab = opened(at(server, screen="head", view="lines", lang="en", text="The cat is sleeping soundly."))
-    assert "▁" in tab.locator("[id^=outputs-]").all_inner_texts(), "there is a space to pass by"
-    assert tab.locator(".looks").inner_text() != "▁"
+    assert "␣" in tab.locator("[id^=outputs-]").all_inner_texts(), "there is a space to pass by"
+    assert tab.locator(".looks").inner_text() != "␣"
     past = """figure => [...figure.querySelectorAll('text')].filter(text => {
         const {x, width} = text.getBBox();
         return x < 0 || x + width > figure.viewBox.baseVal.width;

@@ -1,5 +1,6 @@
 """The screens that change a model (Heads off) and compare two traces (Compare)."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,13 +10,15 @@ import pytest
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
 from tests.browser.served import OTHER, SOURCE, at, page_text
 from tests.browser.tables import numbers_on, saved_csv
-from tests.browser.waiting import drawn
+from tests.browser.waiting import drawn, until
 
 pytestmark = pytest.mark.slow
 
 
 def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    legend = page_text("off.effects.note")
+    until(tab, f"document.querySelector('#off-legend').textContent === {json.dumps(legend)}")
     for head in range(3):
         drawn(tab, lambda head=head: tab.click(f"[id='off-cross.0.{head}']"))
     off = [HeadOff(kind="cross", layer=0, head=head) for head in range(3)]
@@ -31,15 +34,20 @@ def test_heads_are_switched_off_and_their_effects_shown(opened, server, model):
     tab.focus("[id='off-cross.0.1']")
     drawn(tab, lambda: tab.keyboard.press("Enter"))
     assert tab.locator("[id='off-cross.0.1']").get_attribute("aria-pressed") == "false"
-    drawn(tab, lambda: tab.click("#effects"))
-    drawn(tab, lambda: tab.keyboard.press("t"))
+    heads = tab.locator("main svg.figure g[id^=off-]:not([aria-pressed=true]) text").all_text_contents()
     effects = model.head_effects(model.look(SOURCE, beam_size=4))
+    assert len(heads) > 3
+    everything = [each for kind in effects.values() for each in kind.ravel()]
+    assert all(
+        min(abs(float(head.replace("−", "-")) - each) for each in everything) < 0.051 for head in heads
+    )
+    drawn(tab, lambda: tab.keyboard.press("t"))
     expected = np.concatenate([effects[kind].ravel() for kind in ("encoder", "decoder", "cross")])
     np.testing.assert_allclose(numbers_on(tab)[:, -1], expected, atol=2e-3)
 
 
 def test_heads_look_evenly_blocks_are_skipped_and_tokens_dropped(opened, server, model):
-    tab = opened(at(server, screen="off", text=SOURCE, lang="en"))
+    tab = opened(at(server, screen="off", text=SOURCE, effects=0, lang="en"))
     head = tab.locator("[id='off-cross.0.1']")
     drawn(tab, lambda: head.click())
     drawn(tab, lambda: tab.click("#choose-uniform"))

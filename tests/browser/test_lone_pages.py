@@ -110,6 +110,14 @@ def test_a_text_ends_where_one_says(opened, server, folders):
     until(tab, f"document.querySelector('#output .added')?.textContent === {json.dumps(expected)}")
 
 
+def test_a_generators_text_is_not_called_outputs(opened, server):
+    tab = opened(at(server, screen="head", model="writer", lang="en", text=TEXT))
+    assert tab.locator(".strip-name").all_inner_texts() == [page_text("text")]
+    assert page_text("strip.beginning") in tab.locator("#outputs-0").get_attribute("aria-label")
+    drawn(tab, lambda: tab.click("#screen-map"))
+    assert page_text("kind.decoder.note.alone") in tab.locator("main").inner_text()
+
+
 def test_what_is_cut_away_is_shown_while_one_slides_and_never_written(opened, server, folders):
     state = {"model": "writer", "heat": 1.5, "top_k": 6, "min_p": 0.01, "most": 9, "lang": "en"}
     tab = opened(at(server, **state, text=TEXT))
@@ -199,14 +207,14 @@ def test_another_model_can_be_chosen(opened, server):
 def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folders):
     model, off = regard.load(folders / "labeller"), HeadOff(kind="encoder", layer=0, head=1)
     tab = opened(at(server, model="labeller", lang="en", text=TEXT, screen="off"))
+    until(tab, "document.querySelectorAll('.pressable text').length === 3")
     found = model.classify(TEXT)
     assert [name for name, _ in shares(tab, ".aside")] == list(found.probabilities)
     drawn(tab, lambda: tab.click("#off-encoder\\.0\\.1"))
     without = model.look(TEXT, found.label, interventions=[off])
     change = float(without.log_probs[0] - model.look(TEXT).log_probs[0])
     assert f"{change:.3f}".replace("-", "−") in tab.locator(".aside").inner_text()
-    drawn(tab, lambda: tab.click("#effects"))
-    assert tab.locator(".pressable text").count() == 2  # of three heads, one is off
+    until(tab, "document.querySelectorAll('.pressable text').length === 2")  # of three heads, one is off
     drawn(tab, lambda: tab.click("#beside"))
     assert found.label in tab.locator(".compare").inner_text()
     assert tab.locator(".apart").count() == 3

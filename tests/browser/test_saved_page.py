@@ -135,6 +135,29 @@ def test_a_panel_draws_the_numbers_of_its_table(opened, settings, tmp_path):
                 drawn(each, lambda each=each: each.keyboard.press("ArrowRight"))
 
 
+def test_the_walkthrough_begins_at_the_beginning_and_covers_nothing(opened, saved):
+    tab = opened(saved.as_uri() + "#screen=head&lang=en")
+    assert tab.locator("#choose-cross").get_attribute("aria-pressed") == "true"
+    drawn(tab, lambda: tab.click("#screen-walk"))
+    assert tab.locator(".stepper output").first.inner_text().startswith("0 ")
+    assert tab.locator("#choose-encoder").get_attribute("aria-pressed") == "true"
+    drawn(tab, lambda: tab.click("#screen-head"))
+    assert tab.locator("#choose-encoder").get_attribute("aria-pressed") == "true", "one head everywhere"
+    tab = opened(saved.as_uri() + "#screen=head&kind=cross&layer=2&lang=en")
+    drawn(tab, lambda: tab.click("#to-walk"))
+    assert tab.locator("#choose-cross").get_attribute("aria-pressed") == "true"
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    names = tab.locator(".way button").all_inner_texts()
+    assert tab.locator(".way").evaluate("node => node.scrollWidth <= node.clientWidth"), "all steps are seen"
+    drawn(tab, lambda: tab.click(f"#way-{names.index('q·k')}"))
+    assert tab.locator("#wide").is_visible()
+    drawn(tab, lambda: tab.check("#hand"))
+    drawn(tab, lambda: tab.uncheck("#hand"))
+    assert "00" not in tab.locator(".comparison").all_inner_texts()
+    over = "(one) => getComputedStyle(one).position"
+    assert tab.locator(".pace").evaluate(over) == "static"
+
+
 def test_a_step_stays_in_view_when_one_goes_to_another_layer(opened, saved):
     tab = opened(saved.as_uri() + "#screen=walk&kind=encoder&layer=0&panel=norm-2&lang=en")
     assert tab.locator(".way [aria-current]").inner_text() == "norm"

@@ -1,13 +1,16 @@
 """The screens of a server that show one trace: heads, walkthrough, steps, beam, alignment, influence."""
 
+import json
+
 import numpy as np
 import pytest
 
 from regard.look.alignment.alignment import Gold, align
+from regard.look.influence.methods import METHODS
 from regard.look.trace.trace import Trace
 from tests.browser.served import SOURCE, at, page_text
 from tests.browser.tables import numbers_on
-from tests.browser.waiting import drawn
+from tests.browser.waiting import drawn, until
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +52,7 @@ def test_a_walk_over_http(opened, server, model):
 
 
 def test_another_candidate_leads_another_way(opened, server, model):
-    tab = opened(at(server, screen="steps", text=SOURCE, lang="en"))
+    tab = opened(at(server, screen="steps", text=SOURCE, step=0, lang="en"))
     trace = model.look(SOURCE, beam_size=4)
     second = trace.candidates(0)[1]
     drawn(tab, lambda: tab.locator("main svg.figure g[cursor=pointer]").nth(1).click())
@@ -61,7 +64,7 @@ def test_another_candidate_leads_another_way(opened, server, model):
 
 
 def test_candidates_and_heads_are_buttons_for_keys_and_for_those_who_hear(opened, server, model):
-    tab = opened(at(server, screen="steps", text=SOURCE, lang="en"))
+    tab = opened(at(server, screen="steps", text=SOURCE, step=0, effects=0, lang="en"))
     second = model.look(SOURCE, beam_size=4).candidates(0)[1]
     row = tab.get_by_role("button", name=f"{second.text}: ", exact=False).first
     row.focus()
@@ -120,9 +123,22 @@ def test_an_alignment_is_scored_by_links_that_one_pastes(opened, server, model):
 
 
 def test_influence_by_every_measure_on_the_token_that_is_chosen(opened, server, model):
-    tab = opened(at(server, screen="influence", text=SOURCE, lang="en"))
-    drawn(tab, lambda: tab.click("#step-1"))
+    tab = opened(at(server, screen="influence", text=SOURCE, lang="en", step=0))
+    title = page_text("influence.of", token=tab.locator("#outputs-2").inner_text())
+    tab.click("#outputs-2")  # a token above the figure, like the tower of its step
+    until(
+        tab,
+        "[...document.querySelectorAll('main .scroll svg text')]"
+        f".some(each => each.textContent === {json.dumps(title)})",
+    )
+    assert tab.locator("#step-1").get_attribute("aria-current") == "step"
     assert tab.locator("main .scroll svg svg").count() == 2
+    texts = tab.locator("main .scroll svg text").all_text_contents()
+    names = {page_text(f"influence.{name}") for name in METHODS}
+    assert len(names) == 7
+    assert names <= set(texts), "also beside many columns"
+    lines = tab.locator("main svg path[fill=none][d^=M]")
+    assert len({line.get_attribute("stroke") for line in lines.all()}) == 7
     drawn(tab, lambda: tab.keyboard.press("t"))
     trace = model.look(SOURCE, beam_size=4)
     found = np.stack(list(model.influences(trace, 1).values.values()), axis=1)
@@ -137,3 +153,56 @@ def test_a_trace_is_saved_for_python(opened, server, model):
     trace, expected = Trace.load(got.value.path()), model.look(SOURCE, beam_size=4)
     assert trace.outputs == expected.outputs
     np.testing.assert_allclose(trace.attention("cross", 0, 1), expected.attention("cross", 0, 1), atol=1e-6)
+
+
+def test_a_token_of_the_strip_is_the_one_that_every_screen_shows(opened, server, model):
+    trace = model.look(SOURCE, beam_size=4)
+    last = len(trace.outputs) - 1
+    tab = opened(at(server, screen="steps", text=SOURCE, kind="cross", layer=0, head=1, lang="en"))
+
+    def looks():
+        return tab.locator(".chip.looks").evaluate_all("all => all.map(each => each.id)")
+
+    assert looks() == [f"outputs-{1 + int(tab.locator('.skyline [aria-current]').get_attribute('id')[5:])}"]
+    drawn(tab, lambda: tab.click("#outputs-3"))
+    assert tab.locator("#step-2").get_attribute("aria-current") == "step"
+    assert page_text("steps.after", token=trace.outputs[2].text) in tab.locator("h2").all_inner_texts()
+    shades = "all => all.map(each => getComputedStyle(each).backgroundColor)"
+    shown = tab.locator(".reading").last.locator(".read").evaluate_all(shades)
+    assert tab.locator("[id^=inputs-]").evaluate_all(shades) == shown, "the weights that wrote this token"
+    drawn(tab, lambda: tab.click("#screen-beam"))
+    path = tab.locator("main aside .soft").first.inner_text().split(" ")
+    assert (looks(), len(path)) == (["outputs-3"], 3)
+    drawn(tab, lambda: tab.click(f"#outputs-{last}"))
+    assert len(tab.locator("main aside .soft").first.inner_text().split(" ")) == last
+    drawn(tab, lambda: tab.keyboard.press("ArrowRight"))  # the end has no token
+    assert looks() == []
+    drawn(tab, lambda: tab.click("#outputs-3"))
+    drawn(tab, lambda: tab.click("#screen-head"))
+    assert looks() == ["outputs-3"]
+    assert "query=3" in tab.url
+    drawn(tab, lambda: tab.click("#screen-alignment"))
+    heads = model.aligning_heads
+    shares = align(model.look(SOURCE, beam_size=4), heads.heads, heads.rows)
+    word = next(i for i, each in enumerate(shares.outputs) if each.first <= 3 <= each.last)
+    read = next(i for i in range(len(shares.inputs)) if shares.shares[word][i] == max(shares.shares[word]))
+    token = shares.inputs[read].first
+    told = tab.locator(f"#inputs-{token}").get_attribute("aria-label")
+    percent = tab.locator(
+        "main svg.figure text", has_text=f"{max(shares.shares[word]):.2f}".replace("0.", ".")
+    )
+    assert percent.count() > 0
+    assert f" · {max(shares.shares[word]) * 100:.0f}%" in told
+
+
+def test_the_tree_shows_who_won_and_how_likely_each_token_was(opened, server, model):
+    tree = model.look(SOURCE, beam_size=4).beam
+    tab = opened(at(server, screen="beam", text=SOURCE, lang="en"))
+    first = tab.locator(".endings li").first.inner_text()
+    assert f"{tree.winner.score:.3f}".replace("-", "−") in first
+    assert "the output" in first
+    for node in tree.nodes[:9]:
+        share = tab.locator(f"[data-node='{node.id}'] [data-share]").get_attribute("data-share")
+        assert float(share) == pytest.approx(np.exp(node.log_prob), abs=6e-4)
+    inside = "node => node.parentNode.scrollWidth <= node.parentNode.clientWidth"
+    assert tab.locator("main svg.figure").evaluate(inside), "the whole tree is seen"

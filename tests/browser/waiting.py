@@ -25,7 +25,9 @@ def visit(tab, screens):
     for screen in screens:
         if tab.get_attribute(f"#screen-{screen}", "aria-current") != "page":
             drawn(tab, lambda screen=screen: tab.click(f"#screen-{screen}"))
-        assert tab.get_attribute(f"#screen-{screen}", "aria-current") == "page"
+        # A screen may draw itself once more when a result arrives, just before it is left.
+        there = f"document.querySelector('#screen-{screen}').ariaCurrent === 'page'"
+        until(tab, f"{there} && !document.querySelector('main').ariaBusy")
         yield screen
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from regard.look.trace.tokens import Tokens, read_tokens
+from regard.look.trace.tokens import Tokens, display_piece, read_tokens
 from regard.text.vocabularies.imported import _BYTES, TokenizerVocabulary, tokenizer_model
 from tests.look.traced import subwords
 
@@ -27,11 +27,12 @@ def test_subwords_are_joined_and_chinese_is_shown_by_characters(text, words):
     assert [word.text for word in read(text).words] == words
 
 
-def test_the_bytes_of_a_letter_all_show_the_letter():
+def test_the_bytes_of_a_letter_show_the_letter_and_their_number():
     tokens = read("龘").tokens
     spelt = [token for token in tokens if token.piece.startswith("<0x")]
     assert len(spelt) == 3
-    assert {(token.text, token.start, token.end) for token in spelt} == {("龘", 0, 1)}
+    assert [token.text for token in spelt] == ["龘₁", "龘₂", "龘₃"]
+    assert {(token.start, token.end) for token in spelt} == {(0, 1)}
     assert len({token.word for token in spelt}) == 1
 
 
@@ -81,3 +82,10 @@ def test_a_letter_belongs_to_every_token_that_has_some_of_its_bytes():
     tokens = read_tokens(TokenizerVocabulary(model), range(len(spelt)))
     assert tokens.text == "a 猫你\ufffd b"
     assert [(each.start, each.end) for each in tokens] == [(0, 1), (1, 3), (2, 4), (3, 4), (4, 5), (5, 7)]
+
+
+def test_a_space_alone_is_shown_as_one():
+    piece = next(i for i in range(subwords().vocab_size) if subwords().pieces([i]) == ["▁"])
+    tokens = read_tokens(subwords(), [piece, *subwords().encode_one("cat"), piece, piece])
+    assert [tokens.texts[i] for i in (0, -2, -1)] == ["␣"] * 3
+    assert display_piece("▁") == "␣"

@@ -337,6 +337,6 @@ def test_the_sentences_name_the_token_and_where_it_looks():
     assert f"“{best.text}” comes next with {best.probability:.3f}" in steps["probabilities"].english
     own = {step.name: step for step in trace.walk("decoder", 1, 1, 2)}
     assert (own["k"].formula, own["v"].formula) == ("k_j = x_j W_K", "v_j = x_j W_V")
-    assert [Candidate(9, piece, 0.5).text for piece in ("▁the", "▁", "<0xE7>")] == ["the", "▁", "<0xE7>"]
+    assert [Candidate(9, piece, 0.5).text for piece in ("▁the", "▁", "<0xE7>")] == ["the", "␣", "<0xE7>"]
     bytes_alone = ("<0x0A>", "<0x41>", "<0x20>", "<0x1B>")
     assert [Candidate(9, piece, 0.5).text for piece in bytes_alone] == ["␊", "A", "<0x20>", "␛"]

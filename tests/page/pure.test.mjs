@@ -7,14 +7,14 @@ import { checkAnswer, exerciseOf } from "../../regard/page/parts/exercise.js";
 import { on, rgb, shade } from "../../regard/page/figures/colour.js";
 import { parseLinks, alignmentScore } from "../../regard/page/screens/alignment.js";
 import { preferredLanguage, wordsIn } from "../../regard/page/words/i18n.js";
-import { stateChanges } from "../../regard/page/state/keys.js";
+import { NumberKeys, stateChanges } from "../../regard/page/state/keys.js";
 import { parse } from "../../regard/page/compute/latex.js";
 import { ancestry, cellSize, neighbour, shortened, textWidth, treeLayout } from "../../regard/page/figures/layout.js";
 import { bracketed, csv, fixed, percent, short } from "../../regard/page/compute/number.js";
 import { Player } from "../../regard/page/parts/player.js";
 import { mayAttend, cached } from "../../regard/page/state/source.js";
 import { spread } from "../../regard/page/state/source_file.js";
-import { DEFAULTS, fitted, fromHash, toHash } from "../../regard/page/state/store.js";
+import { DEFAULTS, fitted, fromHash, linked, NEW_TEXT, toHash } from "../../regard/page/state/store.js";
 import { exponentials, moments, formulaLines } from "../../regard/page/compute/substitute.js";
 import {
   argmax,
@@ -241,16 +241,74 @@ test("a tree is laid out by step and rank, and walked by arrows", () => {
 });
 
 test("keys change the state within what there is", () => {
-  const press = (key, state = START) => stateChanges(key, state, ABOUT, ["map", "head"]);
-  assert.deepEqual(press("2"), { screen: "head" });
-  assert.equal(press("3"), null);
+  const press = (key, state = START) => stateChanges(key, state, ABOUT);
   assert.equal(press("d")?.kind, "decoder");
   assert.deepEqual(press("]"), { layer: 4 });
   assert.deepEqual(press("[", { ...START, layer: 0 }), { layer: 0 });
   assert.deepEqual(press("ArrowRight", { ...START, query: 10 }), { query: 10 });
   assert.equal(press("q"), null);
-  assert.equal(stateChanges("x", START, { ...ABOUT, kinds: ABOUT.kinds.slice(0, 1) }, []), null);
+  assert.equal(stateChanges("x", START, { ...ABOUT, kinds: ABOUT.kinds.slice(0, 1) }), null);
 });
+
+test("two digits lead to a screen above the ninth, and one alone waits only if another could follow", async () => {
+  const opened = [];
+  const keys = new NumberKeys((place) => opened.push(place));
+  for (const key of ["2", "1", "4", "0", "1", "9"]) assert.ok(keys.pressed(key, 14));
+  assert.deepEqual(opened, [1, 13, 8], "2, 14, nothing for 0, and 9, since there is no nineteenth");
+  assert.ok(!keys.pressed("x", 14));
+  keys.pressed("1", 6);
+  assert.deepEqual(opened.slice(3), [0], "at once where six screens are all");
+  keys.pressed("1", 14);
+  assert.equal(opened.length, 4);
+  await new Promise((done) => setTimeout(done, 560));
+  assert.deepEqual(opened.slice(4), [0]);
+});
+
+test("an output token and the step that wrote it are chosen together", () => {
+  const cross = fitted({ ...DEFAULTS, kind: "cross" }, ABOUT);
+  assert.deepEqual([cross.query, cross.step], [0, 0]);
+  assert.deepEqual(linked({ query: 7 }, cross, ABOUT), { query: 7, step: 6, node: -1 });
+  assert.deepEqual(linked({ step: 3 }, cross, ABOUT), { step: 3, query: 4 });
+  assert.deepEqual(linked({ step: 10 }, cross, ABOUT), { step: 10, query: 10 }, "the end has no token");
+  assert.deepEqual(linked({ query: 2 }, fitted({ ...DEFAULTS, kind: "encoder" }, ABOUT), ABOUT), { query: 2 });
+  const stays = fitted({ ...DEFAULTS, kind: "encoder", query: 2, step: 6 }, ABOUT);
+  assert.deepEqual([stays.query, stays.step], [2, 6]);
+  assert.equal(fitted({ ...DEFAULTS, kind: "cross", step: 6 }, ABOUT).query, 7, "the token that was chosen before");
+  assert.deepEqual([NEW_TEXT.query, NEW_TEXT.step], [-1, -1]);
+});
+
+test("the walkthrough begins where the model does, unless another place was chosen", () => {
+  const place = (chosen) => {
+    const { kind, layer } = fitted({ ...DEFAULTS, ...chosen }, ABOUT);
+    return [kind, layer];
+  };
+  assert.deepEqual(place({ screen: "walk" }), ["encoder", 0]);
+  assert.deepEqual(place({ screen: "head" }), ["cross", 4]);
+  assert.deepEqual(place({ screen: "walk", kind: "cross", layer: 3 }), ["cross", 3]);
+});
+
+test("every measure of influence has a line of its own colour", () => {
+  const { colours, dashes } = style.series;
+  assert.equal(new Set(colours).size, colours.length);
+  assert.ok(colours.length >= 7, "seven measures");
+  for (const theme of ["light", "dark"]) {
+    assert.equal(new Set(colours.map((name) => style.palette[theme][name])).size, colours.length);
+    for (const name of colours) assert.ok(contrast(style.palette[theme][name], style.palette[theme].paper) > 3, name);
+  }
+  assert.ok(dashes.length > 1);
+});
+
+/** Contrast ratio of two colours (WCAG). */
+function contrast(one, other) {
+  const [high, low] = [one, other].map(luminance).sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05);
+}
+
+const luminance = (colour) =>
+  rgb(colour)
+    .map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
 
 test("sentences have their gaps filled; unknown words speak for themselves", () => {
   assert.match(wordsIn("en")("head.query", { token: "cat" }), /“cat”/);

@@ -4,12 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "./cases.mjs";
 import { logTicks, thinOut, tickLabel, ticks } from "../../regard/page/figures/chart.js";
 import { distance, meanDistance } from "../../regard/page/screens/compare.js";
-import { diff } from "../../regard/page/compute/text.js";
+import { changesOf, diff } from "../../regard/page/compute/text.js";
 import { parsed } from "../../regard/page/state/requests.js";
 import { Server, changes } from "../../regard/page/state/server.js";
 import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
+import { effectText } from "../../regard/page/screens/heads_off.js";
+import { spreadOut } from "../../regard/page/screens/training.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";
 import { textOfPiece, cut, marked, pieces, wordProbabilities } from "../../regard/page/compute/text.js";
 
@@ -89,6 +91,24 @@ test("what changed from one text to another, and what stayed, make up both", () 
     ["cat", "the"],
   );
   assert.deepEqual(diff("same", "same"), [{ text: "same", change: "same" }]);
+});
+
+test("texts with little in common are not struck through word by word", () => {
+  const changes = (before, after) => changesOf(before, after).map(({ change }) => change);
+  assert.deepEqual(changes("the cat sat on the mat", "the cat sat on the bench"), ["same", "gone", "new"]);
+  assert.deepEqual(changes("山上的旧图书馆九点开门。", "我非常喜欢绿茶。"), ["same"]);
+  assert.deepEqual(changesOf("one, two", "!, three, 4"), [{ text: "!, three, 4", change: "same" }]);
+  assert.deepEqual(changes("", "a"), ["same"]);
+});
+
+test("a small effect is not rounded to nothing", () => {
+  const shown = [-13.27, -9.949, 0.42, -0.0949, 0.0312, -0.001].map(effectText);
+  assert.deepEqual(shown, ["−13.3", "−9.95", "0.42", "−0.095", "0.031", "−0.001"]);
+});
+
+test("samples show the way from the first to the last", () => {
+  assert.deepEqual(spreadOut([...Array(31).keys()], 6), [0, 6, 12, 18, 24, 30]);
+  assert.deepEqual(spreadOut([1, 2], 6), [1, 2]);
 });
 
 test("distances of shares go from 0 to 1", () => {

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 CLAIM = Both(
     "Attention is not explanation: where a translator looks does not tell which words its output depends on.",
-    "注意力不是解释：翻译模型看向哪里，并不能说明输出取决于哪些词。",
+    "注意力不是解释：翻译模型关注哪里，并不能说明输出取决于哪些词。",
 )
 
 NAME = "attention-is-it-explanation"
@@ -164,7 +164,7 @@ def run_on(where: Path | None, size: Size, seeds: Sequence[int]) -> Findings:
     title = Both(
         f"{CHANGE.en}, as inputs are no longer attended to; {setup.rows} tokens of each of {setup.texts} "
         f"texts, weights {weights}",
-        f"不再注意输入词元时的{CHANGE.zh}；{setup.texts} 个文本各取 {setup.rows} 个词元，权重 {weights}",
+        f"不再关注输入词元时的{CHANGE.zh}；{setup.texts} 个文本各取 {setup.rows} 个词元，权重 {weights}",
     )
     lines = tuple(Line(name, POINTS.tolist(), curves[name]) for name in MEASURES)
     taken = Both("share taken away, of all tokens but one", "去掉的比例（只留一个词元时为 1）")

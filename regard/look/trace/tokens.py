@@ -17,6 +17,9 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
+_SHOWN_SPACE = "␣"
+"""How a token that is only a space is displayed."""
+_NUMBERS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SPECIAL = re.compile(
     r"</?s>|\[CLS\]|<2[^<>]+>|"  # ours
     r"\[(?:SEP|PAD|MASK)\]|<(?:pad|mask|\|endoftext\|)>|>>[^<>]+<<"  # of models from elsewhere
@@ -57,7 +60,7 @@ class Token:
     piece: str
     """As the vocabulary writes it."""
     text: str
-    """As it is displayed: without its space; a byte as the whole character that it is part of."""
+    """As it is displayed: without its space, or `␣`; the bytes of one character as `é₁` and `é₂`."""
     start: int
     end: int
     """The span of its characters, including its space."""
@@ -131,19 +134,22 @@ def read_tokens(subwords: Vocabulary, ids: Sequence[int]) -> Tokens:
         spans += [(len(text) + start, len(text) + end) for start, end in places]
         text += spelt
     special = [bool(_SPECIAL.fullmatch(piece)) for piece in pieces]
+    numbers = _numbers(spans)
     words = _word_numbers(text, spans, special)
     tokens = [
-        Token(int(i), piece, _display(text[start:end], piece), start, end, is_special, word)
-        for i, piece, (start, end), is_special, word in zip(ids, pieces, spans, special, words, strict=True)
+        Token(int(i), piece, _display(text[start:end], piece) + number, start, end, is_special, word)
+        for i, piece, (start, end), is_special, word, number in zip(
+            ids, pieces, spans, special, words, numbers, strict=True
+        )
     ]
     return Tokens(text, tuple(tokens))
 
 
 def display_piece(piece: str) -> str:
-    """A single piece as it is displayed: without its space; an ASCII byte as its character."""
+    """A single piece as it is displayed: without its space, or `␣`; an ASCII byte as its character."""
     if (byte := _BYTE.fullmatch(piece)) and (code := int(byte[1], 16)) < 0x80:
         return visible(chr(code)).strip() or piece
-    return piece.replace(SPACE, " ").strip() or piece
+    return piece.replace(SPACE, " ").strip() or piece.replace(SPACE, _SHOWN_SPACE)
 
 
 def _plain(pieces: list[str], *, at_start: bool) -> Spelt:
@@ -181,7 +187,17 @@ def _is_letter(data: bytes) -> bool:
 
 
 def _display(spelt: str, piece: str) -> str:
-    return (spelt.strip() or SPACE) if spelt else piece
+    return spelt.strip() or (_SHOWN_SPACE if spelt or piece == SPACE else piece)
+
+
+def _numbers(spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The index of each token among those that spell one character together; empty for others."""
+    found: list[str] = []
+    for (start, end), run in groupby(spans):
+        count = len([*run])
+        shared = count > 1 and end > start
+        found += [str(i).translate(_NUMBERS) if shared else "" for i in range(1, count + 1)]
+    return found
 
 
 def _word_numbers(text: str, spans: Sequence[tuple[int, int]], special: Sequence[bool]) -> list[int]:

@@ -45,7 +45,7 @@ function places(text) {
  * The text of each output token; a character that is spelled in bytes is attached to the last of them.
  * @param {string[]} tokens
  */
-function spelt(tokens) {
+export function spelt(tokens) {
   const written = tokens.map((token) => token.replaceAll("▁", " "));
   for (let first = 0; first < tokens.length; first++) {
     let end = first;
@@ -156,6 +156,23 @@ const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "word" });
 
 /** @param {string} text */
 const words = (text) => Array.from(SEGMENTS.segment(text), (each) => each.segment);
+
+const ALIKE = 0.4; // share of the longer text that must stay
+
+/**
+ * The diff of two texts that have enough in common; else the new text as it is.
+ * @param {string} before
+ * @param {string} after
+ * @returns {Part[]}
+ */
+export function changesOf(before, after) {
+  if (before === after) return [{ text: after, change: "same" }];
+  const parts = diff(before, after);
+  const letters = (text) => text.replace(/[\s\p{P}]/gu, "").length;
+  const kept = parts.filter(({ change }) => change === "same").reduce((sum, { text }) => sum + letters(text), 0);
+  const alike = kept / Math.max(1, letters(before), letters(after)) >= ALIKE;
+  return alike ? parts : [{ text: after, change: "same" }];
+}
 
 /** A word diff by the longest common subsequence. @param {string} before @param {string} after @returns {Part[]} */
 export function diff(before, after) {

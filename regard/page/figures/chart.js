@@ -14,6 +14,7 @@ import { label } from "./svg.js";
  * @property {[number, number][]} points
  * @property {[x: number, low: number, high: number][]} [band] Range of the values whose means are the points.
  * @property {boolean} [faint]
+ * @property {number} [hue] Index of its colour and dashes; default: its place. Two lines of one run share it.
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 30, 40];
@@ -62,6 +63,12 @@ export function logTicks(least, most) {
     .filter((tick) => tick >= least && tick <= most);
 }
 
+/** The values themselves if they are few, or round numbers. @param {number[]} xs @param {number} x0 @param {number} x1 */
+function logXTicks(xs, x0, x1) {
+  const all = [...new Set(xs)];
+  return all.length <= 12 ? all : logTicks(x0, x1);
+}
+
 /** A number at an axis, without trailing zeros. @param {number} value */
 export const tickLabel = (value) => short(value).replace(/(\.\d*[1-9])0+$|\.0+$/, "$1");
 
@@ -87,13 +94,14 @@ const lineLook = (palette, i, faint = false) => ({
  * @param {number} [given.width]
  * @param {number} [given.height]
  * @param {number} [given.mark] Value of a vertical line.
- * @param {boolean} [given.logX] Whether the horizontal axis is logarithmic; all values are positive.
+ * @param {boolean} [given.logX] Whether the horizontal axis is logarithmic; points at or below 0 are left out.
  * @param {boolean} [given.logY]
  * @returns {Part}
  */
 export function chart({ palette, tip }, given) {
   const { title, across, lines, width = 640, height = 260, mark, logX = false, logY = false } = given;
-  const shown = lines.map((line) => ({ ...line, points: thinOut(line.points, DRAWN) }));
+  const fits = ([x, y]) => (!logX || x > 0) && (!logY || y > 0);
+  const shown = lines.map((line) => ({ ...line, points: thinOut(line.points.filter(fits), DRAWN) }));
   const xs = shown.flatMap((line) => line.points.map(([x]) => x));
   const ys = shown.flatMap(({ points, band = [] }) => [...points, ...band].flatMap(([, ...values]) => values));
   const range = (values) => [Math.min(...values), Math.max(...values)];
@@ -114,7 +122,7 @@ export function chart({ palette, tip }, given) {
       s("line", { x1: LEFT, x2: LEFT + wide, y1: atY(y), y2: atY(y), stroke: palette.grid }),
       label(tickLabel(y), LEFT - 8, atY(y), { ...text, "text-anchor": "end" }),
     ]),
-    ...(logX ? [...new Set(xs)] : ticks(x0, x1, wide / 80)).map((x) => [
+    ...(logX ? logXTicks(xs, x0, x1) : ticks(x0, x1, wide / 80)).map((x) => [
       label(String(x), atX(x), TOP + tall + 14, { ...text, "text-anchor": "middle" }),
     ]),
   ];
@@ -123,15 +131,15 @@ export function chart({ palette, tip }, given) {
       d: line.points.map(([x, y], j) => `${j ? "L" : "M"}${atX(x).toFixed(1)} ${atY(y).toFixed(1)}`).join(""),
       fill: "none",
       "stroke-linejoin": "round",
-      ...lineLook(palette, i, line.faint),
+      ...lineLook(palette, line.hue ?? i, line.faint),
     }),
   );
-  const bands = shown.map(({ band }, i) => band && banded(band, atX, atY, lineLook(palette, i).stroke));
+  const bands = shown.map(({ band, hue }, i) => band && banded(band, atX, atY, lineLook(palette, hue ?? i).stroke));
   const dots = shown.flatMap((line, i) =>
     line.points.length > DOTTED
       ? []
       : line.points.map(([x, y]) =>
-          s("circle", { cx: atX(x), cy: atY(y), r: 3, fill: lineLook(palette, i).stroke }),
+          s("circle", { cx: atX(x), cy: atY(y), r: 3, fill: lineLook(palette, line.hue ?? i).stroke }),
         ),
   );
   const cursor = s("line", { y1: TOP, y2: TOP + tall, stroke: palette.soft, visibility: "hidden" });
@@ -205,18 +213,26 @@ function nearest(points, x) {
   return points.reduce((best, each) => (Math.abs(each[0] - x) < Math.abs(best[0] - x) ? each : best));
 }
 
-/** The width of a chart, limited by the window. @param {number} wanted */
-export const across = (wanted) => Math.max(300, Math.min(wanted, innerWidth - 28));
+/** The width of the place for figures. */
+export function room() {
+  const main = document.getElementById("main");
+  if (!main?.clientWidth) return innerWidth - 28;
+  const { paddingLeft, paddingRight } = getComputedStyle(main);
+  return main.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+}
+
+/** The width of a chart, limited by its place. @param {number} wanted */
+export const across = (wanted) => Math.max(300, Math.min(wanted, room()));
 
 /** The legend of a chart. @param {Context} context @param {Line[]} lines @param {number} width @returns {Part} */
 export function legend({ palette }, lines, width) {
   const wide = Math.max(80, ...lines.map(({ name }) => 48 + textWidth(name, 12)));
   const columns = Math.max(1, Math.floor(width / wide));
-  const entries = lines.map(({ name, faint }, i) => {
+  const entries = lines.map(({ name, faint, hue }, i) => {
     const x = (i % columns) * wide;
     const y = 8 + Math.floor(i / columns) * 20;
     return [
-      s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, i, faint) }),
+      s("line", { x1: x, x2: x + 28, y1: y, y2: y, ...lineLook(palette, hue ?? i, faint) }),
       label(name, x + 34, y, { "font-size": 12, fill: palette.ink }),
     ];
   });

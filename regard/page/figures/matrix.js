@@ -6,7 +6,7 @@ import { s } from "../parts/dom.js";
 import style from "../style.json" with { type: "json" };
 import { on, rgb, shade } from "./colour.js";
 import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
-import { emphasis, figure, hatching, label } from "./svg.js";
+import { emphasis, figure, hatching, label, scale } from "./svg.js";
 
 /**
  * @typedef {object} Shown What is drawn, and the handlers of pointer events.
@@ -21,13 +21,18 @@ import { emphasis, figure, hatching, label } from "./svg.js";
  * @property {string} label
  * @property {number} [most] The value of the darkest shade; default: the largest one.
  * @property {number} [threshold]
+ * @property {number} [least] Smallest height of a row, for a few named rows with many columns.
+ * @property {boolean} [plain] Whether hidden cells are left empty instead of hatched.
+ * @property {{ name: string, from: number, to: number }[]} [groups] Names of consecutive columns.
  * @property {{ row: number, column: number, sure: boolean }[]} [marks] Outlined cells; dashed if not sure.
  */
 /** @typedef {import("../frame.js").Context} Context */
+/** @typedef {{ wide: number, tall: number }} Cell */
 
+const GROUP = 22; // height of the names of groups
 const { most_rectangles: MOST_RECTANGLES, label_angle: ANGLE } = style.matrix;
 export const { most_weight: MOST_WEIGHT, off: OFF } = style.attention;
-export const LABEL = 110; // maximum width of a label
+export const LABEL = 120; // maximum width of a label
 const LEGEND = 160; // width of the legend below the matrix
 
 /** @param {string[]} labels */
@@ -37,9 +42,10 @@ export const widest = (labels, size = 12) =>
 /** Draw a matrix. @param {Context} context @param {Shown} shown */
 export function matrixFigure({ theme, palette, tip }, shown) {
   const { matrix, rows, columns, row, column } = shown;
-  const cell = cellSize(rows.length, columns.length);
-  const [left, top] = [widest(rows), widest(columns) * 0.8 + 8];
-  const [width, height] = [cell * columns.length, cell * rows.length];
+  const wide = cellSize(rows.length, columns.length);
+  const cell = { wide, tall: Math.max(wide, shown.least ?? 0) };
+  const [left, top] = [widest(rows), widest(columns) * 0.8 + 8 + (shown.groups ? GROUP : 0)];
+  const [width, height] = [cell.wide * columns.length, cell.tall * rows.length];
   const most =
     shown.most ?? furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
   const signed = matrix.data.some((value) => value < 0);
@@ -53,17 +59,18 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     "g",
     { transform: `translate(${left} ${top})` },
     cells(shown, cell, most, theme),
-    s("path", { d: hiddenPath(shown, cell), fill: hatch.fill }),
+    !shown.plain && s("path", { d: hiddenPath(shown, cell), fill: hatch.fill }),
     names(shown, cell, palette),
+    grouped(shown.groups ?? [], wide, GROUP - top, palette),
     frame,
     (shown.marks ?? []).map((mark) => {
-      const place = { x: mark.column * cell + 2, y: mark.row * cell + 2, width: cell - 4, height: cell - 4 };
+      const place = { x: mark.column * wide + 2, y: mark.row * cell.tall + 2, width: wide - 4, height: cell.tall - 4 };
       const dashes = mark.sure ? "" : "4 3";
       const look = { ...outline, stroke: palette.green, "stroke-width": 2.5, "stroke-dasharray": dashes };
       return s("rect", { class: "mark", ...place, ...look });
     }),
-    row >= 0 && s("rect", { y: row * cell, width, height: cell, "stroke-width": 2, ...outline }),
-    column >= 0 && s("rect", { x: column * cell, width: cell, height, "stroke-width": 1, ...outline }),
+    row >= 0 && s("rect", { y: row * cell.tall, width, height: cell.tall, "stroke-width": 2, ...outline }),
+    column >= 0 && s("rect", { x: column * wide, width: wide, height, "stroke-width": 1, ...outline }),
     s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
   );
   return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.label, [hatch.definition, inside]);
@@ -72,24 +79,38 @@ export function matrixFigure({ theme, palette, tip }, shown) {
 /**
  * Labels of rows and columns; only some if cells are small.
  * @param {Shown} shown
- * @param {number} cell
+ * @param {Cell} cell
  * @param {Record<string, string>} palette
  */
-function names({ rows, columns, row, column }, cell, palette) {
-  const every = labelEvery(cell);
-  const written = (text, i, selected, look) =>
-    (i % every === 0 || i === selected) &&
+function names({ rows, columns, row, column }, { wide, tall }, palette) {
+  const written = (text, i, size, selected, look) =>
+    (i % labelEvery(size) === 0 || i === selected) &&
     label(shortened(text, LABEL, 12), 0, 0, { ...look, ...emphasis(i === selected, palette) });
-  const middle = (i) => (i + 0.5) * cell;
+  const middle = (i, size) => (i + 0.5) * size;
   return [
     ...rows.map((text, i) =>
-      written(text, i, row, { transform: `translate(-6 ${middle(i)})`, "text-anchor": "end" }),
+      written(text, i, tall, row, { transform: `translate(-6 ${middle(i, tall)})`, "text-anchor": "end" }),
     ),
     ...columns.map((text, i) =>
-      written(text, i, column, { transform: `translate(${middle(i)} -6) rotate(-${ANGLE})` }),
+      written(text, i, wide, column, { transform: `translate(${middle(i, wide)} -6) rotate(-${ANGLE})` }),
     ),
   ];
 }
+
+/**
+ * Names above groups of columns.
+ * @param {{ name: string, from: number, to: number }[]} groups
+ * @param {number} wide
+ * @param {number} y
+ * @param {Record<string, string>} palette
+ */
+const grouped = (groups, wide, y, palette) =>
+  groups.flatMap(({ name, from, to }) => [
+    s("line", { x1: from * wide + 2, x2: to * wide - 2, y1: y, y2: y, stroke: palette.line }),
+    textWidth(name, 11) > (to - from) * wide && from > 0
+      ? label(name, to * wide - 2, y - 9, { "font-size": 11, fill: palette.soft, "text-anchor": "end" })
+      : label(name, from * wide + 2, y - 9, { "font-size": 11, fill: palette.soft }),
+  ]);
 
 /**
  * The row and column under the pointer.
@@ -110,31 +131,31 @@ function cellAt(frame, { rows, columns }, event) {
 /**
  * A rectangle per cell if they are few, so that a saved figure can be edited; otherwise one image.
  * @param {Shown} shown
- * @param {number} cell
+ * @param {Cell} cell
  * @param {number} most
  * @param {"light" | "dark"} theme
  */
-function cells({ matrix, rows, columns, may }, cell, most, theme) {
+function cells({ matrix, rows, columns, may }, { wide, tall }, most, theme) {
   if (rows.length * columns.length > MOST_RECTANGLES) {
     return s("image", {
       href: thumbnail(matrix, most, theme).toDataURL(),
-      width: cell * columns.length,
-      height: cell * rows.length,
+      width: wide * columns.length,
+      height: tall * rows.length,
       preserveAspectRatio: "none",
       "image-rendering": "pixelated",
     });
   }
-  const written = cell >= 30;
+  const written = wide >= 30;
   const drawn = [];
   for (let row = 0; row < rows.length; row++) {
     for (let column = 0; column < columns.length; column++) {
       if (!may(row, column)) continue;
       const value = matrix.data[row * columns.length + column];
       const colour = shade(value, most, theme);
-      drawn.push(s("rect", { x: column * cell, y: row * cell, width: cell, height: cell, fill: colour }));
+      drawn.push(s("rect", { x: column * wide, y: row * tall, width: wide, height: tall, fill: colour }));
       if (written && Math.abs(value) >= 0.005) {
         drawn.push(
-          label(short2(value), (column + 0.5) * cell, (row + 0.5) * cell, {
+          label(short2(value), (column + 0.5) * wide, (row + 0.5) * tall, {
             "text-anchor": "middle",
             "font-size": 10.5,
             fill: on(colour),
@@ -151,8 +172,8 @@ function cells({ matrix, rows, columns, may }, cell, most, theme) {
 const short2 = (value) =>
   Math.abs(value) < 1 ? fixed(value, 2).replace("0.", ".") : fixed(value, Math.abs(value) < 10 ? 1 : 0);
 
-/** The hatched area of masked cells. @param {Shown} shown @param {number} cell */
-function hiddenPath({ rows, columns, may }, cell) {
+/** The hatched area of masked cells. @param {Shown} shown @param {Cell} cell */
+function hiddenPath({ rows, columns, may }, { wide, tall }) {
   let path = "";
   for (let row = 0; row < rows.length; row++) {
     let start = -1;
@@ -160,8 +181,8 @@ function hiddenPath({ rows, columns, may }, cell) {
       const is = column < columns.length && !may(row, column);
       if (is && start < 0) start = column;
       if (!is && start >= 0) {
-        const width = (column - start) * cell;
-        path += `M${start * cell} ${row * cell}h${width}v${cell}h${-width}z`;
+        const width = (column - start) * wide;
+        path += `M${start * wide} ${row * tall}h${width}v${tall}h${-width}z`;
         start = -1;
       }
     }
@@ -170,23 +191,15 @@ function hiddenPath({ rows, columns, may }, cell) {
 }
 
 /**
+ * The scale of the shades, with its ends.
  * @param {number} most
  * @param {boolean} signed
  * @param {"light" | "dark"} theme
  * @param {Record<string, string>} palette
  */
-function legendOf(most, signed, theme, palette) {
-  const steps = LEGEND / 4;
+export function legendOf(most, signed, theme, palette) {
   const least = signed ? -most : 0;
-  const bars = Array.from({ length: steps }, (_, i) =>
-    s("rect", {
-      x: i * 4,
-      y: 0,
-      width: 4.2,
-      height: 9,
-      fill: shade(least + ((most - least) * i) / (steps - 1), most, theme),
-    }),
-  );
+  const bars = scale(LEGEND, 9, (share) => shade(least + (most - least) * share, most, theme));
   const small = { "font-size": 11, fill: palette.soft };
   return [
     ...bars,

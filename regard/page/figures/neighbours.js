@@ -15,7 +15,8 @@ import { label, withTip } from "./svg.js";
 
 const READ = 200; // characters of the text whose tokens are shown
 const NEAREST = 6;
-const [TALL, EDGE] = [420, 46];
+const [TALL, EDGE] = [480, 46];
+const WIDE = 1040;
 
 /**
  * The neighbours of the current text's tokens; null if there is no text.
@@ -30,13 +31,14 @@ export async function neighboursOf({ server, state }) {
 }
 
 /**
- * A plane with a line from each token to its neighbours; labels that would overlap are left out.
+ * A plane with a line from each token to its neighbours. A label stands beside its dot, where it covers no other dot
+ * or label; without such a place it is left out, and the tooltip names the dot.
  * @param {Context} context
  * @param {Neighbours} found
  * @returns {import("./svg.js").Part}
  */
 export function plane({ palette, t, tip }, { tokens, explained }) {
-  const width = across(700);
+  const width = across(WIDE);
   const near = tokens.flatMap((token) => token.nearest);
   const all = [...tokens, ...near];
   const scaled = (axis, room) => {
@@ -45,14 +47,23 @@ export function plane({ palette, t, tip }, { tokens, explained }) {
     return (each) => EDGE + ((each[axis] - least) / (most - least || 1)) * (room - 2 * EDGE);
   };
   const [atX, atY] = [scaled("x", width), scaled("y", TALL)];
+  const around = (each, r) => [atX(each) - r, atX(each) + r, atY(each) - r, atY(each) + r];
   /** @type {number[][]} */
-  const taken = [];
+  const taken = [...tokens.map((each) => around(each, 6)), ...near.map((each) => around(each, 3)), [0, width, 0, 20]];
+  const seen = new Set();
   const named = (each, size, look) => {
-    const [x, y, half] = [atX(each), atY(each) - 10, textWidth(each.piece, size) / 2];
-    const box = [x - half, x + half, y - size / 2, y + size / 2];
-    if (taken.some(([a, b, c, d]) => box[0] < b && box[1] > a && box[2] < d && box[3] > c)) return null;
-    taken.push(box);
-    return label(each.piece, x, y, { "text-anchor": "middle", "font-size": size, ...look });
+    if (seen.has(each.id)) return null; // a neighbour of several tokens
+    const [x, y, half] = [atX(each), atY(each), textWidth(each.piece, size) / 2];
+    const beside = half + 9;
+    for (const [dx, dy] of [[0, -13], [0, 13], [beside, 0], [-beside, 0], [beside, -11], [-beside, -11], [beside, 11], [-beside, 11]]) {
+      const box = [x + dx - half, x + dx + half, y + dy - size * 0.6, y + dy + size * 0.6];
+      if (box[0] < 0 || box[1] > width || box[3] > TALL) continue;
+      if (taken.some(([a, b, c, d]) => box[0] < b && box[1] > a && box[2] < d && box[3] > c)) continue;
+      taken.push(box);
+      seen.add(each.id);
+      return label(each.piece, x + dx, y + dy, { "text-anchor": "middle", "font-size": size, ...look });
+    }
+    return null;
   };
   const dot = (each, r, fill) => withTip(s("circle", { cx: atX(each), cy: atY(each), r, fill }), tip, each.piece);
   const lines = tokens.flatMap((token) =>

@@ -93,6 +93,19 @@ export function asButton(node, text, pick) {
   return node;
 }
 
+/**
+ * A strip of shades from 0 to 1.
+ * @param {number} width
+ * @param {number} height
+ * @param {(share: number) => string} colour
+ */
+export function scale(width, height, colour) {
+  const steps = Math.ceil(width / 4);
+  return Array.from({ length: steps }, (_, i) =>
+    s("rect", { x: (i * width) / steps, y: 0, width: width / steps + 0.2, height, fill: colour(i / (steps - 1)) }),
+  );
+}
+
 /** A figure of parts below each other. @param {(Part | null | undefined | false)[]} parts @param {string} label */
 export function stack(parts, label) {
   const there = parts.filter(Boolean);

@@ -4,7 +4,7 @@ import { short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
 import { on, shade } from "./colour.js";
-import { shortened } from "./layout.js";
+import { shortened, textWidth } from "./layout.js";
 import { emphasis, label, TABULAR, withTip } from "./svg.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -34,7 +34,8 @@ export function bars({ palette, tip }, { values, name, wide = false }) {
   const shown = wide ? values : values.slice(0, FEW);
   const most = furthest(shown);
   const slot = ACROSS / shown.length;
-  const [top, tall] = [2, 60];
+  const above = textWidth(name, 13) > TEXT; // a long name has its own line
+  const [top, tall] = [above ? 24 : 2, 60];
   const zero = top + tall / 2;
   const drawn = shown.map((value, i) => {
     const height = Math.max(0.5, (Math.abs(value) / most) * (tall / 2));
@@ -53,7 +54,9 @@ export function bars({ palette, tip }, { values, name, wide = false }) {
   const node = s(
     "g",
     {},
-    label(shortened(name, TEXT, 14.5), LEFT - 12, zero, look),
+    above
+      ? label(name, 0, 10, { ...look, "text-anchor": "start" })
+      : label(name, LEFT - 12, zero, look),
     s("line", { x1: LEFT, x2: LEFT + ACROSS, y1: zero, y2: zero, stroke: palette.line }),
     drawn.flat(),
     more(values.length - shown.length, zero, palette),

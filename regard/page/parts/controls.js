@@ -145,7 +145,7 @@ export function dataTable({ caption, head, rows }) {
         "tbody",
         {},
         rows.map(([first, ...rest]) =>
-          h("tr", {}, h("th", { scope: "row" }, first), rest.map((value) => h("td", {}, value))),
+          h("tr", {}, h("th", { scope: "row" }, String(first)), rest.map((value) => h("td", {}, String(value)))),
         ),
       ),
     ),

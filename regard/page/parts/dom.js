@@ -5,7 +5,7 @@ const MATH = "http://www.w3.org/1998/Math/MathML";
 
 /**
  * @typedef {Record<string, unknown>} Attributes `class`, `onclick` and other listeners, `dataset`, attributes.
- * @typedef {Node | string | number | null | undefined | false} Child
+ * @typedef {Node | string | null | undefined | false} Child A number is formatted first: `0 && …` would show 0.
  */
 
 /** @param {Element} element @param {Attributes} attributes @param {(Child | Child[])[]} children */
@@ -20,7 +20,9 @@ function fill(element, attributes, children) {
   }
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    if (typeof child !== "string" && !(child instanceof Node))
+      throw new TypeError(`a child of <${element.localName}> is neither text nor an element: ${child}`);
+    element.append(child);
   }
   return element;
 }

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 
 export class TextField {
   /**
-   * @param {() => void} taken Called when the text has changed.
+   * @param {(steady?: boolean) => void} taken Called when the text has changed, and now and then during steady typing.
    * @param {number} [pause] Milliseconds without a key before the text counts as changed.
    * @param {HTMLElement} [mirror] Drawn behind the text.
    */
@@ -24,7 +24,8 @@ export class TextField {
     /** @type {Context | null} */
     this.context = null;
     this.taken = taken;
-    onTyping(this.text, pause, () => this.note());
+    this.unsettled = false;
+    onTyping(this.text, pause, (steady) => this.note(steady));
     this.clear.addEventListener("click", () => {
       this.write("");
       this.text.focus();
@@ -65,26 +66,43 @@ export class TextField {
     this.note();
   }
 
-  note() {
+  /** @param {boolean} [steady] Whether the user goes on typing. */
+  note(steady = false) {
     const { store } = this.context;
     this.clear.toggleAttribute("disabled", !this.text.value);
-    if (this.text.value === store.state.text) return;
-    store.setQuietly({ text: this.text.value, ...NEW_TEXT });
-    this.taken();
+    const isNew = this.text.value !== store.state.text;
+    if (isNew) store.setQuietly({ text: this.text.value, ...NEW_TEXT });
+    if (!isNew && (steady || !this.unsettled)) return;
+    this.unsettled = steady; // after a pause, the same text is taken once more
+    this.taken(steady);
   }
 }
 
+const STEADY = 600; // milliseconds of typing without a pause
+
 /**
- * Call `taken` after a pause in typing, but never while an input method composes a character.
+ * Call `taken` after a pause in typing, and during steady typing now and then; but never while an input method
+ * composes a character.
  * @param {HTMLTextAreaElement} field
  * @param {number} pause Milliseconds without a key.
- * @param {() => void} taken
+ * @param {(steady: boolean) => void} taken
  */
 function onTyping(field, pause, taken) {
   let timer = 0;
+  let since = 0; // when typing began, or was last taken
   const later = () => {
     clearTimeout(timer);
-    timer = setTimeout(taken, field.value.trim() ? pause : 0);
+    const now = performance.now();
+    since ||= now;
+    if (now - since >= STEADY) {
+      since = now;
+      taken(true);
+    }
+    const paused = () => {
+      since = 0;
+      taken(false);
+    };
+    timer = setTimeout(paused, field.value.trim() ? pause : 0);
   };
   field.addEventListener("input", (event) => {
     clearTimeout(timer); // the field now holds the letters of an unfinished character

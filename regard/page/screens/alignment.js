@@ -5,10 +5,26 @@ import { linesFigure } from "../figures/lines.js";
 import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
+import { readStrip, selectedOutput, writingKind } from "../parts/strips.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/source.js").Alignment} Alignment */
 /** @typedef {{ sure: Set<string>, possible: Set<string>, wrong: string }} Gold Links `1-2`; the first invalid one. */
+
+/** The index of a token's word; -1: none. @param {import("../state/source.js").Word[]} words @param {number} token */
+const wordOf = (words, token) => words.findIndex(({ first, last }) => first <= token && token <= last);
+
+/** The selected word and its row of the matrix, on the tokens. @param {Context} context */
+async function strip(context) {
+  const { about, source } = context;
+  const aligned = await source.alignment();
+  if (!aligned) return readStrip(context);
+  const query = selectedOutput(context);
+  const shares = aligned.shares[wordOf(aligned.outputs, query)];
+  const row = shares ? about.inputs.tokens.map((_, i) => shares[wordOf(aligned.inputs, i)] ?? 0) : null;
+  const kind = about.kinds.find((each) => each.kind === "cross") ?? writingKind(context);
+  return { kind, query, row, written: true };
+}
 
 /**
  * @param {Context} context
@@ -16,9 +32,10 @@ import { h } from "../parts/dom.js";
  * @param {Gold} gold
  * @returns {import("../figures/matrix.js").Shown}
  */
-function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
+function shownOf(context, { inputs, outputs, shares }, gold) {
+  const { state, store, t } = context;
   const name = ({ text }, i) => state.gold ? `${i} ${text}` : text;
-  const here = outputs.findIndex((word) => word.first <= state.query && state.query <= word.last);
+  const here = wordOf(outputs, selectedOutput(context));
   return {
     matrix: { data: Float32Array.from(shares.flat()), shape: [outputs.length, inputs.length] },
     most: MOST_WEIGHT,
@@ -30,7 +47,7 @@ function shownOf({ kind, state, store, t }, { inputs, outputs, shares }, gold) {
     }),
     may: () => true,
     threshold: state.threshold,
-    row: kind.queries === "outputs" ? here : -1,
+    row: here,
     column: -1,
     pick: (row) => store.set({ kind: "cross", query: outputs[Math.max(0, row)].first, key: -1 }),
     say: (row, column) =>
@@ -96,6 +113,7 @@ export const alignment = {
   id: "alignment",
   sign: "⇄",
   task: "translate",
+  strip,
   render: async (context) => {
     const { source, state, store, t } = context;
     const aligned = await source.alignment();

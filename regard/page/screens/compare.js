@@ -2,7 +2,7 @@
 
 import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
-import { diff } from "../compute/text.js";
+import { changesOf } from "../compute/text.js";
 import { on, shade } from "../figures/colour.js";
 import { matrixFigure, MOST_WEIGHT, OFF } from "../figures/matrix.js";
 import { figure, label } from "../figures/svg.js";
@@ -171,9 +171,7 @@ function heading({ t }, title, { about }, before) {
     h(
       "p",
       { class: "rewritten", dir: "auto" },
-      before === undefined || before === text
-        ? text
-        : diff(before, text).map((part) => h(marks[part.change], {}, part.text)),
+      changesOf(before ?? text, text).map((part) => h(marks[part.change], {}, part.text)),
     ),
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(likely(about), 3) })),
   ];

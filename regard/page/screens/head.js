@@ -24,6 +24,8 @@ const threshold = ({ state, store, t }) =>
  */
 function favourites({ about, state, store, source, kind, queries, keys, t }, { data, shape }) {
   const row = Array.from(data.subarray(state.query * shape[1], (state.query + 1) * shape[1]));
+  const { layer, head, query } = state;
+  const place = { kind: kind.kind, layer, head, query }; // also if it was not chosen: the walkthrough starts elsewhere
   const seen = row.filter((_, key) => mayAttend(kind, state.query, key)).length;
   const best = row
     .map((weight, key) => ({ weight, key }))
@@ -61,7 +63,7 @@ function favourites({ about, state, store, source, kind, queries, keys, t }, { d
       ),
     h(
       "button",
-      { id: "to-walk", type: "button", class: "primary", onclick: () => store.set({ screen: "walk", panel: "" }) },
+      { id: "to-walk", type: "button", class: "primary", onclick: () => store.set({ ...place, screen: "walk", panel: "" }) },
       t("head.walk"),
     ),
   );

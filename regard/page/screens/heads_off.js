@@ -3,19 +3,24 @@
 import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
-import { diff } from "../compute/text.js";
+import { changesOf } from "../compute/text.js";
+import { room } from "../figures/chart.js";
 import { on, shade } from "../figures/colour.js";
+import { legendOf } from "../figures/matrix.js";
 import { figure, label, asButton, withTip } from "../figures/svg.js";
 import { segments, checkbox } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
 import { ranked, shares } from "../parts/lists.js";
+import { describeError, soon } from "../state/requests.js";
 import { changes } from "../state/server.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {Record<string, number[][]>} Effects By kind: layers by heads. */
 
-const CELL = 34;
+const CELL = { least: 34, most: 44 };
 const GAP = 4;
+const ASIDE = 340; // width of the outputs beside the heads
+const BETWEEN = 34; // between two columns of heads
 const LEFT = 64;
 
 const OPS = ["off", "uniform", "skip"];
@@ -51,9 +56,9 @@ function toggled(list, name, instead = []) {
 /**
  * One head with its intervention, and its effect if known.
  * @param {Context} context
- * @param {{ kind: string, layer: number, head: number, x: number, y: number, effect?: number, most: number }} at
+ * @param {{ kind: string, layer: number, head: number, x: number, y: number, size: number, effect?: number, most: number }} at
  */
-function cell(context, { kind, layer, head, x, y, effect, most }) {
+function cell(context, { kind, layer, head, x, y, size, effect, most }) {
   const { palette, state, store, t, theme, tip } = context;
   const names = named(kind, layer, head);
   const listed = state.off.split(",");
@@ -72,8 +77,8 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
     s("rect", {
       x,
       y,
-      width: CELL,
-      height: CELL,
+      width: size,
+      height: size,
       rx: 6,
       fill: colour ? colour : op ? palette.paper : palette.raised,
       stroke: op ? palette.orange : palette.line,
@@ -82,7 +87,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
     op &&
       s("path", {
         d: SIGNS[op],
-        transform: `translate(${x} ${y})`,
+        transform: `translate(${x} ${y}) scale(${size / 34})`,
         fill: "none",
         stroke: colour ? on(colour) : palette.orange,
         "stroke-width": 2.5,
@@ -90,7 +95,7 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
       }),
     !op &&
       effect !== undefined &&
-      label(fixed(effect, most < 1 ? 2 : 1), x + CELL / 2, y + CELL / 2, {
+      label(effectText(effect), x + size / 2, y + size / 2, {
         "text-anchor": "middle",
         "font-size": 10.5,
         fill: colour ? on(colour) : palette.ink,
@@ -101,49 +106,56 @@ function cell(context, { kind, layer, head, x, y, effect, most }) {
   );
 }
 
+/** An effect with at least one digit that is not 0, if three decimals have one. @param {number} effect */
+export const effectText = (effect) => fixed(effect, Math.abs(effect) < 0.095 ? 3 : Math.abs(effect) < 9.95 ? 2 : 1);
+
+/** One kind of attention: a row for each layer. @param {Context} context @param {any} at */
+function block(context, { kind, layers, heads }, { x, y, size, effects, most }) {
+  const { palette, t } = context;
+  const text = { "font-size": 12, fill: palette.soft };
+  const rows = Array.from({ length: layers }, (_, layer) => {
+    const line = y + 24 + (layers - 1 - layer) * (size + GAP);
+    return [
+      label(`${t("layer")} ${layer}`, x + LEFT - 8, line + size / 2, { ...text, "text-anchor": "end" }),
+      ...Array.from({ length: heads }, (_, head) => {
+        const effect = effects?.[kind]?.[layer]?.[head];
+        return cell(context, { kind, layer, head, x: x + LEFT + head * (size + GAP), y: line, size, effect, most });
+      }),
+    ];
+  });
+  const look = { "font-size": 13, "font-weight": 600, fill: palette.ink };
+  return [label(t(`kind.${kind}.title`), x + LEFT, y + 12, look), ...rows.flat()];
+}
+
 /**
- * All heads, a block per kind, with the last layer on top as in Figure 1 of the paper.
+ * All heads, a block per kind, with the last layer on top as in Figure 1 of the paper: the encoder at the left if
+ * there is room for two columns.
  * @param {Context} context
  * @param {Effects | null} effects
  */
 function grid(context, effects) {
-  const { about, palette, t } = context;
+  const { about, palette, t, theme } = context;
   const most = effects ? furthest(Object.values(effects).flat(2)) : 1;
-  let y = 0;
-  const blocks = about.kinds.map(({ kind, layers, heads }) => {
-    const top = y + 24;
-    y = top + layers * (CELL + GAP) + 14;
-    const rows = Array.from({ length: layers }, (_, layer) => {
-      const line = top + (layers - 1 - layer) * (CELL + GAP);
-      return [
-        label(`${t("layer")} ${layer}`, LEFT - 8, line + CELL / 2, {
-          "text-anchor": "end",
-          "font-size": 12,
-          fill: palette.soft,
-        }),
-        ...Array.from({ length: heads }, (_, head) =>
-          cell(context, {
-            kind,
-            layer,
-            head,
-            x: LEFT + head * (CELL + GAP),
-            y: line,
-            effect: effects?.[kind]?.[layer]?.[head],
-            most,
-          }),
-        ),
-      ];
-    });
-    const title = label(t(`kind.${kind}.title`), LEFT, top - 12, {
-      "font-size": 13,
-      "font-weight": 600,
-      fill: palette.ink,
-    });
-    return [title, ...rows.flat()];
-  });
-  const widest = Math.max(...about.kinds.map((each) => each.heads));
-  const width = Math.max(LEFT + widest * (CELL + GAP) + 4, LEFT + 220);
-  return figure(width, y, t("off"), blocks.flat());
+  const { kinds } = about;
+  const widest = Math.max(...kinds.map((each) => each.heads));
+  const width = (size) => LEFT + widest * (size + GAP);
+  const place = innerWidth > 1000 ? room() - ASIDE : room(); // below, the outputs stand under the heads
+  const two = kinds.length > 2 && 2 * width(CELL.least) + BETWEEN <= place;
+  const fits = Math.floor(((two ? (place - BETWEEN) / 2 : place) - LEFT) / widest) - GAP;
+  const size = Math.max(CELL.least, Math.min(CELL.most, fits));
+  const columns = two ? [kinds.slice(0, 1), kinds.slice(1)] : [kinds];
+  const heights = columns.map(() => 0);
+  const blocks = columns.flatMap((column, i) =>
+    column.flatMap((kind) => {
+      const at = { x: i * (width(size) + BETWEEN), y: heights[i], size, effects, most };
+      heights[i] += 24 + kind.layers * (size + GAP) + 14;
+      return block(context, kind, at);
+    }),
+  );
+  const height = Math.max(...heights);
+  const scale = effects && s("g", { transform: `translate(${LEFT} ${height})` }, legendOf(most, true, theme, palette));
+  const across = columns.length * width(size) + (columns.length - 1) * BETWEEN;
+  return figure(Math.max(across, LEFT + 220), height + (effects ? 30 : 0), t("off"), [...blocks, scale]);
 }
 
 /**
@@ -155,9 +167,8 @@ function grid(context, effects) {
 function output({ about, t }, { text, labels }, before = { text }) {
   if (labels) return shares(ranked(labels), t("classify.labels"));
   const prompt = about.architecture === "decoder" && h("span", { class: "soft" }, about.outputs?.text);
-  const same = before.text === text;
   const marks = { same: "span", gone: "del", new: "ins" };
-  const parts = same ? text : diff(before.text, text).map((part) => h(marks[part.change], {}, part.text));
+  const parts = changesOf(before.text, text).map((part) => h(marks[part.change], {}, part.text));
   return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);
 }
 
@@ -217,12 +228,16 @@ export const headsOff = {
       checkbox(name, t(`off.${name}`), state.off.split(",").includes(name), () =>
         store.set({ off: toggled(state.off, name) }),
       );
+    const legend = h("span", { id: "off-legend", class: "soft", role: "status" });
+    const again = () => store.state.screen === "off" && store.notify();
+    const failed = (problem) => (legend.textContent = describeError(problem, t).message);
     const [answer, measured] = await Promise.all([
       server.ablate(state, { interventions: list.length ? [list] : [] }),
-      state.effects ? server.ablate(state, { effects: true }) : null,
+      state.effects ? soon(server.ablate(state, { effects: true }), again, failed) : null,
     ]);
     /** @type {Effects | null} */
     const effects = measured?.effects ?? null;
+    legend.textContent ||= t(effects ? "off.effects.note" : state.effects ? "off.effects.wait" : "off.legend");
     const drawn = grid(context, effects);
     return {
       controls: [
@@ -249,7 +264,7 @@ export const headsOff = {
           { id: "all-on", type: "button", disabled: !list.length, onclick: () => store.set({ off: "", drop: "" }) },
           t("off.all-on"),
         ),
-        h("span", { class: "soft" }, t(effects ? "off.effects.note" : "off.legend")),
+        legend,
       ],
       body: h(
         "div",

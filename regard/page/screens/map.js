@@ -4,7 +4,7 @@ import { percent, short } from "../compute/number.js";
 import { at, furthest, pooled } from "../compute/tensor.js";
 import { on, shade } from "../figures/colour.js";
 import { MOST_WEIGHT, OFF, thumbnail } from "../figures/matrix.js";
-import { figure, label } from "../figures/svg.js";
+import { figure, label, scale } from "../figures/svg.js";
 import { segments } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
 import { isOff } from "../state/source.js";
@@ -24,6 +24,7 @@ import { isOff } from "../state/source.js";
  * @property {number} most
  */
 
+const SCALE = 120; // width of the scale of shades
 const PIXELS = 96; // maximum resolution of a thumbnail
 
 /** @type {WeakMap<import("../state/source.js").Source, Promise<Head[][][]>>} */
@@ -140,6 +141,29 @@ function thumb({ about, state, store, theme, t, tip }, shown, by) {
   );
 }
 
+/**
+ * What shades, frames and names of roles mean.
+ * @param {Context} context
+ * @param {Head[][][]} all
+ * @param {Measure | null} by
+ */
+function legend({ t, theme }, all, by) {
+  const roles = [...new Set(all.flat(2).map(({ summary }) => summary.role))].filter((role) => role !== null);
+  const bar = figure(SCALE, 12, t("map.scale"), scale(SCALE, 10, (share) => shade(share * MOST_WEIGHT, MOST_WEIGHT, theme)));
+  bar.removeAttribute("tabindex");
+  const named = roles.map((role) =>
+    h("div", {}, h("dt", {}, t(`role.${role}.short`)), h("dd", {}, t(`role.${role}.note`))),
+  );
+  return h(
+    "div",
+    { class: "map-legend soft" },
+    h("span", { class: "scale" }, "0", bar, "1", ` ${t("map.scale")}`),
+    h("span", { class: "framed" }, t("map.selected")),
+    !by && roles.length > 0 && h("span", {}, t("map.roles")),
+    !by && roles.length > 0 && h("dl", { class: "roles" }, named),
+  );
+}
+
 /** The map as one figure, for saving. @param {Context} context @param {Head[][][]} all @param {Measure | null} by */
 function drawn({ theme, palette, t, about, state }, all, by) {
   const named = by ? ` · ${t(`map.${state.by}`)}` : "";
@@ -202,7 +226,7 @@ export const map = {
         "section",
         { class: "stack", "aria-label": t(`kind.${kind.kind}.title`) },
         h("h2", {}, t(`kind.${kind.kind}.title`)),
-        h("p", { class: "soft" }, t(`kind.${kind.kind}.note`)),
+        h("p", { class: "soft" }, t(about.inputs ? `kind.${kind.kind}.note` : "kind.decoder.note.alone")),
         h(
           "div",
           { class: "layers" },
@@ -222,6 +246,10 @@ export const map = {
       );
     });
     const heads = all.flat(2);
+    // The encoder is about as high as both attentions of the decoder, unless they have as many layers each.
+    const [first, ...others] = columns;
+    const high = others.length > 1 && all[0].length > 1.5 * Math.max(...all.slice(1).map((layers) => layers.length));
+    const stacks = high ? [first, h("div", {}, others)] : columns;
     const sign = state.by === "importance" ? -1 : 1; // a head is important if the log-probability drops without it
     const rank = (head) => sign * (by?.of(head) ?? -sign * 1e9);
     if (by) heads.sort((one, other) => rank(other) - rank(one));
@@ -231,7 +259,12 @@ export const map = {
         segments(t("map.by"), choices, state.by, (value) => store.set({ by: value })),
         by && h("span", { class: "soft" }, t(`map.${state.by}.title`)),
       ],
-      body: h("div", { class: "stacks" }, columns),
+      body: h(
+        "div",
+        {},
+        legend(context, all, by),
+        h("div", { class: "stacks", style: { "--stacks": stacks.length } }, stacks),
+      ),
       figure: drawn(context, all, by),
       table: {
         caption: t("map"),

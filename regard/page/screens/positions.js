@@ -1,11 +1,12 @@
 // Positional encodings as a matrix, curves and dot products; token embeddings.
 
 import { fixed } from "../compute/number.js";
-import { at, dot } from "../compute/tensor.js";
-import { across, chart, legend, ticks } from "../figures/chart.js";
+import { at, dot, furthest } from "../compute/tensor.js";
+import { across, chart, legend, tickLabel, ticks } from "../figures/chart.js";
+import { shade } from "../figures/colour.js";
 import { thumbnail } from "../figures/matrix.js";
 import { neighbourList, neighboursOf, plane } from "../figures/neighbours.js";
-import { label, stack } from "../figures/svg.js";
+import { label, scale, stack } from "../figures/svg.js";
 import { h, s } from "../parts/dom.js";
 import { request } from "../state/requests.js";
 import { readTensor } from "../state/source_http.js";
@@ -15,6 +16,8 @@ import { readTensor } from "../state/source_http.js";
 
 const LENGTH = 64; // number of positions shown
 const MOST = 6; // maximum number of curves
+const WIDE = 1040; // maximum width of the figures
+const SCALE = 160; // width of the scale of shades
 /** @type {Map<string, Promise<Tensor>>} */
 const known = new Map();
 
@@ -52,29 +55,42 @@ function chosen(dims, width) {
 }
 
 /**
- * Positions by dimensions; a click on a column adds or removes its curve.
+ * Columns that are drawn together: sines and cosines alternate in the vector, and would blur each other.
+ * @param {Context} context
+ * @param {number} width
+ * @param {boolean} waves
+ * @returns {{ name: string, dims: number[] }[]}
+ */
+function halves({ t }, width, waves) {
+  const dims = Array.from({ length: width }, (_, dim) => dim);
+  if (!waves) return [{ name: t("positions.dims"), dims }];
+  return [
+    { name: t("positions.sines"), dims: dims.filter((dim) => dim % 2 === 0) },
+    { name: t("positions.cosines"), dims: dims.filter((dim) => dim % 2) },
+  ];
+}
+
+/**
+ * Some columns of the matrix; a click on one adds or removes its curve.
  * @param {Context} context
  * @param {Tensor} values
- * @param {number[]} dims
+ * @param {{ name: string, dims: number[] }} half
+ * @param {{ x: number, y: number, width: number, height: number }} box
+ * @param {{ chosen: number[], most: number }} given
  */
-function matrix({ palette, store, t, theme, tip }, values, dims) {
+function columns({ palette, store, t, theme, tip }, values, { name, dims }, box, { chosen: marked, most }) {
   const [places, width] = values.shape;
-  const [left, top, wide, tall] = [44, 34, across(700) - 60, 256];
-  const image = thumbnail(values, 1, theme);
-  const text = { "font-size": 11, fill: palette.soft };
-  const field = s("rect", {
-    x: left,
-    y: top,
-    width: wide,
-    height: tall,
-    fill: "transparent",
-    stroke: palette.grid,
-    cursor: "pointer",
+  const data = Float32Array.from({ length: places * dims.length }, (_, i) => {
+    return values.data[Math.floor(i / dims.length) * width + dims[i % dims.length]];
   });
+  const column = box.width / dims.length;
+  const text = { "font-size": 11, fill: palette.soft };
+  const field = s("rect", { ...box, fill: "transparent", stroke: palette.grid, cursor: "pointer" });
   const under = (event) => {
-    const box = field.getBoundingClientRect();
+    const seen = field.getBoundingClientRect();
     const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
-    return [part(event.clientY - box.top, box.height, places), part(event.clientX - box.left, box.width, width)];
+    const at = part(event.clientX - seen.left, seen.width, dims.length);
+    return [part(event.clientY - seen.top, seen.height, places), dims[at]];
   };
   field.addEventListener("mousemove", (event) => {
     const [place, dim] = under(event);
@@ -83,48 +99,75 @@ function matrix({ palette, store, t, theme, tip }, values, dims) {
   field.addEventListener("mouseleave", () => tip.hide());
   field.addEventListener("click", (event) => {
     const dim = under(event)[1];
-    const rest = dims.filter((each) => each !== dim);
-    store.set({ dims: (rest.length < dims.length ? rest : [...dims.slice(-(MOST - 1)), dim]).join(",") });
+    const rest = marked.filter((each) => each !== dim);
+    store.set({ dims: (rest.length < marked.length ? rest : [...marked.slice(-(MOST - 1)), dim]).join(",") });
   });
+  const under_axis = { ...text, "text-anchor": "middle" };
+  return [
+    label(name, box.x, box.y - 10, { "font-size": 12, fill: palette.ink }),
+    s("image", {
+      ...box,
+      href: thumbnail({ data, shape: [places, dims.length] }, most, theme).toDataURL(),
+      preserveAspectRatio: "none",
+      ...(column >= 6 && { style: { "image-rendering": "pixelated" } }),
+    }),
+    ticks(0, dims.length - 1, Math.max(2, box.width / 60)).map((i) =>
+      label(String(dims[i]), box.x + (i + 0.5) * column, box.y + box.height + 12, under_axis),
+    ),
+    marked
+      .map((dim) => dims.indexOf(dim))
+      .filter((i) => i >= 0)
+      .map((i) =>
+        s("rect", {
+          x: box.x + i * column - 1,
+          y: box.y - 1,
+          width: Math.max(3, column) + 1,
+          height: box.height + 2,
+          fill: "none",
+          stroke: palette.orange,
+          "stroke-width": 1.5,
+        }),
+      ),
+    field,
+  ].flat();
+}
+
+/**
+ * Positions by dimensions.
+ * @param {Context} context
+ * @param {Tensor} values
+ * @param {number[]} dims
+ * @param {boolean} waves Whether the dimensions are sines and cosines in turn.
+ */
+function matrix(context, values, dims, waves) {
+  const { palette, t, theme } = context;
+  const [places, width] = values.shape;
+  const [left, top, tall, gap] = [44, 48, 256, 26];
+  const whole = across(WIDE);
+  const parts = halves(context, width, waves);
+  const each = (whole - left - gap * (parts.length - 1)) / parts.length;
+  const most = waves ? 1 : furthest(values.data);
+  const text = { "font-size": 11, fill: palette.soft };
+  const legend = [
+    ...scale(SCALE, 9, (share) => shade((2 * share - 1) * most, most, theme)),
+    label(tickLabel(-most), 0, 18, text),
+    label("0", SCALE / 2, 18, { ...text, "text-anchor": "middle" }),
+    label(tickLabel(most), SCALE, 18, { ...text, "text-anchor": "end" }),
+  ];
   const node = s(
     "g",
     {},
     label(t("positions.matrix"), 0, 10, { "font-size": 13, "font-weight": 600, fill: palette.ink }),
-    s("image", {
-      href: image.toDataURL(),
-      x: left,
-      y: top,
-      width: wide,
-      height: tall,
-      preserveAspectRatio: "none",
-      style: { "image-rendering": "pixelated" },
-    }),
     ticks(0, places - 1, 4).map((place) =>
-      label(String(place), left - 7, top + ((place + 0.5) / places) * tall, {
-        ...text,
-        "text-anchor": "end",
-      }),
+      label(String(place), left - 7, top + ((place + 0.5) / places) * tall, { ...text, "text-anchor": "end" }),
     ),
-    ticks(0, width - 1, 8).map((dim) =>
-      label(String(dim), left + ((dim + 0.5) / width) * wide, top + tall + 12, {
-        ...text,
-        "text-anchor": "middle",
-      }),
-    ),
-    dims.map((dim) =>
-      s("rect", {
-        x: left + (dim / width) * wide - 1,
-        y: top - 1,
-        width: Math.max(3, wide / width) + 1,
-        height: tall + 2,
-        fill: "none",
-        stroke: palette.orange,
-        "stroke-width": 1.5,
-      }),
-    ),
-    field,
+    parts.flatMap((part, i) => {
+      const box = { x: left + i * (each + gap), y: top, width: each, height: tall };
+      return columns(context, values, part, box, { chosen: dims, most });
+    }),
+    s("g", { transform: `translate(${left} ${top + tall + 28})` }, legend),
   );
-  return { node, width: left + wide + 16, height: top + tall + 24 };
+  return { node, width: whole, height: top + tall + 54 };
 }
 
 /** The mean dot product of two positions by their distance. @param {Tensor} values @returns {[number, number][]} */
@@ -165,10 +208,10 @@ export const positions = {
       name: names[i],
       points: Array.from({ length: places }, (_, place) => ([place, values.data[place * width + dim]])),
     }));
-    const wide = across(700);
+    const wide = across(WIDE);
     const drawn = stack(
       [
-        matrix(context, values, dims),
+        matrix(context, values, dims, config.positions !== "learned"),
         dims.length > 0 &&
           chart(context, {
             title: t("positions.curves"),

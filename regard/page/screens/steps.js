@@ -9,6 +9,7 @@ import { stack } from "../figures/svg.js";
 import { forceOutput, forcedNotice } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { influence } from "../parts/lists.js";
+import { writtenStrip } from "../parts/strips.js";
 import { Player } from "../parts/player.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -99,7 +100,7 @@ async function looking({ about, source, state, theme, t }, row) {
         return h(
           "span",
           {
-            class: `read${ahead ? " ahead" : ""}`,
+            class: `read${ahead ? " ahead" : ""}${kind.kind === state.kind && i === state.key ? " looked-at" : ""}`,
             title: percent(weights[i]),
             style: ahead ? {} : { "background-color": colour, color: on(colour) },
           },
@@ -177,6 +178,7 @@ export const steps = {
     return labels ? "label" : "steps";
   },
   keys: player.keys,
+  strip: (context) => writtenStrip(context),
   render: async (context) => {
     const { source, state, t } = context;
     const all = await source.steps();

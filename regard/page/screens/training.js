@@ -4,7 +4,7 @@ import { fixed, percent, short } from "../compute/number.js";
 import { across, chart, legend } from "../figures/chart.js";
 import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { stack } from "../figures/svg.js";
-import { segments, stepper } from "../parts/controls.js";
+import { checkbox, segments, stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { Player } from "../parts/player.js";
 import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.js";
@@ -14,7 +14,7 @@ import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.
 /** @typedef {{ run: string, entries: Entry[] }} Run */
 /** @typedef {{ run: string, step: number, probe: number, kind: string, layer: number, head: number }} Place */
 
-const SAMPLES = 5;
+const SAMPLES = 6;
 
 /** The curves: names of the values in training and in validation. */
 const MEASURES = {
@@ -26,6 +26,8 @@ const MEASURES = {
   rate: ["learning_rate", ""],
   speed: ["speed", ""],
 };
+
+const AXES = ["x", "y"];
 
 const player = new Player("training", "moment", 700);
 
@@ -153,20 +155,32 @@ function speeds(entries) {
 function lines({ state, t }, runs) {
   const [trained, valid] = MEASURES[state.measure] ?? MEASURES.loss;
   const several = runs.length > 1;
-  return runs.flatMap(({ run, entries }) =>
+  return runs.flatMap(({ run, entries }, hue) =>
     [
       { name: t("training.train"), points: trained ? points(entries, trained) : [], faint: Boolean(valid) },
       { name: t("training.valid"), points: valid ? points(entries, valid) : [] },
     ]
       .filter((line) => line.points.length)
-      .map((line) => ({ ...line, name: several ? `${run} ${line.name}` : line.name })),
+      .map((line) => (several ? { ...line, name: `${run} ${line.name}`, hue } : line)),
   );
 }
 
-/** The latest sample outputs. @param {Context} context @param {Run} run */
+/**
+ * At most so many, from the first to the last.
+ * @template T
+ * @param {T[]} all
+ * @param {number} most
+ * @returns {T[]}
+ */
+export function spreadOut(all, most) {
+  if (all.length <= most) return all;
+  return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / (most - 1))]);
+}
+
+/** Sample outputs from the first validation to the last. @param {Context} context @param {Run} run */
 function samples({ t }, { entries }) {
-  const latest = entries.filter((each) => each.sample).slice(-SAMPLES);
-  if (!latest.length) return null;
+  const shown = spreadOut(entries.filter((each) => each.sample), SAMPLES);
+  if (!shown.length) return null;
   return h(
     "section",
     { class: "samples" },
@@ -174,16 +188,14 @@ function samples({ t }, { entries }) {
     h(
       "ol",
       {},
-      latest
-        .reverse()
-        .map(({ step, sample }) =>
-          h(
-            "li",
-            {},
-            h("span", { class: "number soft" }, t("training.step", { step })),
-            h("span", { dir: "auto" }, sample.source, h("span", { class: "soft" }, " → "), sample.output),
-          ),
+      shown.map(({ step, sample }) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "number soft" }, t("training.step", { step })),
+          h("span", { dir: "auto" }, sample.source, h("span", { class: "soft" }, " → "), sample.output),
         ),
+      ),
     ),
   );
 }
@@ -212,10 +224,15 @@ export const training = {
     const drawn = lines(context, runs);
     const first = runs[ids.indexOf(chosen.id)];
     const title = t(`training.${state.measure in MEASURES ? state.measure : "loss"}`);
-    const width = across(860);
+    const width = across(1040);
+    const logarithmic = (axis) => state.axes.includes(axis);
+    const axis = (name) =>
+      checkbox(`log-${name}`, t(`training.log-${name}`), logarithmic(name), (on) =>
+        store.set({ axes: AXES.filter((each) => (each === name ? on : logarithmic(each))).join("") }),
+      );
     const curves = stack(
       [
-        chart(context, { title, across: t("training.steps"), lines: drawn, width, height: 300 }),
+        chart(context, { title, across: t("training.steps"), lines: drawn, width, height: 300, logX: logarithmic("x"), logY: logarithmic("y") }),
         legend(context, drawn, width),
       ],
       title,
@@ -231,6 +248,7 @@ export const training = {
           state.measure,
           (measure) => store.set({ measure }),
         ),
+        ...AXES.map(axis),
         h("span", { class: "soft" }, t("training.so-far", { run: first.run, step })),
       ],
       body: h(

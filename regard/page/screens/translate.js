@@ -20,7 +20,7 @@ const BEST = 4;
 class Translator {
   constructor() {
     this.mirror = h("div", { class: "mirror", "aria-hidden": "true", dir: "auto" });
-    this.field = new TextField(() => void this.translate(), PAUSE, this.mirror);
+    this.field = new TextField((steady) => void this.translate(steady), PAUSE, this.mirror);
     this.text = this.field.text;
     this.title = h("span", {});
     this.output = h("div", { class: "output", id: "output", tabindex: 0, dir: "auto" });
@@ -41,6 +41,8 @@ class Translator {
     this.words = [];
     this.lit = -1;
     this.requests = new LatestRequest();
+    /** The request that is under way. @type {object | null} */
+    this.waiting = null;
     this.listen();
   }
 
@@ -85,12 +87,7 @@ class Translator {
     const { server, state, t } = context;
     const way = server.way(state);
     const { does } = server.model(state);
-    const named = new Intl.DisplayNames([state.lang], { type: "language" });
-    const name = (code, usual) => (code ? named.of(code) : usual);
-    this.field.draw(context, name(way.from, t(`${does}.text`)) ?? way.from, does);
-    this.title.textContent = name(way.to, t(`${does}.output`)) ?? way.to;
-    this.text.lang = way.from;
-    this.output.lang = way.to;
+    this.field.draw(context, t(`${does}.text`), does);
     this.output.setAttribute("aria-label", t(`${does}.output`));
     this.copy.textContent = t("copy");
     this.inside.textContent = t("translate.look");
@@ -101,13 +98,18 @@ class Translator {
     void this.translate();
   }
 
-  /** Request a translation of the current text, and cancel the previous request. */
-  async translate() {
+  /**
+   * Request a translation of the current text, and cancel the previous request. During steady typing the previous one
+   * is waited for, so that something is always shown.
+   * @param {boolean} [steady]
+   */
+  async translate(steady = false) {
     const { server, store, t } = this.context;
     const { state } = store;
     const wanted = JSON.stringify(server.translateRequest(state));
-    if (wanted === this.requested) return;
+    if (wanted === this.requested || (steady && this.waiting)) return;
     let item = null;
+    const turn = (this.waiting = {});
     await this.requests.run(
       async (signal) => {
         this.requested = wanted;
@@ -119,6 +121,7 @@ class Translator {
           clearTimeout(waiting);
         }
         this.answered(item);
+        if (store.state.text !== state.text) return; // still being typed
         this.answered(await server.translate(state, { n_best: BEST, scores: true, alignment: true }, signal));
       },
       (message) => {
@@ -130,6 +133,7 @@ class Translator {
       },
       t,
     );
+    if (this.waiting === turn) this.waiting = null;
   }
 
   /** @param {any} item */
@@ -150,6 +154,7 @@ class Translator {
     const { answer } = this;
     server.shown = answer && { of: this.requested, text: answer.text };
     this.lit = -1;
+    this.nameLanguages();
     this.markSource();
     this.notices.replaceChildren(...notices(this.context, answer));
     this.output.replaceChildren(
@@ -180,6 +185,27 @@ class Translator {
     );
     this.body.classList.toggle("has-others", others.length > 0);
     tip.hide();
+  }
+
+  /** Name the languages of both texts: those that were chosen, or those that the server detected. */
+  nameLanguages() {
+    const { server, store, t } = this.context;
+    const { state } = store;
+    const { from, to } = server.way(state);
+    const { does } = server.model(state);
+    const named = new Intl.DisplayNames([state.lang], { type: "language" });
+    const found = this.answer ?? {};
+    const detected = !from && !found.unexpected_language && found.source_lang;
+    const source = from || detected || "";
+    const target = to || (detected && found.target_lang) || "";
+    this.field.title.textContent = detected
+      ? t("translate.detected", { name: named.of(detected) })
+      : source
+        ? named.of(source)
+        : t(`${does}.text`);
+    this.title.textContent = target ? named.of(target) : t(`${does}.output`);
+    this.text.lang = source;
+    this.output.lang = target;
   }
 
   /** @param {any} answer */

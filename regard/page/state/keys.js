@@ -1,8 +1,11 @@
 // Keyboard shortcuts that all screens share.
 
+export const LAST_SCREEN = "last"; // stands for the number of the last screen
+const SECOND_DIGIT_MS = 500; // time for the second digit of a number
+
 /** The list of keyboard shortcuts. */
 export const KEYS = [
-  { keys: ["1", "…", "9"], words: "key.screens" },
+  { keys: ["1", "…", LAST_SCREEN], words: "key.screens" },
   { keys: ["e", "d", "x"], words: "key.kinds" },
   { keys: ["[", "]"], words: "key.layer" },
   { keys: [",", "."], words: "key.head" },
@@ -22,11 +25,9 @@ export const KEYS = [
  * @param {string} key
  * @param {import("./store.js").State} state
  * @param {import("./source.js").About | null} about
- * @param {string[]} screens
  * @returns {Partial<import("./store.js").State> | null}
  */
-export function stateChanges(key, state, about, screens) {
-  if (/^[1-9]$/.test(key)) return screens[Number(key) - 1] ? { screen: screens[Number(key) - 1] } : null;
+export function stateChanges(key, state, about) {
   if (key === "t") return { table: state.table ? 0 : 1 };
   if (key === "l") return { lang: state.lang === "zh" ? "en" : "zh" };
   if (!about) return null;
@@ -50,4 +51,38 @@ export function stateChanges(key, state, about, screens) {
   const [field, by, count] = moves[key];
   const from = key === "ArrowUp" && state.key < 0 ? 1 : state[field];
   return { [field]: Math.min(count - 1, Math.max(0, from + by)) };
+}
+
+/** Digits that are typed one after the other as one number: 1 and 2 lead to the twelfth screen. */
+export class NumberKeys {
+  /** @param {(place: number) => unknown} go Called with the index of the screen. */
+  constructor(go) {
+    this.go = go;
+    this.typed = "";
+    this.timer = 0;
+  }
+
+  /**
+   * Returns whether the key is a digit. The screen is opened at once if no second digit can follow.
+   * @param {string} key
+   * @param {number} count Number of screens.
+   */
+  pressed(key, count) {
+    if (!/^[0-9]$/.test(key)) return false;
+    clearTimeout(this.timer);
+    const number = [Number(this.typed + key), Number(key)].find((each) => each <= count) ?? 0;
+    this.typed = "";
+    if (!number) return true;
+    if (10 * number <= count) {
+      this.typed = String(number);
+      this.timer = setTimeout(() => this.open(number), SECOND_DIGIT_MS);
+    } else this.open(number);
+    return true;
+  }
+
+  /** @param {number} number */
+  open(number) {
+    this.typed = "";
+    this.go(number - 1);
+  }
 }

@@ -169,3 +169,21 @@ export async function* eventsOf(response) {
     if (found.events.length) yield found.events;
   }
 }
+
+const SOON = 150; // milliseconds
+
+/**
+ * The result if it is there soon; otherwise null, and one of the functions is called later.
+ * @template T
+ * @param {Promise<T>} result
+ * @param {() => unknown} later Called when the result is there.
+ * @param {(problem: unknown) => unknown} failed
+ * @returns {Promise<T | null>}
+ */
+export async function soon(result, later, failed) {
+  const nothing = Symbol("nothing yet");
+  const found = await Promise.race([result, new Promise((done) => setTimeout(() => done(nothing), SOON))]);
+  if (found !== nothing) return found;
+  result.then(later, failed);
+  return null;
+}

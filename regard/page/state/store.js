@@ -1,5 +1,7 @@
 // The state of the page. It is kept in the address, so every view is a link.
 
+import { keep, kept } from "./preferences.js";
+
 /**
  * @typedef {object} State
  * @property {string} screen
@@ -17,8 +19,8 @@
  * @property {number} wide Whether the walk shows all dimensions.
  * @property {number} unscaled Whether the walk also shows the softmax without √d_k.
  * @property {number} hand Whether the walk has exercises.
- * @property {number} step The output token of the Steps screen.
- * @property {number} node The node of the beam tree; -1: the winner.
+ * @property {number} step The step that wrote the selected output token; -1: of the selected query.
+ * @property {number} node The node of the beam tree; -1: that of the selected output token.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
@@ -37,6 +39,7 @@
  * @property {string} drop Indices of masked input tokens.
  * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
  * @property {number} effects Whether the effect of every head is shown.
+ * @property {string} axes Logarithmic axes of training curves: `x`, `y` or both.
  * @property {string} other The text to compare with.
  * @property {string} beside What is compared: `text` or `off`.
  * @property {string} dims Dimensions of the positions that are plotted.
@@ -70,7 +73,7 @@ export const DEFAULTS = {
   wide: 0,
   unscaled: 0,
   hand: 0,
-  step: 0,
+  step: -1,
   node: -1,
   table: 0,
   lang: "",
@@ -87,7 +90,8 @@ export const DEFAULTS = {
   off: "",
   drop: "",
   op: "off",
-  effects: 0,
+  effects: 1,
+  axes: "",
   other: "",
   beside: "off",
   dims: "0,8,16,24",
@@ -107,7 +111,7 @@ export const DEFAULTS = {
 /** Resets the fields that belong to one text. */
 export const NEW_TEXT = {
   ...{ target: "", prefix: "", whole: "", drop: "", gold: "" },
-  ...{ query: -1, key: -1, step: 0, node: -1 },
+  ...{ query: -1, key: -1, step: -1, node: -1 },
 };
 
 /** The state as the hash of an address, without defaults. @param {State} state */
@@ -135,6 +139,30 @@ export function fromHash(hash) {
   return state;
 }
 
+/** The first token that is part of a word, or else the second. @param {import("./source.js").Side} side */
+function firstWord({ tokens }) {
+  const word = tokens.findIndex(({ special, text }) => !special && !["␣", "▁"].includes(text));
+  return word < 0 ? Math.min(1, tokens.length - 1) : word;
+}
+
+/** The step that wrote an output token; none wrote the first. @param {number} token */
+const stepOf = (token) => Math.max(0, token - 1);
+
+/**
+ * The changes with those that follow from them: an output token is selected together with the step that wrote it.
+ * @param {Partial<State>} changes
+ * @param {State} state
+ * @param {import("./source.js").About | null} about
+ * @returns {Partial<State>}
+ */
+export function linked(changes, state, about) {
+  const kind = about?.kinds.find((each) => each.kind === (changes.kind ?? state.kind));
+  const { query = -1, step = -1 } = changes;
+  if (kind?.queries !== "outputs") return changes;
+  if (step >= 0 && query < 0) return { ...changes, query: Math.min(step + 1, about.outputs.tokens.length - 1) };
+  return query >= 0 && step < 0 ? { ...changes, step: stepOf(query), node: -1 } : changes;
+}
+
 /**
  * The state limited to what a trace has, so that a link made for another text still works.
  * @param {State} state
@@ -143,21 +171,23 @@ export function fromHash(hash) {
  */
 export function fitted(state, about) {
   if (!about) return { ...state, theme: ["light", "dark"].includes(state.theme) ? state.theme : "auto" };
-  const kinds = about.kinds.map((each) => each.kind);
-  const kind =
-    about.kinds[Math.max(0, kinds.includes(state.kind) ? kinds.indexOf(state.kind) : kinds.length - 1)];
+  const begins = state.screen === "walk"; // the walkthrough starts where the model does
+  const { kinds } = about;
+  const kind = kinds.find((each) => each.kind === state.kind) ?? kinds[begins ? 0 : kinds.length - 1];
   const within = (value, count, usual = 0) =>
     Number.isInteger(value) && value >= 0 ? Math.min(value, count - 1) : usual;
-  const { tokens } = about[kind.queries];
-  const queries = tokens.length;
-  const word = tokens.findIndex(({ special, text }) => !special && text !== "▁");
+  const queries = about[kind.queries].tokens.length;
+  const writes = kind.queries === "outputs";
+  const usual = writes && state.step >= 0 ? Math.min(state.step + 1, queries - 1) : firstWord(about[kind.queries]);
+  const query = within(state.query, queries, usual);
+  const written = about.outputs?.tokens.length ?? 1;
   const keys = about[kind.keys].tokens.length;
   return {
     ...state,
     kind: kind.kind,
-    layer: within(state.layer, kind.layers, kind.layers - 1),
+    layer: within(state.layer, kind.layers, begins ? 0 : kind.layers - 1),
     head: within(state.head, kind.heads),
-    query: within(state.query, queries, word < 0 ? Math.min(1, queries - 1) : word),
+    query,
     key: within(state.key, keys, -1),
     view:
       ["matrix", "lines", "arcs"].includes(state.view) &&
@@ -166,7 +196,7 @@ export function fitted(state, about) {
         : "matrix",
     form: state.form === "scores" ? "scores" : "weights",
     threshold: Math.min(1, Math.max(0, state.threshold)),
-    step: within(state.step, Math.max(1, about.outputs?.tokens.length ?? 1)),
+    step: within(state.step, written, stepOf(writes ? query : about.outputs ? firstWord(about.outputs) : 0)),
     theme: ["light", "dark"].includes(state.theme) ? state.theme : "auto",
   };
 }
@@ -175,30 +205,37 @@ export function fitted(state, about) {
 export class Store {
   /**
    * @param {import("./source.js").About | null} about
-   * @param {string} lang The language if the address has none.
+   * @param {string} lang The language if the address has none, and the user has chosen none before.
    */
   constructor(about, lang) {
     this.about = about;
     this.lang = lang;
     /** @type {((state: State) => unknown)[]} */
     this.listeners = [];
-    this.state = this.read();
+    this.read();
     addEventListener("hashchange", () => {
-      this.state = this.read();
+      this.read();
       this.notify();
     });
   }
 
-  /** @returns {State} */
+  /** Read the address. */
   read() {
-    const state = fitted(fromHash(location.hash), this.about);
-    return { ...state, lang: ["en", "zh"].includes(state.lang) ? state.lang : this.lang };
+    const chosen = fromHash(location.hash);
+    const lang = [chosen.lang, kept("lang"), this.lang].find((each) => ["en", "zh"].includes(each));
+    const theme = new URLSearchParams(location.hash.slice(1)).has("theme") ? chosen.theme : kept("theme");
+    /** What was chosen; the rest follows from the trace. @type {State} */
+    this.chosen = { ...chosen, lang: lang ?? "en", theme: theme || "auto" };
+    this.fit(this.about);
   }
 
-  /** Fit the state to another trace. @param {import("./source.js").About | null} about */
+  /** Fit the state to a trace. @param {import("./source.js").About | null} about */
   fit(about) {
     this.about = about;
-    this.state = fitted(this.state, about);
+    /** @type {State} */
+    this.state = fitted(this.chosen, about);
+    const { kind, layer, screen } = this.state;
+    if (about && screen === "walk") this.chosen = { ...this.chosen, kind, layer }; // other screens show this head, too
   }
 
   /** @param {Partial<State>} changes */
@@ -211,10 +248,12 @@ export class Store {
    * @param {Partial<State>} changes
    */
   setQuietly(changes) {
-    const before = toHash(this.state);
+    const before = toHash(this.chosen);
     const screen = this.state.screen;
-    this.state = fitted({ ...this.state, ...changes }, this.about);
-    const after = toHash(this.state);
+    for (const name of ["lang", "theme"]) if (changes[name]) keep(name, changes[name]);
+    this.chosen = { ...this.chosen, ...linked(changes, this.state, this.about) };
+    this.fit(this.about);
+    const after = toHash(this.chosen);
     if (after === before) return false;
     try {
       const address = after || "#";

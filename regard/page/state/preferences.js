@@ -1,0 +1,21 @@
+// Language and colours that the user chose, for addresses that do not name them. Some frames allow no storage.
+
+const PREFIX = "regard-";
+
+/** @param {"lang" | "theme"} name */
+export function kept(name) {
+  try {
+    return localStorage.getItem(PREFIX + name) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** @param {"lang" | "theme"} name @param {string} value */
+export function keep(name, value) {
+  try {
+    localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // The choice still holds for this view: it is in the address.
+  }
+}
