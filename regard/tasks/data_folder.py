@@ -80,6 +80,7 @@ class DataFolder:
                 source.vocab_size,
                 tags=languages,
                 coverage=source.data.character_coverage,
+                continues=source.CONTINUES,
                 seed=source.seed,
             )
         subwords = read_vocabulary(model)

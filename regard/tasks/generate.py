@@ -74,6 +74,7 @@ BATCH_TOKENS = 8192
 class DocumentSource(Source):
     """Documents; validation and test sets are given or split off."""
 
+    CONTINUES: ClassVar[bool] = True
     train: Documents
     valid: Documents | None = None
     test: Documents | None = None

@@ -132,6 +132,8 @@ class Job:
 class Source(ABC):
     """What data is prepared from: files, and the settings of the preparation."""
 
+    CONTINUES: ClassVar[bool] = False
+    """Whether a model is to continue the texts, which wants fewer subwords."""
     vocab_size: int | None = None
     """Size of the vocabulary; None: chosen from the data."""
     subwords: bytes | None = None

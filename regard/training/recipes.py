@@ -90,7 +90,7 @@ RECIPES: dict[Architecture, Recipe] = {
             Shape(1_000_000, 384, 6, 6),
             Shape(20_000_000, 512, 8, 8),
         ),
-        rate=2e-3,
+        rate=1e-3,
         wanted=3e6,
         growth=0.75,
         minutes=8,

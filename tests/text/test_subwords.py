@@ -188,3 +188,17 @@ def test_characters_that_occur_twice_get_subwords_unless_there_are_too_many():
     assert common_characters([text], usual_coverage([text])) == {"a", "猫"}
     many = ["".join(map(chr, range(0x4E00, 0x4E00 + MOST_SINGLE + 50)))] * 3 + ["x" * 100_000]
     assert len(common_characters(many, usual_coverage(many))) == MOST_SINGLE
+
+
+def test_a_text_to_continue_gets_fewer_subwords_and_none_of_its_characters_in_bytes():
+    lines = [f"the cat sat on mat {i % 7} while dogs ran after {'abcdefg'[i % 7]} bird" for i in range(200)]
+    lines.append("猫坐在垫子上")  # each character once
+    translated, continued = (
+        Subwords(learn_subwords(lines, threads=1, continues=each)) for each in (False, True)
+    )
+    assert any(piece.startswith("<0x") for piece in translated.pieces(translated.encode_one("猫").tolist()))
+    assert not any(
+        piece.startswith("<0x") for piece in continued.pieces(continued.encode_one("猫坐在").tolist())
+    )
+    assert fitting_size(10**6, 400, 10, 100) == 1400 < fitting_size(10**6, 400)
+    assert [fitting_size(n, 2750, 10, 100) for n in (10, 10**5)] == [2800, 3200]

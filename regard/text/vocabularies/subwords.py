@@ -57,6 +57,7 @@ def learn_subwords(
     *,
     tags: Iterable[str] = (),
     coverage: float | None = None,
+    continues: bool = False,
     seed: int = 1,
     threads: int = _THREADS,
 ) -> bytes:
@@ -69,6 +70,8 @@ def learn_subwords(
         tags: languages that get a tag, such as `en`.
         coverage: the share of the text whose characters get subwords of their own; by default characters that
             occur twice, at most 8,000.
+        continues: whether a model is to continue the text. It reads less than a translator, and learns few
+            subwords better; and it should write no character in bytes, as it may write half of one.
         seed: which part of a large text is sampled.
         threads: threads of SentencePiece. It adds sums thread by thread, so another number can give slightly
             different pieces; the default is the same on every machine.
@@ -81,9 +84,11 @@ def learn_subwords(
     sample = sample_text(lines, seed)
     if not sample.texts:
         raise CorpusError("there is no text to learn subwords from: every line is empty", code="no_text")
-    coverage = usual_coverage(sample.texts) if coverage is None else coverage
+    if coverage is None:
+        coverage = usual_coverage(sample.texts, times=1 if continues else LEAST_TIMES)
     least = _BYTES + _FIRST_IDS + len(special) + len(common_characters(sample.texts, coverage)) + 1
-    size = fitting_size(sample.characters, least) if vocab_size is None else vocab_size
+    if (size := vocab_size) is None:
+        size = fitting_size(sample.characters, least, *((10, 100) if continues else ()))
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
@@ -107,15 +112,15 @@ def learn_subwords(
     return model.getvalue()
 
 
-def fitting_size(characters: int, least: int) -> int:
-    """The number of subwords for a text: 50 times the cube root of its length, plus its characters.
+def fitting_size(characters: int, least: int, growth: int = 50, unit: int = 1000) -> int:
+    """The number of subwords for a text: `growth` times the cube root of its length, plus its characters.
 
     For 3.6 million characters (Multi30k) this is 8,000; for 100 million of Chinese and English, 28,000. More
     text has more words that are frequent enough to learn, but their number grows slowly. It is rounded to
-    thousands, which suits the hardware; at most 32,000 unless the characters need more.
+    a multiple of `unit`, which suits the hardware; at most 32,000 unless the characters need more.
     """
-    size = least + 50 * characters ** (1 / 3)
-    return max(1000, min(LARGEST, round(size / 1000) * 1000), ceil(least / 1000) * 1000)
+    size = least + growth * characters ** (1 / 3)
+    return max(unit, min(LARGEST, round(size / unit) * unit), ceil(least / unit) * unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +158,12 @@ def sample_text(
     return TextSample([text for _, text in sorted(drawn)], total)
 
 
-def usual_coverage(texts: Iterable[str]) -> float:
-    """The share of a text whose characters get subwords, if the data decides."""
+def usual_coverage(texts: Iterable[str], times: int = LEAST_TIMES) -> float:
+    """The share of a text whose characters get subwords, if the data decides: those that occur so often."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
-    covered = sum(n for _, n in counts.most_common(MOST_SINGLE) if n >= LEAST_TIMES)
+    covered = sum(n for _, n in counts.most_common(MOST_SINGLE) if n >= times)
     return max(LOWEST, covered / counts.total())
 
 
