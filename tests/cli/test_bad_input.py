@@ -112,7 +112,7 @@ def test_files_that_cannot_be_what_was_meant_are_told_all_at_once(train, files):
         ("t.tsv", "一\tone\n二\ttwo\n", "1,3", "t.tsv:1: has no column 3; it has 2 fields"),
         ("t.tsv", "zh\ten\n一\tone\n", "zh,de", "t.tsv:1: there is no column de; the columns are zh, en"),
         ("t.tsv", "zh\ten\n", "zh,en", "t.tsv: the file has no rows"),
-        ("t.csv", "zh,en\n一,one\n", "zh,en", "t.csv:1: has no tab; tabs separate fields"),
+        ("t.csv", "zh,en\n一,one\n", "zh,de", "t.csv:1: there is no column de; the columns are zh, en"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二"}\n', "zh,en", "t.jsonl:2: there is no column en"),
         ("t.jsonl", '{"zh": "一", "en": "one"}\n{"zh": "二", "en"\n', "zh,en", "t.jsonl:2: is not JSON"),
         ("t.jsonl", '{"t": {"zh": "一"}}\n', "t.zh,t.en", "t.jsonl:1: there is no column t.en"),

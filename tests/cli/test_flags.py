@@ -11,6 +11,7 @@ from regard.cli.shared.options import FLAGS, with_flags
 from regard.config import TaskConfig
 from regard.engine.options import ClassifyOptions, GenerateOptions, TranslateOptions
 from regard.errors import RequestError
+from regard.tasks.loaded.translator import LoadedTranslator
 from regard.training.run import train
 
 
@@ -20,7 +21,11 @@ def test_every_flag_and_every_option_is_there():
     options = {
         field.name for kind in (TranslateOptions, GenerateOptions, ClassifyOptions) for field in fields(kind)
     }
-    arguments = {name for function in (load, train) for name in signature(function).parameters}
+    arguments = {
+        name
+        for function in (load, train, LoadedTranslator.translate_file)
+        for name in signature(function).parameters
+    }
     settings = {field.name for field in fields(TaskConfig)}
     assert set(FLAGS) <= options | arguments | settings
 

@@ -133,7 +133,7 @@ def test_what_a_token_hangs_on_by_one_method_or_all(look, alone, tmp_path):
     few = look(
         "the cat sat", *words, "--method", "integrated-gradients", "--steps", "3", model=alone["decoder"]
     )
-    assert "integrated gradients: 3 steps, delta" in " ".join(few.out.split())
+    assert "integrated gradients: 3 steps, change" in " ".join(few.out.split())
     assert look("the cat sat", *words, "--method", "norms", "-o", "a.csv", model=alone["decoder"]).status == 0
     _, *rows = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
     assert [row.partition(",")[0] for row in rows] == ["norms"]

@@ -140,5 +140,5 @@ def test_a_hostile_page_takes_time_in_proportion_to_its_size(piece):
             best = min(best, time.process_time() - started)
         return best
 
-    # Quadratic would be 64 times as long.
-    assert seconds(80_000) < 24 * seconds(10_000) + 0.1
+    # Quadratic would be 64 times as long; on a busy machine, linear may be some 30 times.
+    assert seconds(80_000) < 40 * seconds(10_000) + 0.1
