@@ -15,6 +15,9 @@ from regard.decode.walk import Choose
 from regard.errors import ConfigError
 from regard.host import widest_float
 
+COLD, COLDEST = 1e-3, 1e-30
+"""Temperatures below which quotients are computed from the highest one, and below which nothing changes."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
@@ -50,6 +53,10 @@ class Sampling:
     def draw(self, log_probs_RV: Tensor, uniform_R: Tensor) -> Tensor:
         """The token at which the cumulative probability of a row exceeds its uniform number."""
         scaled_RV = log_probs_RV / self.temperature
+        if self.temperature < COLD:  # the quotients may be infinite, even those of the most probable tokens
+            scaled_RV = (log_probs_RV - log_probs_RV.amax(dim=-1, keepdim=True)) / max(
+                self.temperature, COLDEST
+            )
         if self.from_all:
             return _exceeding(torch.softmax(scaled_RV, dim=-1), uniform_R)
         sorted_RV, ids_RV = scaled_RV.topk(min(self.top_k or scaled_RV.shape[1], scaled_RV.shape[1]))

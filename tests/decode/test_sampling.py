@@ -106,3 +106,12 @@ def test_everything_out_of_range_is_named_at_once():
     with refused("bad_sampling", "temperature", "top_k", "top_p", "min_p", error=ConfigError) as caught:
         Sampling(temperature=0.0, top_k=-1, top_p=0.0, min_p=1.5)
     assert len(caught.value.problems) == 4
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-38, 1e-5])
+@pytest.mark.parametrize("rules", [{}, {"top_k": 3}, {"top_p": 0.9}])
+def test_the_lowest_temperatures_choose_the_most_probable_token(temperature, rules):
+    log_probs_RV = torch.tensor([[-7.0, -0.1, -3.0, -5.0], [-2.0, -200.0, -0.5, -1.0]])
+    for uniform in (0.0, 0.5, 0.999999):
+        drawn = Sampling(temperature=temperature, **rules).draw(log_probs_RV, torch.full((2,), uniform))
+        assert drawn.tolist() == [1, 2]

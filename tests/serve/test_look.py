@@ -125,6 +125,15 @@ def test_an_intervention_that_cannot_be_is_refused(server, sources, change, stat
     assert place in answer.json()["error"]["message"]
 
 
+def test_a_search_whose_numbers_are_infinite_is_refused(server, model, sources):
+    at = "encoder.layers.0.feed_forward.output"
+    width = model.look(sources[0]).arrays[at].shape[-1]
+    change = {"op": "add", "at": at, "values": [[1e30] * width], "scale": 1e30}
+    for path, changes in (("traces", [change]), ("ablate", [[change]])):
+        answer = server.post(f"/api/v1/{path}", source=sources[0], interventions=changes)
+        assert answer.status_code == 422, answer.text
+
+
 def test_influence_by_one_method_and_by_all(server, made, trace, model):
     path = f"/api/v1/traces/{made['trace_id']}"
     told = server.get(f"{path}/influence", row=1, method="leave-one-out").json()

@@ -154,7 +154,7 @@ class Prediction:
                 ]
                 return torch.cat(products, dim=1).cpu().double().numpy(), _as_numpy(log_probs)
 
-        size = max(1, ablation.BATCH_TOKENS // GRADIENT_SHARE // self._n_tokens)
+        size = max(1, _batch_tokens(self._device) // GRADIENT_SHARE // self._n_tokens)
         jobs = [shares[each] for each in self._even(len(shares), size)]
         parts = _on_cores(work, jobs, self._device)
         slopes = np.zeros((len(shares), len(self.seen)))
@@ -171,7 +171,7 @@ class Prediction:
         reads = taken[:, :n_inputs].any(axis=1)
         jobs: list[np.ndarray] = []
         for which, n_tokens in ((~reads, self._n_outputs), (reads, self._n_tokens)):
-            size = max(1, ablation.BATCH_TOKENS // max(1, n_tokens))
+            size = max(1, _batch_tokens(self._device) // max(1, n_tokens))
             places = np.flatnonzero(which)  # the first ones share the encoder
             jobs += [places[each] for each in self._even(len(places), size)]
 
@@ -320,11 +320,16 @@ class Prediction:
     def _by_tokens(self, sizes: Sequence[int]) -> Iterator[range]:
         """Neighbours in batches of about as many tokens, one for each core at least."""
         n_cores, total = cores(self._device), sum(sizes)
-        n_batches = -(-max(1, -(-total // ablation.BATCH_TOKENS)) // n_cores) * n_cores
+        n_batches = -(-max(1, -(-total // _batch_tokens(self._device))) // n_cores) * n_cores
         batch = np.minimum((np.cumsum(sizes) - np.asarray(sizes) / 2) * n_batches // total, n_batches - 1)
         for each in np.unique(batch):
             places = np.flatnonzero(batch == each)
             yield range(int(places[0]), int(places[-1]) + 1)
+
+
+def _batch_tokens(device: torch.device) -> int:
+    """Tokens of a batch: all cores together hold as many as one would."""
+    return max(1, ablation.BATCH_TOKENS // cores(device))
 
 
 def _on_cores(work: Callable[[Job], Output], jobs: Sequence[Job], device: torch.device) -> list[Output]:

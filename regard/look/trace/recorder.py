@@ -244,8 +244,11 @@ def _searched(
     """The best output of a search, with the interventions in place."""
     (running,) = engine.models
     with recording_changed(running, interventions):
-        ((best, *_),) = engine.decode([request], search, observer)
-    return best.ids
+        (found,) = engine.decode([request], search, observer)
+    if not found:
+        what = "with these interventions the model's numbers are not finite, so that no output can be found"
+        raise RequestError(what, code="not_finite")
+    return found[0].ids
 
 
 def _pair(
