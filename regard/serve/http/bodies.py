@@ -44,12 +44,11 @@ def check_json(body: bytes, limits: Limits) -> None:
         raise ApiError(400, "The body is not JSON in UTF-8.", code="bad_json")
     # Without escaped backslashes and quotes, every quote begins or ends a string.
     plain = body.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
-    too_many = too_large(f"A body may have {limits.json_values:,} values; this one has more.")
     if plain.count(b'"') > 4 * limits.json_values + 2:  # a name and a value have two each
-        raise too_many
+        raise _too_many_values(limits)
     structure = _STRING.sub(b"", plain)
     if sum(map(structure.count, (b",", b"[", b"{"))) > limits.json_values:
-        raise too_many
+        raise _too_many_values(limits)
     depth = 0
     for bracket in structure.translate(None, _NOT_BRACKETS):
         depth += 1 if bracket in b"[{" else -1
@@ -57,6 +56,11 @@ def check_json(body: bytes, limits: Limits) -> None:
             raise too_large(f"A body may have {limits.json_depth} lists or objects inside each other.")
     if _HALF_PAIR.search(plain):
         raise bad_value("A text contains half a surrogate pair, which is not a character.")
+
+
+def _too_many_values(limits: Limits) -> ApiError:
+    # Not a variable of its caller, whose traceback would keep the body until cycles are collected.
+    return too_large(f"A body may have {limits.json_values:,} values; this one has more.")
 
 
 def _is_utf8(body: bytes) -> bool:

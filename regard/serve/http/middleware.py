@@ -102,6 +102,8 @@ class RequestMiddleware:
         finally:
             if body is not None:
                 body.release()
+            if _has_body(scope):
+                self._state.executor.has_worked = True  # its memory is free only now, perhaps after a delay
             response.release()
             seconds, route = time.perf_counter() - started, _route(routed)
             self._state.metrics.answered(route, response.status, seconds)
@@ -219,9 +221,8 @@ class _Body:
         Raises:
             ApiError: it is too large or too slow, or there are too many bodies.
         """
-        error = too_large(f"The body of the request exceeds {self._most:,} bytes.")
         if self._declared > self._most:
-            raise error
+            raise self._too_large()
         parts = []
         try:
             async with asyncio.timeout(self._seconds):
@@ -235,11 +236,15 @@ class _Body:
                     parts.append(part)
                     self.is_read = not message.get("more_body")
                     if self._size > self._most:
-                        raise error
+                        raise self._too_large()
                     if self.is_read:
                         return b"".join(parts)
         except TimeoutError:
             raise ApiError(408, "The request did not arrive in time.", code="slow_request") from None
+
+    def _too_large(self) -> ApiError:
+        # Not a variable of `read`, whose traceback would keep the parts in memory until cycles are collected.
+        return too_large(f"The body of the request exceeds {self._most:,} bytes.")
 
     def release(self) -> None:
         """Forget it."""

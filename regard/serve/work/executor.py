@@ -43,7 +43,8 @@ class RequestExecutor:
         self._jobs: dict[RequestJob, Callable[[], object]] = {}
         """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()
-        self._has_worked = False
+        self.has_worked = False
+        """Whether there was work, or a body, since memory was last returned."""
         self.draining = False
         """Whether new work is rejected."""
         metrics.watch("regard_requests_in_work", "Requests that were taken on.", self.__len__)
@@ -165,8 +166,8 @@ class RequestExecutor:
 
     def return_memory(self) -> None:
         """Return freed memory to the system, if there was work since the last time and there is none now."""
-        if self._has_worked and not self._jobs:
-            self._has_worked = False
+        if self.has_worked and not self._jobs:
+            self.has_worked = False
             self._calculating.submit(return_freed_memory)
 
     @property
@@ -180,7 +181,7 @@ class RequestExecutor:
         self.check(client)
         job = RequestJob(client, turn)
         self._jobs[job] = stop_waiting
-        self._has_worked = True
+        self.has_worked = True
         self._n_jobs[client] += 1
         return job
 
