@@ -9,6 +9,9 @@ from pathlib import Path
 COMPRESSED = ("gz", "xz", "zst")
 """Suffixes of compressed files."""
 
+DECIDING = 1 << 14
+"""Characters at the beginning of a document that decide its language."""
+
 # Code, English name, Chinese name.
 _TABLE = """
 af Afrikaans 南非荷兰语|am Amharic 阿姆哈拉语|ar Arabic 阿拉伯语|as Assamese 阿萨姆语

@@ -18,17 +18,13 @@ from regard.cli.shared.reporting import MOST_WARNINGS, UNREADABLE_INPUT, Documen
 from regard.cli.shared.writing import load_models, written
 from regard.config.checking import counted
 from regard.errors import ConfigError
-from regard.text.languages import language_name
+from regard.text.languages import DECIDING, language_name
 
 if TYPE_CHECKING:  # the verb's help must not wait for engines
     from regard.engine.direction import Directions
     from regard.engine.translator import OutputLine
     from regard.tasks.loaded.translator import LoadedTranslator
     from regard.text.files.lines import InputLine
-
-
-DECIDING = 1 << 14
-"""Characters at the beginning of a document that decide its direction: they are in the first block."""
 
 
 @with_flags_of

@@ -29,7 +29,7 @@ _END, _STOPPED = object(), object()
 LARGE = 4096
 """Bytes of a request's body from which on it is large: such requests prepare their texts one at a time."""
 FEW = 16
-"""A client with less than this share of all requests may take a part of the last quarter of places."""
+"""A client with a sixteenth of all places, or more, gets none of the last quarter of places."""
 
 
 class RequestExecutor:

@@ -15,11 +15,9 @@ from regard.engine.markup.results import MarkedResult
 from regard.engine.translator import Translator, warnings_of
 from regard.errors import ConfigError, CorpusError, RegardError, reason
 from regard.text.files import path_problem
-from regard.text.languages import language_name
+from regard.text.languages import DECIDING, language_name
 from regard.text.marked import Marked
 
-DECIDING = 1 << 14
-"""Characters at the beginning of a document that decide its direction."""
 WINDOW = 128
 """Segments that are translated together: enough for large batches, few enough to show progress."""
 SHOWN = 40
