@@ -418,7 +418,7 @@ def test_large_requests_prepare_one_at_a_time_except_while_they_wait():
             seen.append(len(inside))
             time.sleep(0.05)
             inside.remove(job)
-            with job.waiting():
+            with job.waiting(), job.waiting():
                 both.wait()  # passed only if both wait at a time
             inside.append(job)
             seen.append(len(inside))

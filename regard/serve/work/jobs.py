@@ -54,11 +54,13 @@ class RequestJob:
         if self._turn is None or not self._has_turn:
             yield
             return
+        self._has_turn = False
         self._turn.release()
         try:
             yield
         finally:
             self._turn.acquire()
+            self._has_turn = True
 
     def cancel(self, reason: ApiError) -> None:
         """Give up: waiting threads get the error, and queued items never run."""
