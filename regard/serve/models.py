@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from regard.engine.engines.protocol import Engines
 from regard.engine.loading import BEST, EngineName, model_folder
 from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.engine.results import Aligner, Classification, Continuation
@@ -16,6 +17,7 @@ from regard.errors import ConfigError
 from regard.loaded import load
 from regard.serve.http.errors import ApiError, bad_value, not_found
 from regard.serve.http.metrics import Metrics
+from regard.serve.work.apart import AskingAligner, AskingEngines
 from regard.serve.work.items import (
     GREEDY,
     ContinueItem,
@@ -26,6 +28,7 @@ from regard.serve.work.items import (
     streamed,
 )
 from regard.serve.work.jobs import RequestJob
+from regard.serve.work.process import AskingJob
 from regard.serve.work.scheduler import Scheduler
 from regard.tasks.loaded import LoadedModel
 from regard.tasks.loaded.classifier import LoadedClassifier
@@ -48,8 +51,9 @@ class ServedModel(Generic[L]):
     verb: ClassVar[str]
     """What it does: translate, generate or classify."""
 
-    def __init__(self, name: str, path: Path, model: L, metrics: Metrics) -> None:
-        self.id, self.folder, self.model = name, model_folder(path), model
+    def __init__(self, name: str, path: Path, model: L, metrics: Metrics | None = None) -> None:
+        """Start its scheduler if there are metrics; the process for large work (`work/apart.py`) has none."""
+        self.id, self.path, self.folder, self.model = name, path, model_folder(path), model
         self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)
         """The folder of the run that it comes from, if any."""
         self.task = task_of(model.description).name
@@ -58,8 +62,11 @@ class ServedModel(Generic[L]):
         languages = model.task.directions if self.verb == "translate" else ()
         self.directions = [(source, target) for source, target in languages if source and target]
         """Source and target languages; empty if the model folder names none."""
-        self.scheduler = self._scheduler(metrics)
-        metrics.watch("regard_queue_depth", "Sentences that wait for a lane.", self.scheduler.__len__, name)
+        if metrics is not None:
+            self.scheduler = self._scheduler(metrics)
+            metrics.watch(
+                "regard_queue_depth", "Sentences that wait for a lane.", self.scheduler.__len__, name
+            )
 
     @property
     def summary(self) -> str:
@@ -80,7 +87,9 @@ class ServedTranslator(ServedModel[LoadedTranslator]):
 
     verb = "translate"
 
-    def __init__(self, name: str, path: Path, model: LoadedTranslator, metrics: Metrics) -> None:
+    def __init__(
+        self, name: str, path: Path, model: LoadedTranslator, metrics: Metrics | None = None
+    ) -> None:
         super().__init__(name, path, model, metrics)
         self._aligner: Aligner | None = None
         self._loading = threading.Lock()
@@ -93,13 +102,20 @@ class ServedTranslator(ServedModel[LoadedTranslator]):
         return ", ".join(f"{a} → {b}" for a, b in self.directions) or "languages unknown"
 
     def for_job(self, job: RequestJob, *, aligning: bool = False) -> LoadedTranslator:
-        """The model for one job: its engines wait for their turn."""
-        engines = self.model.engines
-        aligner = None
-        if aligning:
-            capacity = engines.first.batch_capacity(GREEDY)
-            aligner = ScheduledAligner(self.scheduler, job, self._loaded_aligner(), capacity)
-        return self.model.with_engines(ScheduledEngines(self.scheduler, job, engines), aligner)
+        """The model for one job: its engines wait for their turn, or ask the server, which has them."""
+        if isinstance(job, AskingJob):
+            ask = partial(_ask, job, self.id)
+            return self.model.with_engines(AskingEngines(ask), AskingAligner(ask) if aligning else None)
+        return self.model.with_engines(self.engines_for(job), self.aligner_for(job) if aligning else None)
+
+    def engines_for(self, job: RequestJob) -> Engines:
+        """The engines for one job: every call waits for its turn."""
+        return ScheduledEngines(self.scheduler, job, self.model.engines)
+
+    def aligner_for(self, job: RequestJob) -> Aligner:
+        """What aligns words for one job, when its turn comes."""
+        capacity = self.model.engines.first.batch_capacity(GREEDY)
+        return ScheduledAligner(self.scheduler, job, self._loaded_aligner(), capacity)
 
     def translates(self, source: str | None, target: str | None) -> bool:
         """Whether it translates between two languages, of which either may be None for any.
@@ -182,6 +198,10 @@ class ServedClassifier(ServedModel[LoadedClassifier]):
     ) -> list[Any]:
         classifier = self.model.classifier
         return self.scheduler.run(job, [item(classifier, text, options) for text in texts])
+
+
+def _ask(job: AskingJob, model: str, what: str, *arguments: Any) -> Any:
+    return job.ask(what, model, *arguments)
 
 
 def _started(
@@ -276,13 +296,13 @@ class ModelRegistry:
 
 def load_models(
     paths: Sequence[Path],
-    metrics: Metrics,
+    metrics: Metrics | None = None,
     *,
     engine: EngineName = "auto",
     device: str = "auto",
     threads: int | None = None,
 ) -> ModelRegistry:
-    """Load models and start their schedulers.
+    """Load models and, with metrics, start their schedulers.
 
     Raises:
         ConfigError: two models have one id, or one cannot be served.

@@ -2,14 +2,12 @@
 
 import json
 import threading
-import time
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from regard.look.export import document
 from regard.serve.http import middleware, schemas
 from regard.serve.http.bodies import check_json
 from regard.serve.http.keys import KeyRing, new_key
@@ -166,38 +164,6 @@ def test_a_key_of_another_type_is_no_key(registry, server, tmp_path, key):
     new_key(tmp_path / "keys", "one")
     with running(registry, keys=KeyRing.of_file(tmp_path / "keys")) as guarded:
         assert guarded.post("/translate", **body).status_code == 401
-
-
-def test_few_threads_calculate_at_a_time(server, monkeypatch):
-    trace = server.post("/api/v1/traces", source="三月").json()["trace_id"]
-    running_now, most, lock = 0, 0, threading.Lock()
-    original = document.walk
-
-    def walk(*arguments):
-        nonlocal running_now, most
-        with lock:
-            running_now += 1
-            most = max(most, running_now)
-        time.sleep(0.01)
-        try:
-            return original(*arguments)
-        finally:
-            with lock:
-                running_now -= 1
-
-    monkeypatch.setattr(document, "walk", walk)
-    path, query = f"/api/v1/traces/{trace}/walk", {"kind": "cross", "layer": 0, "head": 0, "query": 1}
-    statuses = []
-    threads = [
-        threading.Thread(target=lambda: statuses.append(server.get(path, **query).status_code))
-        for _ in range(30)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert statuses == [200] * 30
-    assert most <= server.state.executor._calculating._size < 30
 
 
 def test_a_client_may_have_so_many_requests_at_a_time(gate):

@@ -13,9 +13,9 @@ from contextlib import closing
 import pytest
 from starlette.requests import Request
 
+from regard.serve.http.dependencies import AppState
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
-from regard.serve.work.executor import RequestExecutor
 from tests.refusals import refused
 from tests.serve.running import PATIENCE_S, running
 
@@ -52,7 +52,7 @@ def test_a_client_that_leaves_before_its_batch_is_never_run(gate):
         assert 'regard_cancelled_total{reason="client_gone"} 1.0' in server.get("/metrics").text
 
 
-def test_a_client_that_has_left_already_is_not_taken_on():
+def test_a_client_that_has_left_already_is_not_taken_on(registry):
     worked = []
 
     async def left():
@@ -60,7 +60,7 @@ def test_a_client_that_has_left_already_is_not_taken_on():
 
     async def ask():
         request = Request({"type": "http"}, receive=left)
-        await RequestExecutor(Limits(), Metrics()).run(request, worked.append)
+        await AppState(registry, Metrics()).executor.run(request, worked.append)
         raise AssertionError("work was taken on")
 
     # In a thread: Playwright, in other tests of this process, leaves a loop running in this one.

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +25,7 @@ from regard.serve.work.items import ContinueItem, DecodeItem
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 from regard.serve.work.scheduler import PAUSED, Scheduler, WorkQueue
+from regard.serve.work.turns import FairQueue, Turns
 from tests.refusals import refused
 from tests.serve.running import PATIENCE_S, Gated, running
 from tests.serve.sockets import connected, read_all
@@ -409,8 +411,9 @@ def test_a_client_with_few_requests_finds_a_place(registry):
         executor._new_job("honest", lambda: None)
 
 
-def test_large_requests_prepare_one_at_a_time_except_while_they_wait():
-    turn, inside, seen, both = threading.Lock(), [], [], threading.Barrier(2, timeout=PATIENCE_S)
+def test_jobs_run_one_at_a_time_except_while_they_wait():
+    turns, inside, seen = Turns(PATIENCE_S), [], []
+    both = threading.Barrier(2, timeout=PATIENCE_S)
 
     def work(job):
         with job.in_turn():
@@ -418,33 +421,85 @@ def test_large_requests_prepare_one_at_a_time_except_while_they_wait():
             seen.append(len(inside))
             time.sleep(0.05)
             inside.remove(job)
-            with job.waiting(), job.waiting():
+            with job.waiting(), job.waiting():  # the inner one has no turn to give back
                 both.wait()  # passed only if both wait at a time
             inside.append(job)
             seen.append(len(inside))
             inside.remove(job)
 
-    threads = [threading.Thread(target=work, args=(RequestJob("a", turn),)) for _ in range(2)]
+    threads = [threading.Thread(target=work, args=(RequestJob("a", turns),)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE_S)
     assert seen == [1] * 4
-    assert not turn.locked()
 
 
-def test_a_large_request_that_was_cancelled_gives_its_turn_back():
-    job = RequestJob("a", turn := threading.Lock())
-    job.cancel(client_gone())
-    with refused("client_gone"), job.in_turn():
-        raise AssertionError("it must not begin")
-    assert not turn.locked()
+def test_a_cancelled_job_does_not_wait_for_its_turn_and_takes_none():
+    turns, failed = Turns(PATIENCE_S), []
+    waiting = RequestJob("a", turns)
+
+    def wait():
+        with refused("client_gone"), waiting.in_turn():
+            raise AssertionError("it must not begin")
+        failed.append(waiting)
+
+    with RequestJob("a", turns).in_turn():
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not turns._waiting:
+            time.sleep(0.001)
+        waiting.cancel(client_gone())
+        thread.join(PATIENCE_S)
+        assert failed == [waiting]
+    with RequestJob("b", turns).in_turn():
+        pass
+
+
+def test_a_turn_that_does_not_end_keeps_nobody_waiting():
+    turns, began = Turns(0.02), []
+    with RequestJob("a", turns).in_turn():
+        for _ in range(3):
+            in_a_thread(partial(_note_turn, RequestJob("b", turns), began))
+    assert len(began) == 3
+    with RequestJob("a", turns).in_turn():
+        assert turns._current is not None
+
+
+def _note_turn(job, began):
+    with job.in_turn():
+        began.append(job)
+
+
+def test_the_client_that_has_had_least_is_next():
+    queue = FairQueue()
+    for client in "aaab":
+        queue.put(client, client)
+    order = [queue.pop(1) for _ in range(2)]
+    queue.put("c", "c")  # begins where the others are, not at nothing
+    while queue:
+        order.append(queue.pop(1))
+    assert order == ["a", "b", "a", "c", "a"]
+
+
+def test_a_client_that_waited_for_nothing_gains_nothing():
+    queue = FairQueue()
+    for _ in range(100):
+        queue.put("busy", "busy")
+        queue.pop(1)
+    for client in ("idle", "busy", "idle", "busy", "idle"):
+        queue.put(client, client)
+    assert [queue.pop(1) for _ in range(4)] != ["idle"] * 3 + ["busy"]
+    for i in range(5000):
+        queue.put(f"{i}", i)
+        queue.pop(1)
+    assert len(queue._had) < 2500
 
 
 def test_what_nobody_waits_for_is_not_calculated(registry):
     calculated = []
     pool = AppState(registry, Metrics()).executor
-    pool._calculating = Pool(1, "calculation")
+    pool._threads = Pool(1, "request")
     release = threading.Event()
 
     async def scene():
@@ -458,9 +513,9 @@ def test_what_nobody_waits_for_is_not_calculated(registry):
         def slow(_):
             release.wait(PATIENCE_S)
 
-        first = asyncio.create_task(pool.calculate(request(), slow))
+        first = asyncio.create_task(pool.run(request(), slow))
         await asyncio.sleep(0.02)  # the only thread is busy now
-        others = [pool.calculate(request(), calculated.append, deadline_ms=50) for _ in range(3)]
+        others = [pool.run(request(), calculated.append, deadline_ms=50) for _ in range(3)]
         found = await asyncio.gather(*others, return_exceptions=True)
         release.set()
         await first

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from regard.serve.http.limits import Limits
+from regard.serve.http.limits import Limits, Pacing
 
 LINGER_S = 10.0
 """Seconds that the rest of a request is discarded after an early response …"""
@@ -104,6 +105,7 @@ class Connections:
         self.limits = limits
         self._open: set[LimitedConnection] = set()
         self._by_address: Counter[str] = Counter()
+        self.pacing = Pacing(limits.errors_a_second)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -153,6 +155,8 @@ class LimitedConnection(asyncio.Protocol):
         self._n_received = 0
         """Bytes of the head that arrives, or of the body."""
         self._n_chunks, self._n_body = 0, 0
+        self._is_refused = False
+        """Whether nothing more is read."""
         self._progress: tuple[float, int] | None = None
         """When the client had last read much, and how much it had read in all."""
         self.address = ""
@@ -172,9 +176,11 @@ class LimitedConnection(asyncio.Protocol):
         if self.transport.lingers:
             self.transport.discard(data)
             return
+        if self._ignores_data():
+            return
         before = self.cycle, self._in_body
         super().data_received(data)
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._ignores_data():
             return
         has_moved_on = before != (self.cycle, self._in_body)
         self._n_received = 0 if has_moved_on else self._n_received + len(data)
@@ -230,7 +236,26 @@ class LimitedConnection(asyncio.Protocol):
     # --- limits
 
     def refuse(self, status: int, message: str, linger_s: float = LINGER_S) -> None:
-        """Answer what is not going to be read, and close; while another response is sent, just close."""
+        """Answer what is not going to be read, and close; while another response is sent, just close.
+
+        A client that is refused often waits for it: it could begin again at once, hundreds of times a second.
+        """
+        if self._is_refused or self.transport.is_closing():
+            self.transport.abort()
+            return
+        self._is_refused = True
+        self._stop_timeout()
+        if pipeline := getattr(self, "pipeline", None):  # h11 parses no request before the last is answered
+            pipeline.clear()
+        close = partial(self._close_with, status, message, linger_s)
+        is_full = status in (429, 503)  # there are too many connections: this one must not stay
+        if is_full or not (seconds := self._connections.pacing.delay(self.address)):
+            close()
+            return
+        self.transport.pause_reading()
+        asyncio.get_running_loop().call_later(seconds, close)
+
+    def _close_with(self, status: int, message: str, linger_s: float) -> None:
         if not self._is_between_requests or self.transport.is_closing():
             self.transport.abort()
             return
@@ -249,6 +274,9 @@ class LimitedConnection(asyncio.Protocol):
             self._progress = now, n_read
         return now > self._progress[0] + self._limits.write_s
 
+    def _ignores_data(self) -> bool:
+        return self._is_refused
+
     @property
     def _is_between_requests(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
@@ -259,7 +287,7 @@ class LimitedConnection(asyncio.Protocol):
 
     def _update_timeout(self) -> None:
         """Have a timeout exactly while a head is incomplete; after a response, uvicorn has its own."""
-        if not self._is_between_requests:
+        if not self._is_between_requests or self._is_refused:
             self._stop_timeout()
         elif self._timeout is None:
             loop = asyncio.get_running_loop()

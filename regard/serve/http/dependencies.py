@@ -31,6 +31,8 @@ PUBLIC = frozenset(
 )
 PUBLIC_UNDER = ("/page/", "/download_file/", "/v2/health/", "/v2/models/")
 """Paths that need no key and do no work: other sites may link to them."""
+HEALTH = frozenset({"/livez", "/readyz", "/health"})
+"""Paths that wait for no other request."""
 KEY_IN_BODY = frozenset({"/translate", "/translate_file", "/detect"})
 """LibreTranslate's routes: they also read forms, in which the key may be a field."""
 
@@ -48,8 +50,8 @@ class AppState:
     ) -> None:
         """Make the state; without keys, every client may send requests."""
         self.models, self.metrics, self.limits = models, metrics, limits or Limits()
-        self.executor = RequestExecutor(self.limits, metrics)
         self.inspector = Inspector(self.limits, metrics)
+        self.executor = RequestExecutor(models, self.inspector.traces, self.limits, metrics)
         self.files = BlobStore("file", self.limits.files_bytes, self.limits.file_seconds)
         """Translated files."""
         self.in_flight = ByteBudget(self.limits.bytes_in_flight, self.limits.bytes_in_flight_per_client)
@@ -83,6 +85,7 @@ class AppState:
 
     def close(self, seconds: float) -> bool:
         """Stop the threads; returns whether all of them ended within some seconds."""
+        self.executor.close()
         ended = self.models.close(seconds)
         if self.keys is not None:
             self.keys.close()

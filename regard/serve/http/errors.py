@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -34,6 +35,10 @@ class ApiError(RequestError):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make = partial(ApiError, code=self.code, param=self.param, retry_after=self.retry_after)
+        return make, (self.status, self.message)
 
     @property
     def headers(self) -> dict[str, str]:

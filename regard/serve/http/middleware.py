@@ -13,7 +13,6 @@ import re
 import secrets
 import time
 import traceback
-from collections import deque
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -23,9 +22,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.serve.http.bodies import JSON, check_json, check_media_type, media_type
 from regard.serve.http.connections import AUTHORITY
-from regard.serve.http.dependencies import KEY_IN_BODY, AppState, bearer, is_public, remember_key
+from regard.serve.http.dependencies import HEALTH, KEY_IN_BODY, AppState, bearer, is_public, remember_key
 from regard.serve.http.errors import ApiError, client_gone, error_response, too_large
 from regard.serve.http.limits import ByteBudget
+from regard.serve.work.process import CallError
+from regard.serve.work.turns import FairQueue
 
 log = logging.getLogger("regard.serve")
 
@@ -72,7 +73,7 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        address = scope["client"][0] if scope.get("client") else ""
+        address: str = scope["client"][0] if scope.get("client") else ""
         known = scope.setdefault("state", {})
         known |= {"address": address, "client": address, "key": None, "size": 0}
         # A proxy in front, such as Ray Serve, may have set the ID already.
@@ -84,8 +85,8 @@ class RequestMiddleware:
         try:
             headers = Headers(scope=scope)
             self._check_head(scope, headers)
-            if not is_public(scope["path"]):
-                await self._turnstile.enter()
+            if scope["path"] not in HEALTH:
+                await self._turnstile.enter(address)
             body = self._admitted(scope, headers)
             content = await body.read(receive)
             response.body, known["size"] = body, len(content)
@@ -174,22 +175,23 @@ class RequestMiddleware:
 class Turnstile:
     """Lets a few requests through in every turn of the event loop.
 
-    Hundreds of requests that arrive together take a second. Health checks and pages, which are not counted,
-    and whatever else is due, need not wait for all of them.
+    Hundreds of requests that arrive together take a second. Health checks, which are not counted, and what
+    else is due need not wait for all of them.
     """
 
     PER_TURN = 4
 
     def __init__(self) -> None:
-        self._n_entered, self._waiting = 0, deque[asyncio.Future[None]]()
+        self._n_entered, self._waiting = 0, FairQueue[asyncio.Future[None]]()
 
-    async def enter(self) -> None:
-        """Wait for a turn with room; first come, first served."""
+    async def enter(self, address: str) -> None:
+        """Wait for a turn with room; addresses with few requests go first."""
         if self._n_entered < self.PER_TURN and not self._waiting:
+            self._waiting.charge(address, 1)
             self._count()
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self._waiting.put(address, turn)
         await turn
 
     def _count(self) -> None:
@@ -200,7 +202,7 @@ class Turnstile:
     def _next_turn(self) -> None:
         self._n_entered = 0
         while self._waiting and self._n_entered < self.PER_TURN:
-            turn = self._waiting.popleft()
+            turn = self._waiting.pop(1)
             if not turn.done():  # as it is when the request was given up
                 turn.set_result(None)
                 self._count()
@@ -332,10 +334,12 @@ class FailureLog:
         if self._n_logged > FAILURES_A_MINUTE:
             self._n_omitted += 1
             return
-        places = "".join(traceback.format_tb(error.__traceback__))
+        name, places = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+        if isinstance(error, CallError):
+            name, places = error.name, error.places
         omitted = f" ({self._n_omitted:,} others were not logged)" if self._n_omitted else ""
         self._n_omitted = 0
-        log.error("request %s failed with %s%s\n%s", request_id, type(error).__name__, omitted, places)
+        log.error("request %s failed with %s%s\n%s", request_id, name, omitted, places)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

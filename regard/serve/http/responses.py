@@ -1,4 +1,4 @@
-"""Responses that are not JSON: server-sent events, and matrices as bytes."""
+"""Responses: JSON as bytes, server-sent events, and matrices as bytes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ MATRIX: dict[int | str, dict[str, Any]] = {
 PING_S = 10.0
 """Seconds without an event after which a comment keeps proxies and clients connected."""
 PING = ": still here\n\n"
+
+
+def as_json(content: Any) -> bytes:
+    """JSON as it is sent."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def matrix_response(data: bytes, shape: Sequence[int], dtype: str, scale: float) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import gc
 import ipaddress
 import logging
 import os
@@ -100,6 +101,9 @@ def serve(
         log_to_stderr(requests=log_requests)
         keys = None if settings.keys is None else KeyRing.of_file(settings.keys)
         state = AppState(registry, metrics, limits=settings.limits, keys=keys)
+        state.executor.start()
+        gc.collect()
+        gc.freeze()  # a collection looks at what is made from now on, and stops nobody for long
         hosts = [settings.host, *settings.names]
         app = create_app(state, hosts=hosts, cors_origins=settings.cors_origins)
         host, port = listener.getsockname()[:2]

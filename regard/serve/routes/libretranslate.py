@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message
 
 from regard.serve.http.bodies import FORM, JSON, MULTIPART, media_type
 from regard.serve.http.dependencies import check_key_in_body, state_of
 from regard.serve.http.errors import ApiError, bad_value, not_found, validation_error
+from regard.serve.http.responses import as_json
 from regard.serve.http.schemas import Code, Many
 from regard.serve.models import ModelRegistry
 from regard.serve.pages import translate_pages
@@ -81,14 +81,16 @@ async def translate_texts(request: Request) -> Response:
     form = await _read(request, TranslateForm)
     texts = [form.q] if isinstance(form.q, str) else form.q
     check_texts(texts, state.limits, "q")
+    check_options({"n_best": 1 + form.alternatives}, state.limits)
+    return Response(await state.executor.process(request, _translations, form), media_type=JSON)
+
+
+def _translations(models: ModelRegistry, job: RequestJob, form: TranslateForm) -> bytes:
+    """The body of a response."""
+    texts = [form.q] if isinstance(form.q, str) else form.q
     options = {"n_best": 1 + form.alternatives}
-    check_options(options, state.limits)
-
-    def work(job: RequestJob) -> list[Translated]:
-        query = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
-        return (translate_pages if form.format == "html" else translate)(state.models, job, query)
-
-    results = await state.executor.run(request, work)
+    query = TextsToTranslate(texts=texts, source=form.source, target=form.target, options=options)
+    results = (translate_pages if form.format == "html" else translate)(models, job, query)
     response: dict[str, Any] = {"translatedText": [each.result.text for each in results]}
     if form.source == AUTO:
         response["detectedLanguage"] = [_detected(each) for each in results]
@@ -96,7 +98,7 @@ async def translate_texts(request: Request) -> Response:
         response["alternatives"] = [[one.text for one in each.result.alternatives] for each in results]
     if isinstance(form.q, str):
         response = {name: by_text[0] for name, by_text in response.items()}
-    return JSONResponse(response)
+    return as_json(response)
 
 
 @router.post("/detect", openapi_extra=_body(DetectForm))
@@ -106,8 +108,12 @@ async def detect_language(request: Request) -> Response:
     form = await _read(request, DetectForm)
     text = form.q if isinstance(form.q, str) else "\n".join(form.q)
     check_texts([text], state.limits, "q")
-    found = await state.executor.calculate(request, lambda _job: detect(text, state.models.languages))
-    return JSONResponse([{"confidence": 100 * found.confidence, "language": found.language}] if found else [])
+    return Response(await state.executor.process(request, _language, text), media_type=JSON)
+
+
+def _language(models: ModelRegistry, _job: RequestJob, text: str) -> bytes:
+    found = detect(text, models.languages)
+    return as_json([{"confidence": 100 * found.confidence, "language": found.language}] if found else [])
 
 
 @router.get("/languages")
@@ -172,29 +178,40 @@ def _urlencoded(body: bytes) -> dict[str, list[Any]]:
         raise ApiError(400, problem, code="bad_form") from None
 
 
-def _multipart(request: Request, body: bytes, **most: int) -> FormData:
-    """A form of several parts; Starlette parses it with an event loop."""
+def _multipart(
+    content_type: str, body: bytes, most: dict[str, int]
+) -> tuple[dict[str, list[str]], dict[str, tuple[str, bytes]]]:
+    """The fields and files of a form of several parts; Starlette parses it with an event loop."""
+    scope = {"type": "http", "headers": [(b"content-type", content_type.encode("latin-1"))]}
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def parsed() -> FormData:
-        return await Request(request.scope, receive).form(**most)
+    async def parsed() -> tuple[dict[str, list[str]], dict[str, tuple[str, bytes]]]:
+        fields: dict[str, list[str]] = {}
+        files: dict[str, tuple[str, bytes]] = {}
+        async with Request(scope, receive).form(**most) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, str):
+                    fields.setdefault(name, []).append(value)
+                else:
+                    files.setdefault(name, (value.filename or "", await value.read()))
+        return fields, files
 
     return asyncio.run(parsed())
 
 
-async def _form(request: Request, *, multipart: bool) -> dict[str, list[Any]]:
-    """The fields of a form. Parsing 2 MB may take seconds, so a thread does it."""
-    body = await request.body()
+def _parts(
+    _models: ModelRegistry, _job: RequestJob, content_type: str, body: bytes, most: dict[str, int]
+) -> tuple[dict[str, list[str]], dict[str, tuple[str, bytes]]]:
+    return _multipart(content_type, body, most)
 
-    def parse(_job: RequestJob) -> dict[str, list[Any]]:
-        if not multipart:
-            return _urlencoded(body)
-        sent = _multipart(request, body)
-        return {name: sent.getlist(name) for name in sent}
 
-    return await state_of(request).executor.calculate(request, parse)
+def _fields(_models: ModelRegistry, _job: RequestJob, content_type: str, body: bytes) -> dict[str, list[Any]]:
+    """The fields of a form. Parsing 2 MB may take seconds."""
+    if media_type(content_type) == MULTIPART:
+        return _multipart(content_type, body, {})[0]
+    return _urlencoded(body)
 
 
 async def _read(request: Request, form: type[Any]) -> Any:
@@ -206,7 +223,8 @@ async def _read(request: Request, form: type[Any]) -> Any:
     kind = media_type(request.headers.get("content-type", ""))
     values: Any
     if kind in (FORM, MULTIPART):
-        sent = await _form(request, multipart=kind == MULTIPART)
+        body, header = await request.body(), request.headers["content-type"]
+        sent = await state_of(request).executor.process(request, _fields, header, body)
         values = {name: several if len(several) > 1 else several[0] for name, several in sent.items()}
     else:
         try:
@@ -249,33 +267,29 @@ _BODY: dict[str, Any] = {
 async def translate_file(request: Request) -> Response:
     """Translate a text or HTML file; the response has the URL of the translation."""
     state = state_of(request)
-    body = await request.body()
-    sent = await state.executor.calculate(
-        request, lambda _job: _multipart(request, body, max_files=1, max_fields=8)
+    body, header = await request.body(), request.headers["content-type"]
+    fields, files = await state.executor.process(
+        request, _parts, header, body, {"max_files": 1, "max_fields": 8}
     )
+    check_key_in_body(request, fields.get("api_key", [None])[0])
     try:
-        key, file = sent.get("api_key"), sent.get("file")
-        check_key_in_body(request, key)
-        try:
-            form = FileForm.model_validate({name: sent.get(name) for name in FileForm.model_fields})
-        except ValidationError as error:
-            raise validation_error(error.errors()) from None
-        if not isinstance(file, UploadFile):
-            raise bad_value("There is no file: send one as multipart/form-data.", "file")
-        name, text = file.filename or "", text_of(await file.read())
-    finally:
-        await sent.close()
-    translate_format = FORMATS[suffix_of(name)]
+        form = FileForm.model_validate({name: fields.get(name, [None])[0] for name in FileForm.model_fields})
+    except ValidationError as error:
+        raise validation_error(error.errors()) from None
+    if "file" not in files:
+        raise bad_value("There is no file: send one as multipart/form-data.", "file")
+    name, content = files["file"]
+    text, suffix = text_of(content), suffix_of(name)
     check_texts([text], state.limits, "file")
     query = TextsToTranslate(texts=[text], source=form.source, target=form.target)
-
-    def work(job: RequestJob) -> str:
-        (translated,) = translate_format(state.models, job, query)
-        return translated.result.text
-
-    content = (await state.executor.run(request, work)).encode()
+    content = await state.executor.process(request, _translated_file, suffix, query)
     stored = state.files.add(translated_name(name, form.target), content)
     return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", number=stored.id))})
+
+
+def _translated_file(models: ModelRegistry, job: RequestJob, suffix: str, query: TextsToTranslate) -> bytes:
+    (translated,) = FORMATS[suffix](models, job, query)
+    return translated.result.text.encode()
 
 
 @router.get("/download_file/{number}", response_class=Response)

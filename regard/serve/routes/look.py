@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -9,18 +10,21 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
 from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
 from regard.look.trace.blocks import Kind
 from regard.look.trace.trace import Trace
+from regard.serve.http.bodies import JSON
 from regard.serve.http.dependencies import state_of
 from regard.serve.http.errors import not_found
-from regard.serve.http.responses import MATRIX, HeadOrAll, Index, matrix_response
+from regard.serve.http.responses import MATRIX, HeadOrAll, Index, as_json, matrix_response
 from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
 from regard.serve.inspector import TracedText
-from regard.serve.models import ServedModel
+from regard.serve.models import ModelRegistry, ServedModel
 from regard.serve.work.jobs import RequestJob
+from regard.serve.work.process import AskingJob
 from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
@@ -31,6 +35,9 @@ FILE: dict[int | str, dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+KEPT_TRACES = 2
+"""Traces that the process for large work keeps: the page asks for many parts of one."""
+_RECENT: OrderedDict[str, Trace] = OrderedDict()
 router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["look"])
 
 
@@ -87,18 +94,14 @@ async def attention(
 ) -> Response:
     """The weights or scores of a head, queries by keys; or of all heads of a layer, heads first."""
     one = None if head == "*" else int(head)
-    found = await _shown(request, trace, lambda found: document.matrix(found, kind, layer, one, form, dtype))
+    found = await _shown(request, trace, document.matrix, kind, layer, one, form, dtype)
     return matrix_response(found.data, found.shape, dtype, found.scale)
 
 
 @router.get("/traces/{trace}/walk")
 async def walk(request: Request, trace: str, kind: Kind, layer: Index, head: Index, query: Index) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
-
-    def show(found: Trace) -> Any:
-        return document.walk(found, kind, layer, head, query)
-
-    return await _shown_as_json(request, trace, show)
+    return await _shown_as_json(request, trace, document.walk, kind, layer, head, query)
 
 
 @router.get("/traces/{trace}/steps")
@@ -116,27 +119,25 @@ async def summaries(request: Request, trace: str) -> Response:
 @router.get("/traces/{trace}/beam")
 async def beam(request: Request, trace: str) -> Response:
     """The tree of the beam search."""
+    return await _shown_as_json(request, trace, _tree)
 
-    def tree(found: Trace) -> dict[str, Any]:
-        if found.beam is None:
-            raise not_found("This trace has no beam search: its target was given.")
-        return document.beam(found.beam)
 
-    return await _shown_as_json(request, trace, tree)
+def _tree(trace: Trace) -> dict[str, Any]:
+    if trace.beam is None:
+        raise not_found("This trace has no beam search: its target was given.")
+    return document.beam(trace.beam)
 
 
 @router.get("/traces/{trace}/alignment")
 async def alignment(request: Request, trace: str) -> Response:
     """Word alignment by the heads that align best."""
-    served = _model_of(request, trace)
+    return await _shown_as_json(request, trace, _aligned, _model_of(request, trace).model.aligning_heads)
 
-    def aligned(found: Trace) -> dict[str, Any]:
-        heads = served.model.aligning_heads
-        described = document.alignment(found, heads.heads, heads.rows)
-        measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
-        return {**described, "measured": heads.measured, **measured}
 
-    return await _shown_as_json(request, trace, aligned)
+def _aligned(trace: Trace, heads: AligningHeads) -> dict[str, Any]:
+    described = document.alignment(trace, heads.heads, heads.rows)
+    measured = {"accuracy": heads.accuracy, "of_each_head": heads.of_each_head}
+    return {**described, "measured": heads.measured, **measured}
 
 
 @router.get("/traces/{trace}/influence")
@@ -231,16 +232,30 @@ async def _computed(request: Request, trace: str, compute: Callable[[LoadedModel
     return await state.executor.run(request, work)
 
 
-async def _shown_as_json(request: Request, trace: str, show: Callable[[Trace], Any]) -> Response:
-    """A part of a stored trace as JSON, which is written in the thread that makes it."""
-    return await _shown(request, trace, lambda found: JSONResponse(show(found)))
+async def _shown_as_json(request: Request, trace: str, show: Callable[..., Any], *arguments: Any) -> Response:
+    """A part of a stored trace as JSON: `show(trace, *arguments)`."""
+    content = await _shown(request, trace, _written, show, *arguments)
+    return Response(content, media_type=JSON)
 
 
-async def _shown(request: Request, trace: str, show: Callable[[Trace], T]) -> T:
-    """A part of a stored trace."""
+async def _shown(request: Request, trace: str, show: Callable[..., T], *arguments: Any) -> T:
+    """A part of a stored trace, calculated in the process for large work: `show(trace, *arguments)`."""
     state = state_of(request)
     stored = state.inspector.traces.get(trace)
-    return await state.executor.calculate(request, lambda _: show(Trace.from_bytes(stored.content)))
+    return await state.executor.process(request, _part, stored.id, show, arguments, apart=True)
+
+
+def _part(_models: ModelRegistry, job: AskingJob, trace: str, show: Callable[..., T], arguments: Any) -> T:
+    if trace not in _RECENT:
+        _RECENT[trace] = Trace.from_bytes(job.ask("trace", trace))
+    _RECENT.move_to_end(trace)
+    while len(_RECENT) > KEPT_TRACES:
+        _RECENT.popitem(last=False)
+    return show(_RECENT[trace], *arguments)
+
+
+def _written(trace: Trace, show: Callable[..., Any], *arguments: Any) -> bytes:
+    return as_json(show(trace, *arguments))
 
 
 def _model_of(request: Request, trace: str) -> ServedModel[Any]:

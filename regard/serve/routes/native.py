@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,11 @@ from starlette.responses import JSONResponse, Response
 from regard.engine.options import ClassifyOptions, GenerateOptions
 from regard.engine.results import Continuation
 from regard.errors import RegardError
+from regard.serve.http.bodies import JSON
 from regard.serve.http.dependencies import AppState, state_of
 from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
-from regard.serve.http.responses import MATRIX, event, event_stream, matrix_response
+from regard.serve.http.responses import MATRIX, as_json, event, event_stream, matrix_response
 from regard.serve.http.schemas import (
     ERRORS,
     ClassifyRequest,
@@ -29,7 +30,7 @@ from regard.serve.http.schemas import (
     TranslateRequest,
     TranslateResponse,
 )
-from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel
+from regard.serve.models import ModelRegistry, ServedClassifier, ServedGenerator, ServedModel
 from regard.serve.translation import (
     StreamedText,
     TextsToTranslate,
@@ -100,20 +101,15 @@ async def translate_texts(request: Request, body: TranslateRequest) -> Response:
     )
     if body.stream or _accepts_events(request):
         return await _streamed_translation(request, query, body)
-
-    def work(job: RequestJob) -> list[Translated]:
-        return translate(state.models, job, query)
-
-    results = await state.executor.run(request, work, body.deadline_ms)
-    items = [_item(each, tokens=body.tokens, scores=body.scores) for each in results]
-    name = next((each.choice.model.id for each in results if each.choice.model), body.model)
-    return JSONResponse(
-        {"id": request_id(request), "model": name, "items": items, "usage": _used(query, results)}
+    shown = body.tokens, body.scores
+    content = await state.executor.process(
+        request, _translations, query, shown, request_id(request), deadline_ms=body.deadline_ms
     )
+    return Response(content, media_type=JSON)
 
 
 @router.post("/score")
-async def score(request: Request, body: ScoreRequest) -> Any:
+async def score(request: Request, body: ScoreRequest) -> Response:
     """The log-probability of each target as the translation of its source."""
     state = state_of(request)
     sources, targets = body.pairs()
@@ -122,10 +118,10 @@ async def score(request: Request, body: ScoreRequest) -> Any:
         counts = f"{len(sources)} sources and {len(targets)} targets"
         raise bad_value(f"{counts}: send one target per source.", "target")
     served = state.models.translator(body.model)
-    scores = await state.executor.run(
-        request, lambda job: served.for_job(job).score(sources, targets, to=body.to), body.deadline_ms
+    content = await state.executor.process(
+        request, _scores, served.id, sources, targets, body.to, deadline_ms=body.deadline_ms
     )
-    return {"model": served.id, "items": [asdict(each) for each in scores]}
+    return Response(content, media_type=JSON)
 
 
 # --- generation and classification ------------------------------------------------------------------------
@@ -180,41 +176,83 @@ async def classify(request: Request, body: ClassifyRequest) -> Any:
 
 
 @router.post("/tokenize")
-async def tokenize(request: Request, body: TokenizeRequest) -> Any:
+async def tokenize(request: Request, body: TokenizeRequest) -> Response:
     """Texts in subwords."""
     state = state_of(request)
     texts = [body.text] if isinstance(body.text, str) else body.text
     check_texts(texts, state.limits)
     served = state.models.any(body.model)
-    subwords = served.model.subwords
-
-    def work(_job: RequestJob) -> list[dict[str, Any]]:
-        encoded = subwords.encode(texts)
-        return [{"ids": ids.tolist(), "tokens": subwords.pieces(ids)} for ids in encoded]
-
-    return {"model": served.id, "items": await state.executor.calculate(request, work, body.deadline_ms)}
+    content = await state.executor.process(request, _tokens, served.id, texts, deadline_ms=body.deadline_ms)
+    return Response(content, media_type=JSON)
 
 
 @router.post("/detokenize")
-async def detokenize(request: Request, body: DetokenizeRequest) -> Any:
+async def detokenize(request: Request, body: DetokenizeRequest) -> Response:
     """The text of token ids."""
     state = state_of(request)
     served = state.models.any(body.model)
-    text = await state.executor.calculate(
-        request, lambda _job: served.model.subwords.decode(body.ids), body.deadline_ms
+    content = await state.executor.process(
+        request, _text_of_ids, served.id, body.ids, deadline_ms=body.deadline_ms
     )
-    return {"model": served.id, "text": text}
+    return Response(content, media_type=JSON)
 
 
 @router.post("/detect")
-async def detect_languages(request: Request, body: DetectRequest) -> Any:
+async def detect_languages(request: Request, body: DetectRequest) -> Response:
     """Which of this server's languages each text is in; null if that is unclear."""
     state = state_of(request)
     texts = [body.text] if isinstance(body.text, str) else body.text
     check_texts(texts, state.limits)
-    known = state.models.languages
-    found = await state.executor.calculate(request, lambda _job: [detect(text, known) for text in texts])
-    return {"items": [each and {"language": each.language, "confidence": each.confidence} for each in found]}
+    return Response(await state.executor.process(request, _languages, texts), media_type=JSON)
+
+
+# --- work on texts: in this process or, for large requests, in another one --------------------------------
+
+
+def _translations(
+    models: ModelRegistry, job: RequestJob, query: TextsToTranslate, shown: tuple[bool, bool], number: str
+) -> bytes:
+    """The body of a response; `shown`: whether with tokens, and with their scores."""
+    results = translate(models, job, query)
+    tokens, scores = shown
+    items = [_item(each, tokens=tokens, scores=scores) for each in results]
+    name = next((each.choice.model.id for each in results if each.choice.model), query.model)
+    return as_json({"id": number, "model": name, "items": items, "usage": _used(query, results)})
+
+
+def _scores(
+    models: ModelRegistry,
+    job: RequestJob,
+    model: str,
+    sources: list[str],
+    targets: list[str],
+    to: str | None,
+) -> bytes:
+    scores = models.translator(model).for_job(job).score(sources, targets, to=to)
+    return as_json({"model": model, "items": [asdict(each) for each in scores]})
+
+
+def _tokens(models: ModelRegistry, _job: RequestJob, model: str, texts: list[str]) -> bytes:
+    subwords = models.named(model).model.subwords
+    encoded = subwords.encode(texts)
+    items = [{"ids": ids.tolist(), "tokens": subwords.pieces(ids)} for ids in encoded]
+    return as_json({"model": model, "items": items})
+
+
+def _text_of_ids(models: ModelRegistry, _job: RequestJob, model: str, ids: list[int]) -> bytes:
+    return as_json({"model": model, "text": models.named(model).model.subwords.decode(ids)})
+
+
+def _languages(models: ModelRegistry, _job: RequestJob, texts: list[str]) -> bytes:
+    known = models.languages
+    found = [detect(text, known) for text in texts]
+    items = [each and {"language": each.language, "confidence": each.confidence} for each in found]
+    return as_json({"items": items})
+
+
+def _check_choice(models: ModelRegistry, _job: RequestJob, query: TextsToTranslate) -> None:
+    """Check that there is a model for the first text."""
+    choose_model(models, query, 0)
 
 
 # --- responses --------------------------------------------------------------------------------------------
@@ -299,20 +337,18 @@ async def _streamed_translation(
             raise bad_value(f"A stream without a beam has no {name}: omit it, or set beam.", name)
 
     # Before the response starts, so that a text of unclear language gets its status code.
-    def choose(_job: RequestJob) -> None:
-        choose_model(state.models, query, 0)
-
-    await state.executor.calculate(request, choose, body.deadline_ms)
-
-    def work(job: RequestJob) -> Iterator[StreamedText]:
-        return (stream_and_search if searches else stream)(state.models, job, query)
+    await state.executor.process(request, _check_choice, query, deadline_ms=body.deadline_ms)
+    state.executor.check(client_of(request))
+    pieces = state.executor.stream(
+        request, stream_and_search if searches else stream, query, deadline_ms=body.deadline_ms
+    )
 
     def item(translated: Translated) -> dict[str, Any]:
         described = _item(translated, tokens=body.tokens, scores=body.scores)
         unscored = () if searches else ("score", "hypotheses")
         return {name: value for name, value in described.items() if name not in unscored}
 
-    return _events(request, len(query.texts), work, item, partial(_used, query), body.deadline_ms)
+    return _events(request, len(query.texts), pieces, item, partial(_used, query))
 
 
 def _streamed_continuation(
@@ -322,28 +358,27 @@ def _streamed_continuation(
     options: GenerateOptions,
     deadline_ms: int | None,
 ) -> Response:
-    def work(job: RequestJob) -> Iterator[StreamedText]:
+    def work(_models: ModelRegistry, job: RequestJob) -> Iterator[StreamedText]:
         for i, piece in served.stream(job, prompts, options):
             yield StreamedText(i, piece) if isinstance(piece, str) else StreamedText(i, "", result=piece)
 
-    return _events(request, len(prompts), work, asdict, _used_to_generate, deadline_ms)
+    state = state_of(request)
+    state.executor.check(client_of(request))
+    pieces = state.executor.stream(request, work, apart=False, deadline_ms=deadline_ms)
+    return _events(request, len(prompts), pieces, asdict, _used_to_generate)
 
 
 def _events(
     request: Request,
     n_items: int,
-    work: Callable[[RequestJob], Iterator[StreamedText]],
+    pieces: AsyncGenerator[StreamedText],
     item: Callable[[Any], dict[str, Any]],
     used: Callable[[Sequence[Any]], dict[str, int]],
-    deadline_ms: int | None,
 ) -> Response:
     """Events `start`, `token`, `revise`, `item`, `done`; or `error`.
 
     An `item` is what the response without a stream has, and so is the usage.
     """
-    state = state_of(request)
-    state.executor.check(client_of(request))
-    pieces = state.executor.stream(request, work, deadline_ms)
 
     async def events() -> AsyncIterator[str]:
         results: dict[int, Any] = {}

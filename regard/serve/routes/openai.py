@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -23,7 +24,14 @@ from regard.serve.http.errors import bad_value, stream_error
 from regard.serve.http.middleware import request_id
 from regard.serve.http.responses import event, event_stream
 from regard.serve.http.schemas import Many
-from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator, wrong_task
+from regard.serve.models import (
+    ModelRegistry,
+    ServedClassifier,
+    ServedGenerator,
+    ServedModel,
+    ServedTranslator,
+    wrong_task,
+)
 from regard.serve.translation import (
     TextsToTranslate,
     Translated,
@@ -187,14 +195,7 @@ async def completions(request: Request, body: CompletionRequest) -> Response:
     if isinstance(served, ServedGenerator) and not body.stream:
         return await _generated(request, body, served, prompts, head)
     if body.stream:
-
-        def chunk(i: int, text: str, reason: str | None) -> dict[str, Any]:
-            return {
-                **head,
-                "choices": [{"index": i, "text": text, "logprobs": None, "finish_reason": reason}],
-            }
-
-        return _streamed(request, body, query, head, chunk)
+        return _streamed(request, body, query, partial(_text_chunk, head))
     translations, usage = await _translations(request, body, served, query)
     choices = [
         {"index": i, "text": text, "logprobs": None, "finish_reason": reason}
@@ -213,12 +214,7 @@ async def chat(request: Request, body: ChatRequest) -> Response:
         raise wrong_task(served, "chat")
     if body.stream:
         head = _head(request, served, "chatcmpl", "chat.completion.chunk")
-
-        def chunk(i: int, text: str, reason: str | None) -> dict[str, Any]:
-            delta = {"role": "assistant", "content": text} if reason is None else {}
-            return {**head, "choices": [{"index": i, "delta": delta, "finish_reason": reason}]}
-
-        return _streamed(request, body, query, head, chunk)
+        return _streamed(request, body, query, partial(_chat_chunk, head))
     head = _head(request, served, "chatcmpl", "chat.completion")
     choices = []
     translations, usage = await _translations(request, body, served, query)
@@ -271,57 +267,79 @@ async def _translations(
     request: Request, body: CompletionOptions, served: ServedModel[Any], query: TextsToTranslate
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
     """Every translation with its finish reason, up to a stop string or a limit; and the usage."""
-    state = state_of(request)
-
-    def work(job: RequestJob) -> tuple[list[tuple[str, str]], dict[str, int]]:
-        translated = [each.result for each in translate(state.models, job, query)]
-        ranked = (one for best in translated for one in (best, *best.alternatives))
-        ended = [_ended(body, served, each) for each in ranked]
-        return ended, _usage(served, query.texts, [text for text, _ in ended])
-
-    return await state.executor.run(request, work)
+    return await state_of(request).executor.process(request, _translated, body, served.id, query)
 
 
-def _streamed(
-    request: Request,
+def _translated(
+    models: ModelRegistry, job: RequestJob, body: CompletionOptions, model: str, query: TextsToTranslate
+) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    served = models.named(model)
+    translated = [each.result for each in translate(models, job, query)]
+    ranked = (one for best in translated for one in (best, *best.alternatives))
+    ended = [_ended(body, served, each) for each in ranked]
+    return ended, _usage(served, query.texts, [text for text, _ in ended])
+
+
+def _text_chunk(head: dict[str, Any], i: int, text: str, reason: str | None) -> dict[str, Any]:
+    return {**head, "choices": [{"index": i, "text": text, "logprobs": None, "finish_reason": reason}]}
+
+
+def _chat_chunk(head: dict[str, Any], i: int, text: str, reason: str | None) -> dict[str, Any]:
+    delta = {"role": "assistant", "content": text} if reason is None else {}
+    return {**head, "choices": [{"index": i, "delta": delta, "finish_reason": reason}]}
+
+
+def _chunks(
+    models: ModelRegistry,
+    job: RequestJob,
     body: CompletionOptions,
     query: TextsToTranslate,
-    head: dict[str, Any],
     chunk: Chunk,
-) -> Response:
+) -> Iterator[dict[str, Any]]:
+    """The chunks of a stream, and its usage if wanted."""
+    served = models.named(body.model)
+    # A generator keeps to the limits of the request by itself.
+    limits = None if isinstance(served, ServedGenerator) else body
+    choices = [StreamedChoice(served.model.subwords, limits) for _ in query.texts]
+    continuations: list[Continuation] = []
+    for i, piece in _arriving(models, job, served, body, query):
+        was_open = choices[i].reason is None
+        if text := choices[i].add(piece) if isinstance(piece, str) else choices[i].end(piece):
+            yield chunk(i, text, None)
+        if was_open and choices[i].reason is not None:
+            yield chunk(i, "", choices[i].reason)
+        if isinstance(piece, Continuation):
+            continuations.append(piece)
+        if all(each.reason for each in choices):
+            break
+    if body.stream_options and body.stream_options.include_usage:
+        texts = [each.sent for each in choices]
+        used = _used(continuations, continuations) if continuations else None
+        last = chunk(0, "", None)
+        yield {**last, "choices": [], "usage": used or _usage(served, query.texts, texts)}
+
+
+def _arriving(
+    models: ModelRegistry,
+    job: RequestJob,
+    served: ServedModel[Any],
+    body: CompletionOptions,
+    query: TextsToTranslate,
+) -> Iterator[tuple[int, str | Result | Continuation]]:
+    """Pieces of every text, and its end."""
+    if isinstance(served, ServedGenerator):
+        yield from served.stream(job, query.texts, body.generation(0))
+        return
+    for i, text, _, end in stream(models, job, query):
+        yield i, end.result if isinstance(end, Translated) else text
+
+
+def _streamed(request: Request, body: CompletionOptions, query: TextsToTranslate, chunk: Chunk) -> Response:
     state = state_of(request)
     state.executor.check(client_of(request))
-    served = state.models.named(body.model)
-
-    def arriving(job: RequestJob) -> Iterator[tuple[int, str | Result | Continuation]]:
-        """Pieces of every text, and its end."""
-        if isinstance(served, ServedGenerator):
-            yield from served.stream(job, query.texts, body.generation(0))
-            return
-        for i, text, _, end in stream(state.models, job, query):
-            yield i, end.result if isinstance(end, Translated) else text
-
-    def work(job: RequestJob) -> Iterator[dict[str, Any]]:
-        # A generator keeps to the limits of the request by itself.
-        limits = None if isinstance(served, ServedGenerator) else body
-        choices = [StreamedChoice(served.model.subwords, limits) for _ in query.texts]
-        continuations: list[Continuation] = []
-        for i, piece in arriving(job):
-            was_open = choices[i].reason is None
-            if text := choices[i].add(piece) if isinstance(piece, str) else choices[i].end(piece):
-                yield chunk(i, text, None)
-            if was_open and choices[i].reason is not None:
-                yield chunk(i, "", choices[i].reason)
-            if isinstance(piece, Continuation):
-                continuations.append(piece)
-            if all(each.reason for each in choices):
-                break
-        if body.stream_options and body.stream_options.include_usage:
-            texts = [each.sent for each in choices]
-            used = _used(continuations, continuations) if continuations else None
-            yield {**head, "choices": [], "usage": used or _usage(served, query.texts, texts)}
-
-    chunks = state.executor.stream(request, work)
+    # A generator waits for its scheduler, which only this process has.
+    apart = False if isinstance(state.models.named(body.model), ServedGenerator) else None
+    chunks = state.executor.stream(request, _chunks, body, query, chunk, apart=apart)
 
     async def events() -> AsyncIterator[str]:
         try:

@@ -1,33 +1,41 @@
 """Runs the work of requests in threads: a limited number, until their deadline or until the client leaves.
 
-Most work waits for a scheduler, so it may have a thread per request. Work that calculates itself runs in few
-threads: numpy's BLAS corrupts memory if more threads call it at a time than it was built for.
+Work that calculates much before or after it waits for a scheduler runs in a process of its own: a large text,
+or a part of a trace, would hold the interpreter that the event loop and all small requests need.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import Request
 
 from regard.cancellation import cancellable
-from regard.host import return_freed_memory, step_back, usable_cores
+from regard.host import return_freed_memory
+from regard.serve.cache import BlobStore
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
+from regard.serve.work.apart import Answers, models_apart
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
+from regard.serve.work.process import WorkProcess
+from regard.serve.work.turns import Turns
+
+if TYPE_CHECKING:
+    from regard.serve.models import ModelRegistry
 
 T = TypeVar("T")
 _END, _STOPPED = object(), object()
 LARGE = 4096
-"""Bytes of a request's body from which on it is large: such requests prepare their texts one at a time."""
+"""Bytes of a request's body from which on its texts are prepared in the process for large work."""
+TURN_S = 0.1
+"""Seconds after which a small request does not keep others waiting."""
 FEW = 16
 """A client with a sixteenth of all places, or more, gets none of the last quarter of places."""
 
@@ -35,11 +43,10 @@ FEW = 16
 class RequestExecutor:
     """Runs blocking work in threads, while its client is served by the event loop."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self._limits, self._metrics = limits, metrics
-        self._waiting = Pool(limits.waiting, "request")
-        self._calculating = Pool(max(1, usable_cores() // 2), "calculation", step_back)
-        self._turn = threading.Lock()
+    def __init__(self, models: ModelRegistry, traces: BlobStore, limits: Limits, metrics: Metrics) -> None:
+        self._models, self._traces, self._limits, self._metrics = models, traces, limits, metrics
+        self._threads, self._turns = Pool(limits.waiting, "request"), Turns(TURN_S)
+        self._process = WorkProcess(partial(models_apart, [each.path for each in models]))
         self._jobs: dict[RequestJob, Callable[[], object]] = {}
         """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()
@@ -52,10 +59,18 @@ class RequestExecutor:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def start(self) -> None:
+        """Start the process for large work, which the first large request would wait for."""
+        self._process.start()
+
+    def close(self) -> None:
+        """End the process for large work at once."""
+        self._process.close()
+
     async def run(
         self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
     ) -> T:
-        """The result of work that waits for a scheduler.
+        """The result of `work(job)` in a thread; jobs have their turns by client while they do not wait.
 
         Raises:
             ApiError: too many requests, the deadline passed, the client left, or the server shuts down.
@@ -63,25 +78,34 @@ class RequestExecutor:
         """
 
         def in_turn(job: RequestJob) -> T:
-            with job.in_turn():
+            with cancellable(job.check), job.in_turn():
                 return work(job)
 
-        return await self._unless_left(request, in_turn, self._waiting, deadline_ms)
+        return await self._unless_left(request, in_turn, deadline_ms)
 
-    async def calculate(
-        self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None = None
+    async def process(
+        self,
+        request: Request,
+        work: Callable[..., T],
+        *arguments: Any,
+        apart: bool | None = None,
+        deadline_ms: int | None = None,
     ) -> T:
-        """The result of work that calculates itself; see `run`."""
+        """The result of `work(models, job, *arguments)`, which can be pickled with its arguments; see `run`.
 
-        def unless_cancelled(job: RequestJob) -> T:
-            with cancellable(job.check):
-                job.check()
-                return work(job)
+        It runs in the process for large work if it is to be `apart`; by default if the request is large.
+        """
+        if _is_apart(request, apart):
+            return await self._unless_left(request, partial(self._apart, work, arguments), deadline_ms)
+        return await self.run(request, lambda job: work(self._models, job, *arguments), deadline_ms)
 
-        return await self._unless_left(request, unless_cancelled, self._calculating, deadline_ms)
+    def _apart(self, work: Callable[..., T], arguments: Any, job: RequestJob) -> T:
+        answers = Answers(self._models, self._traces, job)
+        result: T = self._process.run(job, answers, work, *arguments)
+        return result
 
     async def _unless_left(
-        self, request: Request, work: Callable[[RequestJob], T], pool: Pool, deadline_ms: int | None
+        self, request: Request, work: Callable[[RequestJob], T], deadline_ms: int | None
     ) -> T:
         seconds = self._seconds(deadline_ms)
         left = asyncio.ensure_future(_client_left(request))
@@ -89,9 +113,8 @@ class RequestExecutor:
             await asyncio.sleep(0)
             if left.done():
                 raise client_gone()
-            turn = self._turn if request.state.size >= LARGE else None
-            job = self._new_job(client_of(request), left.cancel, turn)
-            done = self._start(job, partial(work, job), pool)
+            job = self._new_job(client_of(request), left.cancel)
+            done = self._start(job, partial(work, job))
             both: set[asyncio.Future[Any]] = {done, left}
             try:
                 finished, _ = await asyncio.wait(both, timeout=seconds, return_when="FIRST_COMPLETED")
@@ -108,21 +131,36 @@ class RequestExecutor:
             left.cancel()
 
     async def stream(
-        self, request: Request, work: Callable[[RequestJob], Iterator[T]], deadline_ms: int | None = None
+        self,
+        request: Request,
+        work: Callable[..., Iterable[T]],
+        *arguments: Any,
+        apart: bool | None = None,
+        deadline_ms: int | None = None,
     ) -> AsyncGenerator[T]:
-        """What some work yields, as it comes; closing the generator cancels the job.
+        """What `work(models, job, *arguments)` yields, as it comes; closing the generator cancels the job.
 
-        A slow reader does not slow the work down: pieces are buffered.
+        It runs where `process` runs it. A slow reader does not slow the work down: pieces are buffered.
         """
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue[Any]()
         job = self._new_job(client_of(request), lambda: pieces.put_nowait(_STOPPED))
         seconds = self._seconds(deadline_ms)
+        is_apart = _is_apart(request, apart)
+
+        def yielded() -> Iterator[T]:
+            if is_apart:
+                yield from self._process.stream(
+                    job, Answers(self._models, self._traces, job), work, *arguments
+                )
+            else:
+                with cancellable(job.check), job.in_turn():
+                    yield from work(self._models, job, *arguments)
 
         def forward() -> None:
-            for piece in work(job):
+            for piece in yielded():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        done = self._start(job, forward, self._waiting)
+        done = self._start(job, forward)
         done.add_done_callback(lambda _: pieces.put_nowait(_END))
         until = loop.time() + seconds
         try:
@@ -168,25 +206,23 @@ class RequestExecutor:
         """Return freed memory to the system, if there was work since the last time and there is none now."""
         if self.has_worked and not self._jobs:
             self.has_worked = False
-            self._calculating.submit(return_freed_memory)
+            self._threads.submit(return_freed_memory)
 
     @property
     def is_busy(self) -> bool:
         """Whether a thread still works, perhaps for a request that was cancelled."""
-        return self._waiting.is_busy or self._calculating.is_busy
+        return self._threads.is_busy
 
-    def _new_job(
-        self, client: str, stop_waiting: Callable[[], object], turn: threading.Lock | None = None
-    ) -> RequestJob:
+    def _new_job(self, client: str, stop_waiting: Callable[[], object]) -> RequestJob:
         self.check(client)
-        job = RequestJob(client, turn)
+        job = RequestJob(client, self._turns)
         self._jobs[job] = stop_waiting
         self.has_worked = True
         self._n_jobs[client] += 1
         return job
 
-    def _start(self, job: RequestJob, work: Callable[[], T], pool: Pool) -> asyncio.Future[T]:
-        done = asyncio.wrap_future(pool.submit(work))
+    def _start(self, job: RequestJob, work: Callable[[], T]) -> asyncio.Future[T]:
+        done = asyncio.wrap_future(self._threads.submit(work))
 
         def forget(future: asyncio.Future[T]) -> None:
             self._jobs.pop(job, None)
@@ -206,6 +242,11 @@ class RequestExecutor:
     def _seconds(self, deadline_ms: int | None) -> float:
         longest = self._limits.deadline_s
         return longest if deadline_ms is None else min(longest, deadline_ms / 1000)
+
+
+def _is_apart(request: Request, apart: bool | None) -> bool:
+    size: int = request.state.size
+    return size >= LARGE if apart is None else apart
 
 
 def client_of(request: Request) -> str:

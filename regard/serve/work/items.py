@@ -345,7 +345,11 @@ def streamed(
     results = scheduler.submit(job, [item])
     results.all.add_done_callback(lambda _: pieces.put(end))
     try:
-        while (piece := pieces.get()) is not end:
+        while True:
+            with job.waiting():
+                piece = pieces.get()
+            if piece is end:
+                break
             yield piece
         results.all.result()
     finally:

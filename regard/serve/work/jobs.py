@@ -9,17 +9,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from regard.serve.http.errors import ApiError
+from regard.serve.work.turns import Turns
 
 
 class RequestJob:
     """One request. Whatever works on it checks `cancelled` before it continues."""
 
-    def __init__(self, client: str = "", turn: threading.Lock | None = None) -> None:
+    def __init__(self, client: str = "", turns: Turns | None = None) -> None:
         self.client = client
-        """Who sent it; clients share the lanes."""
-        self._turn = turn
-        """Held by its thread except while it waits, if the request is large."""
-        self._has_turn = False
+        """Who sent it; clients share the lanes, and the interpreter."""
+        self._turns = turns
+        self._turn: tuple[Future[Any], float] | None = None
+        """Its turn, and when it began."""
         self.cost = 0.0
         """Cost of the items submitted so far: later items of a long job have lower priority."""
         self.cancelled: ApiError | None = None
@@ -29,38 +30,37 @@ class RequestJob:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """The work of this request: only one large request prepares its texts at a time.
-
-        Threads that run Python share the interpreter; a dozen of them delay the event loop and small
-        requests, and are no faster together.
+        """Run inside when this job has its turn.
 
         Raises:
-            ApiError: the job was cancelled before its turn came.
+            ApiError: the job was cancelled before.
         """
-        if self._turn is None:
-            yield
-            return
-        with self._turn:
-            self.check()
-            self._has_turn = True
-            try:
-                yield
-            finally:
-                self._has_turn = False
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """While this thread waits for others, another large request has its turn."""
-        if self._turn is None or not self._has_turn:
-            yield
-            return
-        self._has_turn = False
-        self._turn.release()
+        self._take_turn()
         try:
             yield
         finally:
-            self._turn.acquire()
-            self._has_turn = True
+            self._give_turn_back()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this thread waits for others, another job has its turn."""
+        had_turn = self._turn is not None
+        self._give_turn_back()
+        try:
+            yield
+        finally:
+            if had_turn:
+                self._take_turn()
+
+    def _take_turn(self) -> None:
+        if self._turns is not None:
+            turn = self.expect(1).all
+            self._turn = turn, self._turns.wait(self.client, turn)
+
+    def _give_turn_back(self) -> None:
+        if self._turns is not None and self._turn is not None:
+            self._turns.give_back(self.client, *self._turn)
+            self._turn = None
 
     def cancel(self, reason: ApiError) -> None:
         """Give up: waiting threads get the error, and queued items never run."""
