@@ -10,16 +10,13 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from regard.cancellation import cancellable
 from regard.errors import RequestError
 from regard.host import step_back
-from regard.look.interventions.ablation import continued
-from regard.look.interventions.activations import Activation
-from regard.look.interventions.interventions import Intervention, from_json
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore, ResultCache
 from regard.serve.http.errors import bad_value, busy, too_large, unclear_language
@@ -28,6 +25,9 @@ from regard.serve.http.metrics import Metrics
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
+
+if TYPE_CHECKING:  # they import torch, which the process for large work does without
+    from regard.look.interventions.interventions import Intervention
 
 T = TypeVar("T")
 Served = ServedModel[Any]
@@ -175,6 +175,9 @@ class Inspector:
             ApiError: there are too many, they refer to too many or too long texts, or a trace is unknown.
             RequestError: one is malformed.
         """
+        from regard.look.interventions.activations import Activation
+        from regard.look.interventions.interventions import from_json
+
         limits = self._limits
         if (n := sum(map(len, lists))) > (most := limits.interventions):
             raise bad_value(f"A request may have {most} interventions; this one has {n}.", "interventions")
@@ -250,6 +253,8 @@ class Inspector:
     def _continuation(
         self, served: ServedGenerator, job: RequestJob, text: TracedText, changes: Sequence[Intervention]
     ) -> ModelOutput:
+        from regard.look.interventions.ablation import continued
+
         subwords = served.model.subwords
         prompt = subwords.encode_one(text.source).tolist()
         if text.target is None:

@@ -35,7 +35,7 @@ def _page(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) -> 
     if choice.model is None or not document.segments:
         return Translated(Result(text=page, unexpected_language=choice.unexpected), choice)
     has_tags = any(segment.tags for segment in document.segments)
-    model = translator_for(choice, job, request, aligning=has_tags)
+    model = translator_for(models, choice, job, request, aligning=has_tags)
     results = model.translator(**options_for(choice, request)).marked(document.segments)
     ranked = [
         document.written(

@@ -13,7 +13,7 @@ from regard.engine.markup.plain_text import may_have_markup
 from regard.engine.results import Continuation, Result
 from regard.serve.http.errors import bad_value, too_large, unclear_language
 from regard.serve.http.limits import Limits
-from regard.serve.models import ModelRegistry, ServedTranslator, same_language
+from regard.serve.models import ModelRegistry, same_language
 from regard.serve.work.jobs import RequestJob
 from regard.tasks.loaded.translator import LoadedTranslator
 from regard.text.detection import Detected, detect, is_in
@@ -41,8 +41,8 @@ class TextsToTranslate:
 class ModelChoice(NamedTuple):
     """The model and languages for a text."""
 
-    model: ServedTranslator | None
-    """None if the text stays as it is: it is in the target language already, has no letters, or is in none of
+    model: str | None
+    """Its id; None if the text stays: it is in the target language already, has no letters, or is in none of
     the source languages."""
     source: str | None
     target: str | None = None
@@ -121,7 +121,7 @@ def translate(models: ModelRegistry, job: RequestJob, request: TextsToTranslate)
             groups[choice._replace(detected=None)].append(i)
     for choice, places in groups.items():
         texts = [request.texts[i] for i in places]
-        model = translator_for(choice, job, request, aligning=any(map(may_have_markup, texts)))
+        model = translator_for(models, choice, job, request, aligning=any(map(may_have_markup, texts)))
         results = model.translate(texts, **options_for(choice, request))
         done |= {i: Translated(result, choices[i]) for i, result in zip(places, results, strict=True)}
     return [done[i] for i in range(len(request.texts))]
@@ -140,7 +140,7 @@ def stream(models: ModelRegistry, job: RequestJob, request: TextsToTranslate) ->
             yield StreamedText(i, text)
             yield StreamedText(i, "", result=Translated(_unchanged(text, choice), choice))
             continue
-        model = translator_for(choice, job, request, aligning=may_have_markup(text))
+        model = translator_for(models, choice, job, request, aligning=may_have_markup(text))
         pieces = model.stream(text, **options_for(choice, request))
         for piece in pieces:
             yield StreamedText(i, piece)
@@ -205,7 +205,7 @@ def choose_model(models: ModelRegistry, request: TextsToTranslate, i: int) -> Mo
             return ModelChoice(None, source, target, detected)
         detected, source = rest, rest.language
     model = models.translator(request.model, source, target)
-    return ModelChoice(model, *model.direction(source, target), detected)
+    return ModelChoice(model.id, *model.direction(source, target), detected)
 
 
 def _rest(text: str, target: str, directions: Sequence[Sequence[tuple[str, str]]]) -> Detected | None:
@@ -232,13 +232,18 @@ def _unchanged(text: str, choice: ModelChoice) -> Result:
 
 
 def translator_for(
-    choice: ModelChoice, job: RequestJob, request: TextsToTranslate, *, aligning: bool = False
+    models: ModelRegistry,
+    choice: ModelChoice,
+    job: RequestJob,
+    request: TextsToTranslate,
+    *,
+    aligning: bool = False,
 ) -> LoadedTranslator:
     """The chosen model for one request; `aligning`: whether tags are put back, by word alignment."""
     assert choice.model is not None, "a text that stays as it is needs no model"
     # Glossary phrases are placed by word alignment.
     aligning |= any(request.options.get(name) for name in ("alignment", "glossary", "keep"))
-    return choice.model.for_job(job, aligning=aligning)
+    return models.translator(choice.model).for_job(job, aligning=aligning)
 
 
 def options_for(choice: ModelChoice, request: TextsToTranslate) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message
 
@@ -198,7 +199,10 @@ def _multipart(
                     files.setdefault(name, (value.filename or "", await value.read()))
         return fields, files
 
-    return asyncio.run(parsed())
+    try:
+        return asyncio.run(parsed())
+    except MultiPartException as error:
+        raise ApiError(400, f"The form cannot be read: {error.message}", code="bad_form") from None
 
 
 def _parts(

@@ -216,7 +216,7 @@ def _translations(
     results = translate(models, job, query)
     tokens, scores = shown
     items = [_item(each, tokens=tokens, scores=scores) for each in results]
-    name = next((each.choice.model.id for each in results if each.choice.model), query.model)
+    name = next((each.choice.model for each in results if each.choice.model), query.model)
     return as_json({"id": number, "model": name, "items": items, "usage": _used(query, results)})
 
 

@@ -36,7 +36,7 @@ SHORT_S = 0.1
 EXPRESS_SHARE = 4
 """A batch of the express lane is this many times smaller, so that the next one soon begins."""
 IDLE_CLIENTS = 1000
-"""Clients without items whose costs are remembered, at least."""
+"""Clients without items whose costs are remembered: the last ones."""
 
 
 class Pause(Enum):
@@ -186,9 +186,10 @@ class WorkQueue:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
+        self._spent.pop(name, None)
         self._spent[name] = self._clients.pop(name).spent
         if len(self._spent) > IDLE_CLIENTS:
-            self._spent = {name: spent for name, spent in self._spent.items() if spent > self._now}
+            del self._spent[next(iter(self._spent))]
 
     def _drop_cancelled(self) -> None:
         """Drop items of cancelled jobs that are due next in their heap."""

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 IDLE_CLIENTS = 1000
-"""Clients that wait for nothing whose shares are remembered, at least."""
+"""Clients that wait for nothing whose shares are remembered: the last ones."""
 
 
 class FairQueue(Generic[T]):
@@ -46,10 +46,10 @@ class FairQueue(Generic[T]):
 
     def charge(self, client: str, amount: float) -> None:
         """Count what a client has had."""
-        self._had[client] = max(self._now, self._had.get(client, 0.0)) + amount
-        if len(self._had) > IDLE_CLIENTS + len(self._waiting):
-            kept = {name: had for name, had in self._had.items() if had > self._now or name in self._waiting}
-            self._had = kept
+        self._had[client] = max(self._now, self._had.pop(client, 0.0)) + amount  # now the newest entry
+        while len(self._had) > IDLE_CLIENTS + len(self._waiting):
+            oldest = next(name for name in self._had if name not in self._waiting)
+            del self._had[oldest]
 
 
 class Turns:
