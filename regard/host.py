@@ -30,6 +30,8 @@ MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .*- cgroup(2?) \S+ (\S+)$", re.MUL
 """A line of mountinfo: the group that is mounted, where, the version 2 or none, and the controllers."""
 NICENESS = 10
 """Of threads that step back: such a thread gets about a tenth of a core for which another one competes."""
+LEAST_PRIORITY = 19
+"""The largest niceness."""
 UNLIMITED = 1 << 60
 """A limit above this is none: cgroups v1 write a number slightly below 2^63."""
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD, ARENA_MAX = -1, -2, -3, -8
@@ -130,7 +132,8 @@ def step_back() -> None:
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            process, thread = os.getpriority(os.PRIO_PROCESS, os.getpid()), threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, min(LEAST_PRIORITY, process + NICENESS))
 
 
 # --- memory -----------------------------------------------------------------------------------------------

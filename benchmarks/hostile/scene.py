@@ -152,7 +152,7 @@ class Scene:
 
 def run_attack(stop: Event, attack: Attack, target: Target, number: int) -> Tally:
     """Attack until told to stop; the process's main function."""
-    os.nice(NICENESS)
+    os.nice(NICENESS)  # relative, as that of the threads of the server
     open_many_files()
     attacker = Attacker(target, number)
 
