@@ -10,15 +10,16 @@ count as having arrived later, so that a document does not block a sentence. An 
 none starves.
 
 An item that is long and wide can occupy a lane for seconds. While all lanes are busy, the express lane takes
-short items in small batches, one thread more than there are cores.
+short items in small batches, one thread more than there are cores; the system prefers it to the lanes. Clients
+that no lane serves go first there, so that one with thousands of short items does not keep it to itself.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -26,6 +27,7 @@ from heapq import heappop, heappush
 from math import inf, log2
 from typing import Any, Literal, NamedTuple, Protocol
 
+from regard.host import step_back
 from regard.serve.http.errors import shutting_down
 from regard.serve.work.jobs import ItemResults, RequestJob
 
@@ -34,7 +36,9 @@ LINGER = 0.004
 SHORT_S = 0.1
 """Cost of an item up to which the express lane takes it."""
 EXPRESS_SHARE = 4
-"""A batch of the express lane is this many times smaller, so that the next one soon begins."""
+"""A batch of the express lane is this many times smaller, so that the next one soon begins …"""
+SERVED_SHARE = 32
+"""… and this many times, if its clients are served by lanes, too."""
 IDLE_CLIENTS = 1000
 """Clients without items whose costs are remembered: the last ones."""
 
@@ -145,22 +149,32 @@ class WorkQueue:
         self._n_added += 1
         self.tokens += queued.item.length
 
-    def first(self, most_cost: float = inf) -> QueuedItem | None:
-        """The item that is due next, among those that cost at most so much; None if there is none."""
+    def first(self, most_cost: float = inf, without: Collection[str] = ()) -> QueuedItem | None:
+        """The item that is due next, among those that cost at most so much; None if there is none.
+
+        The items of clients in `without` do not count.
+        """
         self._drop_cancelled()
-        for client in sorted(self._clients.values(), key=lambda each: each.spent):
+        clients = [client for name, client in self._clients.items() if name not in without]
+        for client in sorted(clients, key=lambda each: each.spent):
             if (found := client.first(most_cost)) is not None:
                 return found
         return None
 
-    def take(self, first: QueuedItem, capacity: float, most_cost: float = inf) -> list[QueuedItem]:
+    def take(
+        self,
+        first: QueuedItem,
+        capacity: float,
+        most_cost: float = inf,
+        without: Collection[str] = (),
+    ) -> list[QueuedItem]:
         """A batch of at most `capacity` tokens: this item, and others with its key, similar lengths first."""
         key, size, longest = first.item.key, _size(first.item.length), 0
         self._now = self._clients[first.job.client].spent
         batch: list[QueuedItem] = []
         sizes = {other for client in self._clients.values() for other in client.heaps.get(key, ())}
         for near in sorted(sizes, key=lambda other: (abs(other - size), -other)):
-            while (owner := self._next_client(key, near, most_cost)) is not None:
+            while (owner := self._next_client(key, near, most_cost, without)) is not None:
                 head = self._clients[owner].heaps[key][near][0]
                 longest = max(longest, head.item.length)
                 if batch and (len(batch) + 1) * longest > capacity:
@@ -169,12 +183,16 @@ class WorkQueue:
                 self._charge(owner, head.item.cost)
         return batch
 
-    def _next_client(self, key: Hashable, size: int, most_cost: float) -> str | None:
+    def _next_client(
+        self, key: Hashable, size: int, most_cost: float, without: Collection[str]
+    ) -> str | None:
         """The client that has spent least, among those with an item of this key and size."""
         waiting = [
             (client.spent, heap[0], name)
             for name, client in self._clients.items()
-            if (heap := client.heaps.get(key, {}).get(size)) and heap[0].item.cost <= most_cost
+            if name not in without
+            and (heap := client.heaps.get(key, {}).get(size))
+            and heap[0].item.cost <= most_cost
         ]
         return min(waiting)[2] if waiting else None
 
@@ -239,6 +257,8 @@ class Scheduler:
         self._open_lane, self._on_batch = open_lane, on_batch
         self._queue = WorkQueue()
         self._n_busy, self._last_taken, self._closed = 0, 0.0, False
+        self._served: Counter[str] = Counter()
+        """Clients whose items lanes run, by number of batches."""
         self._changed = threading.Condition()
         self._n_lanes = n_lanes
         runs: list[Callable[[], None]] = [*[self._run] * n_lanes, partial(self._run_express, open_express)]
@@ -298,11 +318,13 @@ class Scheduler:
         return not any(lane.is_alive() for lane in self._lanes)
 
     def _run(self) -> None:
+        step_back()
         lane = self._open_lane()
         while batch := self._next_batch():
             self._run_safely(lane, batch)
             with self._changed:
                 self._n_busy -= 1
+                self._served -= Counter({queued.job.client for queued in batch})
 
     def _run_express(self, open_express: Callable[[], Any]) -> None:
         if (lane := open_express()) is None:
@@ -328,6 +350,7 @@ class Scheduler:
                     capacity = min(capacity, -(-self._queue.tokens // n_free))
                 batch = self._queue.take(first, capacity)
                 self._n_busy += 1
+                self._served += Counter({queued.job.client for queued in batch})
                 self._last_taken = time.monotonic()
                 self._changed.notify_all()
                 return batch
@@ -336,9 +359,10 @@ class Scheduler:
         """The next batch of short items while all lanes are busy; empty once the scheduler is closed."""
         with self._changed:
             while not self._closed:
-                all_busy = self._n_busy == self._n_lanes
-                if all_busy and (first := self._queue.first(SHORT_S)) is not None:
-                    return self._queue.take(first, first.item.capacity / EXPRESS_SHARE, SHORT_S)
+                for without, share in ((self._served, EXPRESS_SHARE), ((), SERVED_SHARE)):
+                    is_needed = self._n_busy == self._n_lanes
+                    if is_needed and (first := self._queue.first(SHORT_S, without)) is not None:
+                        return self._queue.take(first, first.item.capacity / share, SHORT_S, without)
                 self._changed.wait()
             return []
 
