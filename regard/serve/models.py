@@ -52,7 +52,7 @@ class ServedModel(Generic[L]):
     """What it does: translate, generate or classify."""
 
     def __init__(self, name: str, path: Path, model: L, metrics: Metrics | None = None) -> None:
-        """Start its scheduler if there are metrics; the process for large work (`work/apart.py`) has none."""
+        """Describe it, and `start` it if there are metrics."""
         self.id, self.path, self.folder, self.model = name, path, model_folder(path), model
         self.run = next((each for each in (path, path.parent) if (each / JOURNAL).is_file()), None)
         """The folder of the run that it comes from, if any."""
@@ -63,10 +63,16 @@ class ServedModel(Generic[L]):
         self.directions = [(source, target) for source, target in languages if source and target]
         """Source and target languages; empty if the model folder names none."""
         if metrics is not None:
-            self.scheduler = self._scheduler(metrics)
-            metrics.watch(
-                "regard_queue_depth", "Sentences that wait for a lane.", self.scheduler.__len__, name
-            )
+            self.start(metrics)
+
+    def start(self, metrics: Metrics) -> None:
+        """Start its scheduler; the process for large work (`work/apart.py`) has none."""
+        self.scheduler = self._scheduler(metrics)
+        depth = self.scheduler.__len__
+        metrics.watch("regard_queue_depth", "Sentences that wait for a lane.", depth, self.id)
+
+    def open(self) -> None:
+        """Open what runs it, with threads like the one that calls this."""
 
     @property
     def summary(self) -> str:
@@ -100,6 +106,10 @@ class ServedTranslator(ServedModel[LoadedTranslator]):
         if self.task != "translate":
             return self.task
         return ", ".join(f"{a} → {b}" for a, b in self.directions) or "languages unknown"
+
+    def open(self) -> None:
+        """Open its engines, with threads like the one that calls this."""
+        _ = self.model.engines.first
 
     def for_job(self, job: RequestJob, *, aligning: bool = False) -> LoadedTranslator:
         """The model for one job: its engines wait for their turn, or ask the server, which has them."""
@@ -224,6 +234,16 @@ class ModelRegistry:
 
     def __iter__(self) -> Iterator[ServedModel[Any]]:
         return iter(self._models.values())
+
+    def open(self) -> None:
+        """Open what runs the models, with threads like the one that calls this."""
+        for each in self:
+            each.open()
+
+    def start(self, metrics: Metrics) -> None:
+        """Start the schedulers."""
+        for each in self:
+            each.start(metrics)
 
     def named(self, name: str) -> ServedModel[Any]:
         """The model with this id.

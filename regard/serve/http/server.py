@@ -95,9 +95,10 @@ def serve(
     check_access(settings)
     with listen(settings.host, settings.port) as listener:
         metrics = Metrics()
-        load = partial(load_models, models, metrics, engine=engine, device=device, threads=threads)
+        registry = load_models(models, engine=engine, device=device, threads=threads)
         # Threads of engines leave the cores to the event loop and to short requests.
-        registry = Pool(1, "loading", step_back).submit(load).result()
+        Pool(1, "loading", step_back).submit(registry.open).result()
+        registry.start(metrics)
         log_to_stderr(requests=log_requests)
         keys = None if settings.keys is None else KeyRing.of_file(settings.keys)
         state = AppState(registry, metrics, limits=settings.limits, keys=keys)

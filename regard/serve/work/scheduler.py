@@ -10,8 +10,8 @@ count as having arrived later, so that a document does not block a sentence. An 
 none starves.
 
 An item that is long and wide can occupy a lane for seconds. While all lanes are busy, the express lane takes
-short items in small batches, one thread more than there are cores; the system prefers it to the lanes. Clients
-that no lane serves go first there, so that one with thousands of short items does not keep it to itself.
+short items in small batches, one thread more than there are cores, which the system prefers to the lanes.
+Clients that no lane serves go first there, so that one with thousands of short items does not fill it.
 """
 
 from __future__ import annotations
