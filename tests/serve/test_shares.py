@@ -20,12 +20,11 @@ from regard.serve.http.dependencies import AppState
 from regard.serve.http.errors import client_gone
 from regard.serve.http.limits import Limits, Pacing
 from regard.serve.http.metrics import Metrics
-from regard.serve.http.middleware import Turnstile
 from regard.serve.work.items import ContinueItem, DecodeItem
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 from regard.serve.work.scheduler import PAUSED, Scheduler, WorkQueue
-from regard.serve.work.turns import IDLE_CLIENTS, FairQueue, Turns
+from regard.serve.work.turns import IDLE_CLIENTS, FairQueue, Turns, Turnstile
 from tests.refusals import refused
 from tests.serve.running import PATIENCE_S, Gated, running
 from tests.serve.sockets import connected, read_all

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from regard.serve.http.limits import Limits, Pacing
+from regard.serve.work.turns import Turnstile
 
 LINGER_S = 10.0
 """Seconds that the rest of a request is discarded after an early response …"""
@@ -105,7 +106,7 @@ class Connections:
         self.limits = limits
         self._open: set[LimitedConnection] = set()
         self._by_address: Counter[str] = Counter()
-        self.pacing = Pacing(limits.errors_a_second)
+        self.pacing, self.turnstile = Pacing(limits.errors_a_second), Turnstile()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -147,6 +148,8 @@ class LimitedConnection(asyncio.Protocol):
     headers: list[tuple[bytes, bytes]]
     pipeline: Sequence[Any]
     scope: dict[str, Any]
+    flow: Any
+    """What pauses reading while a body is not consumed."""
 
     def __init__(self, *arguments: Any, connections: Connections, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -155,6 +158,8 @@ class LimitedConnection(asyncio.Protocol):
         self._n_received = 0
         """Bytes of the head that arrives, or of the body."""
         self._n_chunks, self._n_body = 0, 0
+        self._has_unparsed = False
+        """Whether data waits to be parsed; no more is read meanwhile."""
         self._is_refused = False
         """Whether nothing more is read."""
         self._progress: tuple[float, int] | None = None
@@ -177,6 +182,17 @@ class LimitedConnection(asyncio.Protocol):
             self.transport.discard(data)
             return
         if self._ignores_data():
+            return
+        if not self._connections.turnstile.begin(self.address, partial(self._parse, data)):
+            self._has_unparsed = True
+            self.transport.pause_reading()
+
+    def _parse(self, data: bytes) -> None:
+        if self._has_unparsed:
+            self._has_unparsed = False
+            if not self.flow.read_paused:
+                self.transport.resume_reading()
+        if self.transport.is_closing() or self._ignores_data():
             return
         before = self.cycle, self._in_body
         super().data_received(data)

@@ -26,7 +26,7 @@ from regard.serve.http.dependencies import HEALTH, KEY_IN_BODY, AppState, bearer
 from regard.serve.http.errors import ApiError, client_gone, error_response, too_large
 from regard.serve.http.limits import ByteBudget
 from regard.serve.work.process import CallError
-from regard.serve.work.turns import FairQueue
+from regard.serve.work.turns import Turnstile
 
 log = logging.getLogger("regard.serve")
 
@@ -170,42 +170,6 @@ class RequestMiddleware:
         """Whether a browser asks if another site may send a request; the application answers."""
         is_one = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         return bool(self._origins) and is_one
-
-
-class Turnstile:
-    """Lets a few requests through in every turn of the event loop.
-
-    Hundreds of requests that arrive together take a second. Health checks, which are not counted, and what
-    else is due need not wait for all of them.
-    """
-
-    PER_TURN = 4
-
-    def __init__(self) -> None:
-        self._n_entered, self._waiting = 0, FairQueue[asyncio.Future[None]]()
-
-    async def enter(self, address: str) -> None:
-        """Wait for a turn with room; addresses with few requests go first."""
-        if self._n_entered < self.PER_TURN and not self._waiting:
-            self._waiting.charge(address, 1)
-            self._count()
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.put(address, turn)
-        await turn
-
-    def _count(self) -> None:
-        if not self._n_entered:
-            asyncio.get_running_loop().call_soon(self._next_turn)
-        self._n_entered += 1
-
-    def _next_turn(self) -> None:
-        self._n_entered = 0
-        while self._waiting and self._n_entered < self.PER_TURN:
-            turn = self._waiting.pop(1)
-            if not turn.done():  # as it is when the request was given up
-                turn.set_result(None)
-                self._count()
 
 
 class _Body:

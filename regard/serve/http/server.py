@@ -39,6 +39,8 @@ IDLE_S = 75
 """Seconds that an idle connection stays open: longer than the 60 of usual proxies."""
 ACCEPTING_S = 0.2
 """Seconds that a stopping server still answers connections that were made before: a reset loses a request."""
+ACCEPTED_AT_ONCE = 64
+"""Connections that are accepted in one turn of the event loop."""
 STOPPING_S = 2.0
 """Seconds for the threads of a stopped server to end; one that does not end is left behind."""
 TICKS = 10
@@ -162,12 +164,53 @@ class Server(uvicorn.Server):
         self._executor, self._on_start = state.executor, on_start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drained: asyncio.Future[Any] | None = None
+        self._accepting: set[asyncio.Task[Any]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
-        await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
+        if sockets is None or sys.platform == "win32":  # whose event loops have no `add_reader`
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            for each in sockets:
+                each.listen(self.config.backlog)
+                each.setblocking(False)
+                self._listen(each)
         self._on_start()
+
+    def _listen(self, listener: socket.socket) -> None:
+        if self._loop is not None and listener.fileno() >= 0:  # it is -1 once it is closed
+            self._loop.add_reader(listener, self._accept, listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept many connections: uvloop accepts one in each of its turns, and others wait in line."""
+        assert self._loop is not None, "a server accepts after it has started"
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                connection, _ = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError:  # no more files can be opened; some will be closed
+                self._loop.remove_reader(listener)
+                self._loop.call_later(ACCEPTING_S, self._listen, listener)
+                return
+            connection.setblocking(False)
+            task = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, connection))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepted)
+
+    def _accepted(self, task: asyncio.Task[Any]) -> None:
+        self._accepting.discard(task)
+        if not task.cancelled():
+            task.exception()  # the client has left
+
+    def _protocol(self) -> asyncio.Protocol:
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
 
     async def on_tick(self, counter: int) -> bool:
         """Do what is due every tenth of a second."""
@@ -182,6 +225,8 @@ class Server(uvicorn.Server):
         for each in sockets or ():
             each.listen(0)
         await asyncio.sleep(ACCEPTING_S)
+        for each in sockets or ():
+            asyncio.get_running_loop().remove_reader(each)
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

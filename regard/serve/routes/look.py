@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.errors import RegardError
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
 from regard.look.influence import STEPS
@@ -37,7 +39,7 @@ FILE: dict[int | str, dict[str, Any]] = {
 }
 KEPT_TRACES = 2
 """Traces that the process for large work keeps: the page asks for many parts of one."""
-_RECENT: OrderedDict[str, Trace] = OrderedDict()
+_RECENT: OrderedDict[str, Future[Trace]] = OrderedDict()
 router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["look"])
 
 
@@ -246,12 +248,26 @@ async def _shown(request: Request, trace: str, show: Callable[..., T], *argument
 
 
 def _part(_models: ModelRegistry, job: AskingJob, trace: str, show: Callable[..., T], arguments: Any) -> T:
-    if trace not in _RECENT:
-        _RECENT[trace] = Trace.from_bytes(job.ask("trace", trace))
-    _RECENT.move_to_end(trace)
-    while len(_RECENT) > KEPT_TRACES:
-        _RECENT.popitem(last=False)
-    return show(_RECENT[trace], *arguments)
+    return show(_recent(job, trace), *arguments)
+
+
+def _recent(job: AskingJob, trace: str) -> Trace:
+    """A stored trace; of calls that need it at the same time, one asks for it."""
+    if (found := _RECENT.get(trace)) is None:
+        _RECENT[trace] = found = Future()
+        while len(_RECENT) > KEPT_TRACES:
+            _RECENT.popitem(last=False)
+        try:
+            found.set_result(Trace.from_bytes(job.ask("trace", trace)))
+        except Exception as error:
+            _RECENT.pop(trace, None)
+            found.set_exception(error)
+    try:
+        with job.waiting():
+            return found.result()
+    except RegardError:
+        job.check()
+        return Trace.from_bytes(job.ask("trace", trace))  # the call that asked was cancelled
 
 
 def _written(trace: Trace, show: Callable[..., Any], *arguments: Any) -> bytes:
