@@ -398,6 +398,21 @@ def test_requests_that_arrive_together_begin_a_few_in_every_turn():
     assert max(Counter(turn for _, turn in entered).values()) <= Turnstile.PER_TURN
 
 
+def test_what_a_client_did_alone_does_not_count_against_it_later():
+    async def order():
+        turnstile, found = Turnstile(), []
+        for _ in range(50):  # nobody waits
+            turnstile.begin("honest", lambda: None)
+            await asyncio.sleep(0)
+        for client in ["attacker"] * 40 + ["honest"]:
+            turnstile.begin(client, partial(found.append, client))
+        while len(found) < 41:
+            await asyncio.sleep(0)
+        return found.index("honest")
+
+    assert in_a_thread(asyncio.run, order()) <= 2 * Turnstile.PER_TURN
+
+
 def test_a_client_with_few_requests_finds_a_place(registry):
     executor = AppState(registry, Metrics(), limits=Limits(waiting=64, waiting_per_client=64)).executor
     for client, n in (("a", 24), ("b", 24)):

@@ -68,12 +68,11 @@ class Turnstile:
 
     def begin(self, client: str, call: Callable[[], object]) -> bool:
         """Make a call in a turn with room; returns whether that is this one."""
-        if self._n_begun < self.PER_TURN and not self._waiting:
-            self._waiting.charge(client, 1)
-            self._begin(call)
-            return True
+        has_room = self._n_begun < self.PER_TURN and not self._waiting
         self._waiting.put(client, call)
-        return False
+        if has_room:
+            self._begin(self._waiting.pop(1))
+        return has_room
 
     async def enter(self, client: str) -> None:
         """Wait for a turn with room."""
