@@ -17,12 +17,12 @@ import numpy as np
 from regard.cancellation import cancellable
 from regard.errors import RequestError
 from regard.host import step_back
-from regard.look.interventions.ablation import continued
+from regard.look.interventions.ablation import ChangedOutput, continued
 from regard.look.interventions.activations import Activation
 from regard.look.interventions.interventions import Intervention, from_json
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore, ResultCache
-from regard.serve.http.errors import bad_value, busy, too_large, unclear_language
+from regard.serve.http.errors import ApiError, bad_value, busy, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator
@@ -140,7 +140,7 @@ class Inspector:
             options |= {"prefix": text.prefix, "beam_size": beam, "length_penalty": text.length_penalty}
         trace = self.look(served, job, lambda: served.model.look(text.source, text.target, **options))
         if not np.isfinite(trace.log_probs).all():
-            raise bad_value("With these interventions the model's numbers are infinite.", "interventions")
+            raise infinite()
         return trace
 
     def check_length(self, served: Served, param: str, text: str | Sequence[int]) -> None:
@@ -218,9 +218,12 @@ class Inspector:
         response: dict[str, Any] = {"model": served.id, "intact": intact.to_json(), "items": []}
         forced = replace(text, target=intact.ids)
         for changes in lists:
-            item = {"log_prob_of_intact": self._output(served, job, forced, changes).log_prob}
-            if text.target is None:
-                item |= self._output(served, job, text, changes).to_json()
+            if isinstance(served, ServedTranslator) and text.target is None:
+                item = self._changed(served, job, text, intact, changes)
+            else:
+                item = {"log_prob_of_intact": self._output(served, job, forced, changes).log_prob}
+                if text.target is None:
+                    item |= self._output(served, job, text, changes).to_json()
             response["items"].append(item)
         if effects:
             response["effects"] = self._outputs.get(
@@ -232,6 +235,26 @@ class Inspector:
         """Cache the output of an unchanged model from its trace: an ablation is likely to follow."""
         if not isinstance(served, ServedGenerator):  # whose trace is of its prompt
             self._outputs.get(_key(served, text), lambda: _traced_output(served, trace))
+
+    def _changed(
+        self,
+        served: ServedTranslator,
+        job: RequestJob,
+        text: TracedText,
+        intact: ModelOutput,
+        changes: Sequence[Intervention],
+    ) -> dict[str, Any]:
+        """What a changed translator writes, without the traces of it: a page waits for this at every click."""
+
+        def work() -> ChangedOutput:
+            beam = served.model.decoding.beam_size
+            return served.model.changed_output(text.source, intact.ids, changes, to=text.to, beam_size=beam)
+
+        found = self.look(served, job, work)
+        if not np.isfinite([found.log_prob, found.log_prob_of_intact]).all():
+            raise infinite()
+        output = ModelOutput(found.ids, served.model.subwords.decode(found.ids), found.log_prob)
+        return {"log_prob_of_intact": found.log_prob_of_intact} | output.to_json()
 
     def _effects(self, served: Served, job: RequestJob, forced: TracedText, first: int) -> dict[str, Any]:
         """How much more likely the unchanged output becomes without each head."""
@@ -272,6 +295,11 @@ class Inspector:
 def _cancellable(job: RequestJob, work: Callable[[], T]) -> T:
     with cancellable(job.check):
         return work()
+
+
+def infinite() -> ApiError:
+    """An error for interventions with which a model computes no numbers."""
+    return bad_value("With these interventions the model's numbers are infinite.", "interventions")
 
 
 def _key(served: Served, text: TracedText) -> Hashable:

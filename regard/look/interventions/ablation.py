@@ -5,13 +5,16 @@ Also the continuation of a text by a changed language model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regard.engine.engines.protocol import Request, Search
+from regard.engine.engines.torch_engine import TorchEngine
 from regard.engine.generator import Generator
 from regard.engine.options import GenerateOptions
 from regard.errors import RequestError
@@ -23,6 +26,7 @@ from regard.model.language_model import LanguageModel
 from regard.model.taps import Replace
 from regard.model.transformer import Memory, Transformer
 from regard.packing import Boundaries, pack
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from regard.bundle.weights import Model
@@ -147,6 +151,63 @@ def _each_without_its_own(batch: Sequence[HeadOff]) -> Replace:
         return heads.flatten(0, 1)
 
     return change
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedOutput:
+    """What a changed translator writes."""
+
+    ids: tuple[int, ...]
+    """Without the end token."""
+    log_prob: float
+    """Of this output, in the changed model."""
+    log_prob_of_intact: float
+    """Of the unchanged model's output, in the changed model."""
+
+
+@torch.inference_mode()
+def changed_output(
+    model: Transformer,
+    engine: TorchEngine,
+    subwords: Vocabulary,
+    request: Request,
+    search: Search,
+    intact: Sequence[int],
+    interventions: Sequence[Intervention],
+    *,
+    read: Callable[[str], Sequence[int]] | None = None,
+) -> ChangedOutput:
+    """Search for the output of a changed model; it also scores that of the unchanged one.
+
+    Two traces tell the same, but record everything: this is for a page that waits. `engine` runs the model.
+
+    Raises:
+        RequestError: the interventions do not fit the model and the text, or no output can be found.
+    """
+    bos, eos = subwords.bos_id, subwords.eos_id
+    interventions = resolved(model, subwords, interventions, read=read)
+    check(interventions, model.config, len(request.ids) + 1, None)
+    changed = intervened(model, interventions)
+    assert isinstance(changed, Transformer), "an intervention keeps the architecture"
+    device = next(model.parameters()).device
+    if changed is not model:
+        engine = TorchEngine([changed], bos=bos, eos=eos, device=device)
+    (running,) = engine.models  # the same weights, packed
+    with recording_changed(running, interventions):
+        (found,) = engine.decode([request], search)
+        if not found:
+            what = (
+                "with these interventions the model's numbers are not finite, so that no output can be found"
+            )
+            raise RequestError(what, code="not_finite")
+        outputs = list(dict.fromkeys([found[0].ids, tuple(intact)]))
+        states_SD = running.encode(pack([(*request.ids, eos)], device)).states_SD.repeat(len(outputs), 1)
+        boundaries = Boundaries.of_lengths([len(request.ids) + 1] * len(outputs), device)
+        written = pack([(bos, *each) for each in outputs], device)
+        states_ND = running.decode(written, Memory(states_SD, boundaries))
+    log_probs_N = log_probs_of(running, states_ND, [token for each in outputs for token in (*each, eos)])
+    sums = [float(part.sum()) for part in log_probs_N.split([len(each) + 1 for each in outputs])]
+    return ChangedOutput(outputs[0], sums[0], sums[-1])
 
 
 def continued(
