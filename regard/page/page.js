@@ -3,16 +3,18 @@
 import { csv, fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
-import { download, pngBlob, svgText } from "./figures/svg.js";
+import { captioned, download, enlarge, pngBlob, svgText } from "./figures/svg.js";
 import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
+import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
+const LARGEST = { read: 1.7, presented: 2.6 }; // factors by which figures grow to fill their place
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
 /** @param {string} title @param {string} note */
@@ -50,16 +52,21 @@ export class Page {
       skip: h("button", { class: "skip", type: "button", onclick: () => this.parts.main.focus() }),
       heard: h("div", { class: "unseen", "aria-live": "polite" }),
       lost: h("div", { class: "lost", role: "status", hidden: true }),
+      presenter: h("div", { class: "presenter", role: "group" }),
     };
-    const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
+    const { bar: top, rail: left, strips: texts, main, heard, lost, skip, presenter } = this.parts;
     const content = h("div", { class: "content" }, texts, main);
-    document.body.replaceChildren(skip, top, left, content, heard, lost, this.tip.node);
+    document.body.replaceChildren(skip, top, left, content, heard, lost, presenter, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("resize", () => this.hintAtMore());
+    addEventListener("resize", () => this.fill());
+    document.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement && this.store.state.present) this.store.set({ present: 0 });
+    });
     left.addEventListener("scroll", () => this.hintAtMore());
   }
 
@@ -103,6 +110,7 @@ export class Page {
     const { theme } = this.context();
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
+    document.documentElement.toggleAttribute("data-present", Boolean(this.store.state.present));
     this.parts.lost.textContent = this.context().t("lost");
     this.parts.skip.textContent = this.context().t("skip");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
@@ -165,6 +173,8 @@ export class Page {
     this.towards = "";
     const doings = {
       save: (kind) => void this.save(kind),
+      savePage: (button) => void this.savePage(button),
+      present: () => this.present(true),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
@@ -185,6 +195,8 @@ export class Page {
         this.source ? this.footer(context) : "",
       ),
     );
+    this.parts.presenter.replaceChildren(...(state.present ? this.presenter(context) : []));
+    this.fill();
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
     this.hintAtMore();
@@ -209,6 +221,36 @@ export class Page {
     ])
       if (layer >= 0 && layer < kind.layers && head >= 0 && head < kind.heads)
         source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
+  }
+
+  /** Let the figures grow until they fill their place. */
+  fill() {
+    const most = this.store.state.present ? LARGEST.presented : LARGEST.read;
+    for (const drawn of this.parts.main.querySelectorAll(".scroll > .figure")) {
+      const width = drawn.parentElement?.clientWidth ?? 0;
+      if (drawn instanceof SVGElement && width) enlarge(drawn, { width, height: 0.82 * innerHeight }, most);
+    }
+  }
+
+  /** Show the page in full screen and large type, or as usual. @param {boolean} on */
+  present(on) {
+    if (on) showFullScreen();
+    else leaveFullScreen();
+    return this.store.set({ present: on ? 1 : 0 });
+  }
+
+  /** @param {import("./frame.js").Context} context */
+  presenter(context) {
+    const place = this.screens.indexOf(this.screen);
+    const moves = { next: () => this.move(1), back: () => this.move(-1), leave: () => this.present(false) };
+    return presenterBar(context, { place, count: this.screens.length, ...moves });
+  }
+
+  /** The next step of this screen, or else the next screen. @param {1 | -1} by */
+  move(by) {
+    if (this.screen.moves?.(this.context(), by)) return;
+    const next = this.screens[this.screens.indexOf(this.screen) + by];
+    if (next) void this.store.set({ screen: next.id });
   }
 
   /** Redraw a part and keep its scroll positions. @param {HTMLElement} part @param {() => void} redraw */
@@ -265,17 +307,42 @@ export class Page {
   /** @param {"svg" | "png" | "csv"} kind */
   async save(kind) {
     const { figure, table } = this.view ?? {};
-    const { state, palette } = this.context();
-    const blob =
-      kind === "csv"
-        ? table && new Blob([csv(table)], { type: "text/csv" })
-        : figure && !state.table
-          ? kind === "png"
-            ? await pngBlob(figure, palette.paper)
-            : new Blob([svgText(figure, palette.paper)], { type: "image/svg+xml" })
-          : null;
+    const context = this.context();
+    const { state, palette } = context;
     const place = this.source ? [state.kind, state.layer, state.head] : [];
-    if (blob) download(blob, `${["regard", state.screen, ...place].join("-")}.${kind}`);
+    const name = `${["regard", state.screen, ...place].join("-")}.${kind}`;
+    if (kind === "csv") return table && download(new Blob([csv(table)], { type: "text/csv" }), name);
+    if (!figure || state.table) return;
+    const drawn = captioned(figure, this.caption(context, figure), palette);
+    const svg = () => new Blob([svgText(drawn, palette.paper)], { type: "image/svg+xml" });
+    download(kind === "png" ? await pngBlob(drawn, palette.paper) : svg(), name);
+  }
+
+  /**
+   * What a saved figure says about itself: title, sentence, head, and the model.
+   * @param {import("./frame.js").Context} context
+   * @param {SVGElement} figure
+   */
+  caption(context, figure) {
+    const { about, server, state, t } = context;
+    const title = t(titleKey(this.screen, context));
+    const texts = this.source ? [about.inputs, about.outputs].filter(Boolean).map(({ text }) => text) : [];
+    const shown = figure.getAttribute("aria-label") ?? "";
+    const head = `${t(`kind.${state.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`;
+    const place = !this.source || this.screen.id === "map" ? shown : shown.includes(title) ? head : shown;
+    const model = server?.way(state).model;
+    const facts = [place === title ? "" : place, model && t("caption.model", { model }), t("caption.made")];
+    return [title, texts.join(" → "), facts.filter(Boolean).join(" · ")].filter(Boolean);
+  }
+
+  /** The trace and this page as one file that needs no server. @param {HTMLElement} button */
+  async savePage(button) {
+    const { t } = this.context();
+    button.setAttribute("aria-busy", "true");
+    const file = await this.source?.page?.(location.hash).catch((problem) => problem);
+    button.removeAttribute("aria-busy");
+    if (file instanceof Blob) download(file, `regard-${this.about?.hash ?? "page"}.html`);
+    else button.textContent = t("save.page.failed");
   }
 
   async saveTrace() {
@@ -303,6 +370,7 @@ export class Page {
       return;
     if (event.key === " " && target.matches("button, input")) return;
     if (this.numbers.pressed(event.key, this.screens.length)) return event.preventDefault();
+    if (this.store.state.present && this.presented(event.key)) return event.preventDefault();
     const own = this.screen.keys?.[event.key];
     const changes = own ? null : stateChanges(event.key, this.context().state, this.about);
     this.keyed = Boolean(own || changes);
@@ -315,6 +383,15 @@ export class Page {
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();
+  }
+
+  /** The keys of a presenter: those of remote controls, too. Returns whether this is one. @param {string} key */
+  presented(key) {
+    if (["n", "PageDown"].includes(key)) this.move(1);
+    else if (["b", "PageUp"].includes(key)) this.move(-1);
+    else if (key === "Escape") void this.present(false);
+    else return false;
+    return true;
   }
 
   /**

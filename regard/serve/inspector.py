@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -17,9 +17,9 @@ import numpy as np
 from regard.cancellation import cancellable
 from regard.errors import RequestError
 from regard.host import step_back
-from regard.look.interventions.ablation import ChangedOutput, continued
+from regard.look.interventions.ablation import ChangedOutput, collected, continued
 from regard.look.interventions.activations import Activation
-from regard.look.interventions.interventions import Intervention, from_json
+from regard.look.interventions.interventions import HeadOff, Intervention, from_json
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore, ResultCache
 from regard.serve.http.errors import ApiError, bad_value, busy, too_large, unclear_language
@@ -35,6 +35,12 @@ PATIENCE_S = 2.0
 """Maximum number of seconds that other requests go first."""
 CONTINUATION_TOKENS = 24
 """Number of tokens that a generator adds to an ablated text."""
+
+
+EFFECT_TOKENS = 256
+"""Tokens in a batch of the effects of heads: whoever switches a head meanwhile waits for one batch."""
+TURN_S = 0.002
+"""Seconds between two batches, in which another look may begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,7 @@ class Inspector:
         intact: ModelOutput,
         changes: Sequence[Intervention],
     ) -> dict[str, Any]:
-        """What a changed translator writes, without the traces of it: a page waits for this at every click."""
+        """What a changed translator writes, without traces: a page waits for this at every click."""
 
         def work() -> ChangedOutput:
             beam = served.model.decoding.beam_size
@@ -259,8 +265,12 @@ class Inspector:
     def _effects(self, served: Served, job: RequestJob, forced: TracedText, first: int) -> dict[str, Any]:
         """How much more likely the unchanged output becomes without each head."""
         trace = self.trace(served, job, forced)
-        effects = self.look(served, job, lambda: served.model.head_effects(trace, first))
-        return {kind: each.tolist() for kind, each in effects.items()}
+        batches = served.model.effects_of_heads(trace, first, EFFECT_TOKENS)
+        found: list[Mapping[HeadOff, float]] = []
+        while (batch := self.look(served, job, lambda: next(batches, None))) is not None:
+            found.append(batch)
+            time.sleep(TURN_S)  # a lock alone would let this thread go on
+        return {kind: each.tolist() for kind, each in collected(trace, found).items()}
 
     def _output(
         self, served: Served, job: RequestJob, text: TracedText, changes: Sequence[Intervention] = ()

@@ -10,7 +10,7 @@ import { Server, changes } from "../../regard/page/state/server.js";
 import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
-import { effectText } from "../../regard/page/screens/heads_off.js";
+import { effectText } from "../../regard/page/screens/map.js";
 import { spreadOut } from "../../regard/page/screens/training.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";
 import { textOfPiece, cut, marked, pieces, wordProbabilities } from "../../regard/page/compute/text.js";

@@ -5,7 +5,7 @@ Also the continuation of a text by a changed language model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,10 @@ def model_of_trace(model: Model, trace: TraceData) -> Model:
     return model
 
 
-def copies_at_once(trace: TraceData) -> int:
+def copies_at_once(trace: TraceData, batch_tokens: int = BATCH_TOKENS) -> int:
     """The number of copies in a batch."""
     longest = max(len(side) for side in (trace.inputs, trace.outputs) if side is not None)
-    return max(1, BATCH_TOKENS // longest)
+    return max(1, batch_tokens // longest)
 
 
 def log_probs_of_copies(
@@ -96,11 +96,22 @@ def each_copy(value: Tensor, copies: int) -> Tensor:
     return value.clone().unflatten(0, (copies, -1))
 
 
-@torch.inference_mode()
 def effect_of_each_head(model: Model, trace: TraceData, first: int = 0) -> dict[Kind, np.ndarray]:
     """For each kind (layers, heads): the change in log-probability of the targets with this head off.
 
     Targets count from the row `first` on. The interventions of the trace stay in place.
+
+    Raises:
+        RequestError: there is no such row, or the trace is of another model.
+    """
+    return collected(trace, effects_of_heads(model, trace, first))
+
+
+@torch.inference_mode()
+def effects_of_heads(
+    model: Model, trace: TraceData, first: int = 0, batch_tokens: int = BATCH_TOKENS
+) -> Iterator[dict[HeadOff, float]]:
+    """The same, in batches: something else may run between two of them.
 
     Raises:
         RequestError: there is no such row, or the trace is of another model.
@@ -111,19 +122,26 @@ def effect_of_each_head(model: Model, trace: TraceData, first: int = 0) -> dict[
         raise RequestError(f"no row {first}; the output has rows 0 to {last}", code="unknown_place")
     rows = slice(first, len(trace.targets))
     intact = float(trace.log_probs[rows].sum())
-    effects = {kind: np.zeros((layers_of(model.config, kind), model.config.n_heads)) for kind in trace.kinds}
-    for batch in _batches(trace):
+    for batch in _batches(trace, copies_at_once(trace, batch_tokens)):
         one_memory = stack_of(batch[0].kind) == "decoder"
         change = _each_without_its_own(batch)
         log_probs = log_probs_of_copies(model, trace, len(batch), change, rows, one_memory=one_memory)
-        for off, log_prob in zip(batch, log_probs.tolist(), strict=True):
-            effects[off.kind][off.layer, off.head] = log_prob - intact
+        yield {off: log_prob - intact for off, log_prob in zip(batch, log_probs.tolist(), strict=True)}
+
+
+def collected(trace: TraceData, batches: Iterable[Mapping[HeadOff, float]]) -> dict[Kind, np.ndarray]:
+    """The effects of heads as arrays: for each kind (layers, heads)."""
+    config = trace.config
+    effects = {kind: np.zeros((layers_of(config, kind), config.n_heads)) for kind in trace.kinds}
+    for batch in batches:
+        for off, effect in batch.items():
+            effects[off.kind][off.layer, off.head] = effect
     return effects
 
 
-def _batches(trace: TraceData) -> Iterator[list[HeadOff]]:
+def _batches(trace: TraceData, size: int) -> Iterator[list[HeadOff]]:
     """All heads, by stack, in batches of as many copies."""
-    size, config = copies_at_once(trace), trace.config
+    config = trace.config
     for stack in ("encoder", "decoder"):
         heads = [
             HeadOff(kind=kind, layer=layer, head=head)

@@ -149,7 +149,7 @@ function choices({ state, store, t }) {
     state.beside === "off" &&
       h(
         "button",
-        { id: "to-off", type: "button", onclick: () => store.set({ screen: "off" }) },
+        { id: "to-off", type: "button", onclick: () => store.set({ screen: "map", op: state.op || "off" }) },
         t("compare.choose"),
       ),
   ];

@@ -16,6 +16,8 @@ export const KEYS = [
   { keys: ["t"], words: "key.table" },
   { keys: ["s"], words: "key.save" },
   { keys: ["l"], words: "key.language" },
+  { keys: ["p"], words: "key.present" },
+  { keys: ["n", "b"], words: "key.presenting" },
   { keys: ["/"], words: "key.text", server: true },
   { keys: ["?"], words: "key.help" },
 ];
