@@ -14,7 +14,8 @@ import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const LARGEST = { read: 1.7, presented: 2.6 }; // factors by which figures grow to fill their place
+/** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
+const FACTORS = { read: [1, 1.7], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
 /** @param {string} title @param {string} note */
@@ -223,12 +224,17 @@ export class Page {
         source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
   }
 
-  /** Let the figures grow until they fill their place. */
+  /** Let the figures grow until they fill their place; while presenting, so that they are seen as a whole. */
   fill() {
-    const most = this.store.state.present ? LARGEST.presented : LARGEST.read;
-    for (const drawn of this.parts.main.querySelectorAll(".scroll > .figure")) {
+    const { main } = this.parts;
+    const present = Boolean(this.store.state.present);
+    const zoom = main.getBoundingClientRect().width / (main.offsetWidth || 1);
+    for (const drawn of main.querySelectorAll(".scroll > .figure")) {
       const width = drawn.parentElement?.clientWidth ?? 0;
-      if (drawn instanceof SVGElement && width) enlarge(drawn, { width, height: 0.82 * innerHeight }, most);
+      if (!(drawn instanceof SVGElement) || !width) continue;
+      const above = present ? drawn.getBoundingClientRect().top + scrollY + 20 : 0.18 * innerHeight;
+      const height = Math.max(0.4 * innerHeight, innerHeight - above) / zoom;
+      enlarge(drawn, { width, height }, present ? FACTORS.presented : FACTORS.read);
     }
   }
 

@@ -73,6 +73,7 @@ function fewest(shown) {
     may: (_, key) => shown.may(shown.row, best[key]),
     say: (_, key) => shown.say(shown.row, best[key]),
     pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
+    superposed: undefined,
   };
 }
 
@@ -103,24 +104,28 @@ export function arcsFigure(context, shown) {
  * @param {Shown} shown
  * @param {(row: number, column: number) => string} path
  */
-function curves({ palette, tip }, { matrix, rows, columns, row: selected, threshold = 0.1, may, say }, path) {
+function curves({ palette, tip }, shown, path) {
+  const { rows, columns, row: selected, threshold = 0.1, may, say, superposed } = shown;
   /** @type {SVGElement[][]} */
   const [faint, strong] = [[], []];
-  for (let row = 0; row < rows.length; row++) {
-    const isStrong = selected < 0 || row === selected;
-    if (rows.length > MANY && !isStrong) continue;
-    for (let column = 0; column < columns.length; column++) {
-      const weight = matrix.data[row * columns.length + column];
-      if (!may(row, column) || weight < Math.max(threshold, FAINTEST)) continue;
-      const drawn = s("path", {
-        d: path(row, column),
-        fill: "none",
-        stroke: isStrong ? palette.blue : palette.soft,
-        "stroke-width": (WIDTH[0] + WIDTH[1] * weight).toFixed(2),
-        opacity: (isStrong ? OPACITY[0] + OPACITY[1] * weight : 0.08 + 0.22 * weight).toFixed(3),
-        "stroke-linecap": "round",
-      });
-      (isStrong ? strong : faint).push(withTip(drawn, tip, say(row, column)));
+  for (const { head, matrix, look } of superposed ?? [{ head: -1, matrix: shown.matrix, look: null }]) {
+    for (let row = 0; row < rows.length; row++) {
+      const isStrong = selected < 0 || row === selected;
+      if (rows.length > MANY && !isStrong) continue;
+      for (let column = 0; column < columns.length; column++) {
+        const weight = matrix.data[row * columns.length + column];
+        if (!may(row, column) || weight < Math.max(threshold, FAINTEST)) continue;
+        const drawn = s("path", {
+          d: path(row, column),
+          fill: "none",
+          ...(isStrong ? (look ?? { stroke: palette.blue }) : { stroke: palette.soft }),
+          "stroke-width": (WIDTH[0] + WIDTH[1] * weight).toFixed(2),
+          opacity: (isStrong ? OPACITY[0] + OPACITY[1] * weight : 0.08 + 0.22 * weight).toFixed(3),
+          "stroke-linecap": "round",
+        });
+        const words = head < 0 ? say(row, column) : (shown.sayOf?.(head, row, column, weight) ?? "");
+        (isStrong ? strong : faint).push(withTip(drawn, tip, words));
+      }
     }
   }
   return [...faint, ...strong];

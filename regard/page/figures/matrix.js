@@ -22,6 +22,9 @@ import { emphasis, figure, hatching, label, scale } from "./svg.js";
  * @property {string} label
  * @property {number} [most] The value of the darkest shade; default: the largest one.
  * @property {number} [threshold]
+ * @property {{ head: number, matrix: import("../compute/tensor.js").Tensor, look: Record<string, string> }[]} [superposed]
+ *   Heads that are drawn over each other as lines.
+ * @property {(head: number, row: number, column: number, weight: number) => string} [sayOf] What a line of these says.
  * @property {number} [least] Smallest height of a row, for a few named rows with many columns.
  * @property {boolean} [plain] Whether hidden cells are left empty instead of hatched.
  * @property {{ name: string, from: number, to: number }[]} [groups] Names of consecutive columns.

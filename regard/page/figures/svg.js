@@ -35,15 +35,15 @@ export function figure(width, height, label, children) {
 }
 
 /**
- * Enlarge a figure so that it fills its place, with its text; it never shrinks.
+ * Enlarge a figure so that it fills its place, with its text.
  * @param {SVGElement} drawn
  * @param {{ width: number, height: number }} place
- * @param {number} most Largest factor.
+ * @param {[number, number]} factors The least and the largest.
  */
-export function enlarge(drawn, place, most) {
+export function enlarge(drawn, place, [least, most]) {
   const [width, height] = (drawn.getAttribute("viewBox") ?? "").split(" ").slice(2).map(Number);
   if (!width || !height) return;
-  const factor = Math.max(1, Math.min(most, place.width / width, place.height / height));
+  const factor = Math.max(least, Math.min(most, place.width / width, place.height / height));
   drawn.setAttribute("width", String(Math.floor(width * factor)));
   drawn.setAttribute("height", String(Math.floor(height * factor)));
 }

@@ -262,8 +262,8 @@ function drawn(context, all, by) {
 }
 
 /**
- * The kinds of attention in columns that fill the place: all side by side if thumbnails stay large enough, or the
- * encoder beside both attentions of the decoder.
+ * The kinds of attention in columns that fill the place: the encoder, in two halves if there is room, beside both
+ * attentions of the decoder; side by side, if they are about as high.
  * @param {Context} context
  * @param {Head[][][]} all
  * @param {Measure | null} by
@@ -271,28 +271,36 @@ function drawn(context, all, by) {
 function stacked(context, all, by) {
   const { about, t } = context;
   const heads = about.sizes.n_heads;
-  const columns = all.map((layers) => {
+  const stack = (layers, first = 0) => {
     const { kind } = layers[0][0];
-    const rows = layers.map((each, layer) =>
+    const rows = layers.map((each, i) =>
       h(
         "div",
         { class: "layer" },
-        h("span", { class: "layer-name soft" }, `${t("layer")} ${layer}`),
+        h("span", { class: "layer-name soft" }, `${t("layer")} ${first + i}`),
         h("div", { class: "heads", style: { "--heads": heads } }, each.map((head) => thumb(context, head, by))),
       ),
     );
+    const title = t(`kind.${kind.kind}.title`);
+    const range = layers.length < kind.layers ? ` · ${t("layer")} ${first}–${first + layers.length - 1}` : "";
     return h(
       "section",
-      { class: "stack", "aria-label": t(`kind.${kind.kind}.title`) },
-      h("h2", {}, t(`kind.${kind.kind}.title`)),
+      { class: "stack", "aria-label": title + range },
+      h("h2", {}, title, h("span", { class: "soft" }, range)),
       h("p", { class: "soft" }, t(about.inputs ? `kind.${kind.kind}.note` : "kind.decoder.note.alone")),
       h("div", { class: "layers" }, rows),
     );
-  });
+  };
   const fits = (count) => (room() - 44 * (count - 1)) / count >= MARGIN + heads * (SMALL + GAP);
-  const [first, ...others] = columns;
-  const high = others.length > 1 && all[0].length > 1.5 * Math.max(...all.slice(1).map((layers) => layers.length));
-  const stacks = fits(columns.length) || !high ? columns : [first, h("div", {}, others)];
+  const [first, ...others] = all;
+  const below = others.reduce((sum, layers) => sum + layers.length + 1, -1);
+  const beside = () => h("div", {}, others.map((layers) => stack(layers)));
+  const half = Math.ceil(first.length / 2);
+  const stacks = !others.length || first.length <= 1.5 * Math.max(...others.map((layers) => layers.length))
+    ? all.map((layers) => stack(layers))
+    : fits(3) && half >= below - 1
+      ? [stack(first.slice(half), half), stack(first.slice(0, half)), beside()]
+      : [stack(first), beside()];
   const look = { "--stacks": stacks.length, "--widest": `${MARGIN + heads * (LARGE + GAP)}px` };
   return h("div", { class: "stacks", style: look }, stacks);
 }
@@ -322,8 +330,12 @@ export const map = {
       note: server ? "map.note.break" : "map.note",
       controls: [
         ...(server ? tools(context) : []),
-        h("span", { class: "soft" }, t("map.by")),
-        segments(t("map.by"), choices, chosen, (value) => store.set({ by: value })),
+        h(
+          "span",
+          { class: "labelled" },
+          h("span", { class: "soft" }, t("map.by")),
+          segments(t("map.by"), choices, chosen, (value) => store.set({ by: value })),
+        ),
         told,
       ],
       body: h("div", { class: "steps" }, server ? paintable(context, body) : body, server && dock(context)),

@@ -12,7 +12,8 @@ import { keep, kept } from "./preferences.js";
  * @property {number} key The key token; -1: the one with the largest weight.
  * @property {string} by The measure that labels heads on the map: `role`, `entropy` …; empty: the effect of each, or
  *   without a server, their roles.
- * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
+ * @property {string} view How a head is drawn: `matrix`, `lines`, `arcs` or `layers`.
+ * @property {string} heads Heads that are drawn over each other as lines; empty: see `superposed.js`.
  * @property {string} form `weights` or `scores`.
  * @property {string} gold Reference links, such as `0-0 1-2`.
  * @property {number} threshold Smallest weight that is drawn as a line.
@@ -68,6 +69,7 @@ export const DEFAULTS = {
   key: -1,
   by: "",
   view: "matrix",
+  heads: "",
   form: "weights",
   gold: "",
   threshold: 0.1,
@@ -194,7 +196,7 @@ export function fitted(state, about) {
     query,
     key: within(state.key, keys, -1),
     view:
-      ["matrix", "lines", "arcs"].includes(state.view) &&
+      ["matrix", "lines", "arcs", "layers"].includes(state.view) &&
       (state.view !== "arcs" || kind.queries === kind.keys)
         ? state.view
         : "matrix",
