@@ -1,13 +1,14 @@
 // The page: draws the current screen whenever the state changes, and handles keys.
 
-import { csv, fixed } from "./compute/number.js";
+import { fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
-import { captioned, download, enlarge, pngBlob, svgText } from "./figures/svg.js";
+import { enlarge } from "./figures/svg.js";
 import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
 import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
+import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
@@ -174,7 +175,7 @@ export class Page {
     this.towards = "";
     const doings = {
       save: (kind) => void this.save(kind),
-      savePage: (button) => void this.savePage(button),
+      savePage: (button) => void savePage(this.context(), button),
       present: () => this.present(true),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
@@ -304,7 +305,7 @@ export class Page {
       source.file &&
         h(
           "button",
-          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => this.saveTrace() },
+          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => void saveTrace(source) },
           t("save.trace"),
         ),
     );
@@ -312,48 +313,8 @@ export class Page {
 
   /** @param {"svg" | "png" | "csv"} kind */
   async save(kind) {
-    const { figure, table } = this.view ?? {};
     const context = this.context();
-    const { state, palette } = context;
-    const place = this.source ? [state.kind, state.layer, state.head] : [];
-    const name = `${["regard", state.screen, ...place].join("-")}.${kind}`;
-    if (kind === "csv") return table && download(new Blob([csv(table)], { type: "text/csv" }), name);
-    if (!figure || state.table) return;
-    const drawn = captioned(figure, this.caption(context, figure), palette);
-    const svg = () => new Blob([svgText(drawn, palette.paper)], { type: "image/svg+xml" });
-    download(kind === "png" ? await pngBlob(drawn, palette.paper) : svg(), name);
-  }
-
-  /**
-   * What a saved figure says about itself: title, sentence, head, and the model.
-   * @param {import("./frame.js").Context} context
-   * @param {SVGElement} figure
-   */
-  caption(context, figure) {
-    const { about, server, state, t } = context;
-    const title = t(titleKey(this.screen, context));
-    const texts = this.source ? [about.inputs, about.outputs].filter(Boolean).map(({ text }) => text) : [];
-    const shown = figure.getAttribute("aria-label") ?? "";
-    const head = `${t(`kind.${state.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`;
-    const place = !this.source || this.screen.id === "map" ? shown : shown.includes(title) ? head : shown;
-    const model = server?.way(state).model;
-    const facts = [place === title ? "" : place, model && t("caption.model", { model }), t("caption.made")];
-    return [title, texts.join(" → "), facts.filter(Boolean).join(" · ")].filter(Boolean);
-  }
-
-  /** The trace and this page as one file that needs no server. @param {HTMLElement} button */
-  async savePage(button) {
-    const { t } = this.context();
-    button.setAttribute("aria-busy", "true");
-    const file = await this.source?.page?.(location.hash).catch((problem) => problem);
-    button.removeAttribute("aria-busy");
-    if (file instanceof Blob) download(file, `regard-${this.about?.hash ?? "page"}.html`);
-    else button.textContent = t("save.page.failed");
-  }
-
-  async saveTrace() {
-    const file = await this.source?.file?.();
-    if (file) download(file, "trace.safetensors");
+    if (this.view) await saveFigure(context, this.view, context.t(titleKey(this.screen, context)), kind);
   }
 
   help() {

@@ -44,7 +44,8 @@ import { keep, kept } from "./preferences.js";
  * @property {string} op What is done to a head that is clicked, such as `off`; empty: it is opened.
  * @property {string} axes Logarithmic axes of training curves: `x`, `y` or both.
  * @property {string} other The text to compare with.
- * @property {string} beside What is compared: `text` or `off`.
+ * @property {string} beside What is compared: `off` (the changed model), `model` or `text`.
+ * @property {string} rival The model that stands beside this one; empty: the first other one.
  * @property {string} dims Dimensions of the positions that are plotted.
  * @property {string} measure The curve that is plotted of a run.
  * @property {string} experiment
@@ -99,6 +100,7 @@ export const DEFAULTS = {
   axes: "",
   other: "",
   beside: "off",
+  rival: "",
   dims: "0,8,16,24",
   measure: "loss",
   experiment: "",
