@@ -16,7 +16,7 @@ import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 /** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
-const FACTORS = { read: [1, 1.7], presented: [0.6, 2.6] };
+const FACTORS = { read: [1, 1.9], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
 /** @param {string} title @param {string} note */

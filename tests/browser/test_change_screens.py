@@ -2,16 +2,22 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from regard.look.interventions.activations import Ablate, Patch
 from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions, SkipBlock, Uniform
+from regard.serve.http.metrics import Metrics
+from regard.serve.models import load_models
 from tests.browser.served import OTHER, SOURCE, at, page_text
-from tests.browser.tables import numbers_on, saved_csv
+from tests.browser.tables import saved_csv
 from tests.browser.waiting import drawn, until
+from tests.engine import talking
+from tests.serve.running import running
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +87,9 @@ def test_the_effect_of_every_head_is_its_colour(opened, server, model):
             assert float(shown) == pytest.approx(effect, abs=0.051)
     drawn(tab, lambda: tab.keyboard.press("t"))
     everything = np.concatenate([effects[kind].ravel() for kind in effects])
-    np.testing.assert_allclose(np.sort(numbers_on(tab)[:, -1]), np.sort(everything), atol=0.051)
+    told = tab.locator(".table tbody td:last-child").all_inner_texts()
+    values = sorted(float(each.replace("−", "-")) for each in told)
+    np.testing.assert_allclose(values, np.sort(everything), atol=0.051)
 
 
 def test_heads_attend_evenly_blocks_are_skipped_and_tokens_dropped(opened, server, model):
@@ -155,6 +163,37 @@ def test_two_traces_beside_each_other(opened, server):
     assert OTHER in tab.locator("main section").nth(1).inner_text()
 
 
+def test_a_model_and_a_checkpoint_of_its_run_stand_side_by_side(opened, tmp_path, folder, model):
+    talking.talker(tmp_path)
+    run = tmp_path / "run"
+    shutil.copytree(tmp_path / "trained", run / "best")
+    (checkpoint,) = (run / "checkpoints").glob("step-*")
+    weights = load_file(checkpoint / "weights.safetensors")
+    save_file({name: 0.9 * each for name, each in weights.items()}, checkpoint / "weights.safetensors")
+    served = load_models([folder, checkpoint], Metrics(), threads=1)
+    try:
+        with running(served) as server:
+            tab = opened(at(server, screen="compare", beside="model", text=SOURCE, lang="en"))
+            name = f"run-{checkpoint.name.replace('-0', '-').replace('-0', '-')}"
+            assert tab.locator("#rival option").all_inner_texts() == [each.id for each in served][1:], name
+            sides = tab.locator(".compare .split > section")
+            scales = [side.locator("svg.figure text").all_text_contents()[-2:] for side in sides.all()]
+            assert scales == [["0", "1.000"]] * 2
+            other = next(each for each in served if each.id != "zh-en").model
+            written = model.look(SOURCE, beam_size=4).outputs.text
+            given = other.look(SOURCE, written)
+            sums = [side.locator("p.number").inner_text() for side in sides.all()]
+            assert float(sums[1].split()[-1].replace("−", "-")) == pytest.approx(
+                given.log_probs.sum(), abs=2e-3
+            )
+            assert tab.locator(".aparts td").count() == sum(
+                given.config.n_heads * len(layers) for layers in model.head_effects(given).values()
+            )
+            assert page_text("compare.by-token") in tab.locator("main").inner_text()
+    finally:
+        served.close()
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_both_sides_have_one_scale_and_a_head_that_is_off_is_marked(opened, server, language):
     where = {"kind": "cross", "layer": 0, "head": 1}
@@ -178,5 +217,5 @@ def test_what_is_compared_is_saved_with_both_sides(opened, server, model, tmp_pa
     np.testing.assert_allclose(weights[0], trace.attention("cross", 0, 0), atol=6e-4)
     with tab.expect_download() as got:
         tab.click("#save-svg")
-    assert Path(got.value.path()).read_text("utf-8").count("<svg") == 1 + 2
+    assert Path(got.value.path()).read_text("utf-8").count("<svg") == 1 + 1 + 2
     assert {row[0] for row in rows} == {page_text("off.intact"), page_text("off.without", count=1)}

@@ -43,7 +43,8 @@ export function figure(width, height, label, children) {
 export function enlarge(drawn, place, [least, most]) {
   const [width, height] = (drawn.getAttribute("viewBox") ?? "").split(" ").slice(2).map(Number);
   if (!width || !height) return;
-  const factor = Math.max(least, Math.min(most, place.width / width, place.height / height));
+  const whole = least < 1 || height < place.height; // one that is higher scrolls anyway, and fills the width
+  const factor = Math.max(least, Math.min(most, place.width / width, whole ? place.height / height : most));
   drawn.setAttribute("width", String(Math.floor(width * factor)));
   drawn.setAttribute("height", String(Math.floor(height * factor)));
 }

@@ -1,7 +1,7 @@
 // All heads of all layers as thumbnails, with the last layer on top as in Figure 1 of the paper. At a server, a drag
 // across them switches them off.
 
-import { fixed, percent } from "../compute/number.js";
+import { fixed, percent, short } from "../compute/number.js";
 import { at, furthest, pooled } from "../compute/tensor.js";
 import { on, shade } from "../figures/colour.js";
 import { room } from "../figures/chart.js";
@@ -26,6 +26,7 @@ import { isOff } from "../state/source.js";
  * @typedef {object} Measure A measure that labels heads.
  * @property {(head: Head) => number | undefined} of
  * @property {number} most
+ * @property {(value: number) => string} write
  */
 
 const SCALE = 120; // width of the scale of shades
@@ -107,16 +108,18 @@ async function measured(context, all, told) {
   const of = ({ kind, layer, head, summary }) =>
     found?.[kind.kind]?.[layer]?.[head] ?? summary[by] ?? undefined;
   const values = all.flat(2).map(of);
-  return values.some((each) => each !== undefined) ? { of, most: furthest(values.map((each) => each ?? 0)) } : null;
+  return values.some((each) => each !== undefined) 
+    ? { of, most: furthest(values.map((each) => each ?? 0)), write: by === "importance" ? effectText : short }
+    : null;
 }
 
 /** An effect with at least one digit that is not 0, if three decimals have one. @param {number} effect */
 export const effectText = (effect) => fixed(effect, Math.abs(effect) < 0.095 ? 3 : Math.abs(effect) < 9.95 ? 2 : 1);
 
 /** The formatted value; empty if the head has none. @param {Head} head @param {Measure} by */
-function valueOf(head, { of }) {
+function valueOf(head, { of, write }) {
   const value = of(head);
-  return value === undefined ? "\u00a0" : effectText(value);
+  return value === undefined ? "\u00a0" : write(value);
 }
 
 /**
@@ -201,7 +204,7 @@ function legend(context, all, by) {
     const from = signed ? -most : 0;
     const shades = figure(SCALE, 12, t("map.by"), scale(SCALE, 10, (share) => shade(from + share * (most - from), most, theme)));
     shades.removeAttribute("tabindex");
-    return h("span", { class: "scale" }, effectText(from), shades, effectText(most), ` ${title}`);
+    return h("span", { class: "scale" }, by?.write(from) ?? "", shades, by?.write(most) ?? "", ` ${title}`);
   };
   const named = roles.map((role) =>
     h("div", {}, h("dt", {}, t(`role.${role}.short`)), h("dd", {}, t(`role.${role}.note`))),
