@@ -1,5 +1,6 @@
 // Changes of a model by dragging across heads, tokens and positions; the output is rewritten meanwhile.
 
+import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { changesOf } from "../compute/text.js";
 import { describeError } from "../state/requests.js";
@@ -7,7 +8,6 @@ import { changes, placesChange } from "../state/server.js";
 import { checkbox, segments } from "./controls.js";
 import { h } from "./dom.js";
 import { ranked, shares } from "./lists.js";
-import { hasScale } from "../compute/attention.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/store.js").State} State */
@@ -293,9 +293,9 @@ export function tools({ about, state, store, t }) {
   return [
     segments(
       t("off.op"),
-      ["", ...OPS].map((value) => ({ value, text: t(`off.op.${value || "open"}`), title: t(`off.op.${value || "open"}.title`) })),
-      state.op,
-      (op) => store.set({ op }),
+      ["open", ...OPS].map((value) => ({ value, text: t(`off.op.${value}`), title: t(`off.op.${value}.title`) })),
+      state.op || "open",
+      (op) => store.set({ op: op === "open" ? "" : op }),
     ),
     hasScale(about.settings) && without("no-scale"),
     about.settings.positions !== "none" && without("no-positions"),

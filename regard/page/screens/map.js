@@ -73,7 +73,10 @@ async function measures({ about, server, source }) {
 }
 
 /** What labels heads: their effect at a server, or else their roles. @param {Context} context */
-const measureOf = ({ server, state }) => state.by || (server ? "importance" : "role");
+function measureOf({ server, state }) {
+  if (server) return state.by || "importance";
+  return ["", "importance", "alignment"].includes(state.by) ? "role" : state.by; // which a file does not know
+}
 
 /**
  * The effect of each head; null while it is computed, which the legend says.
