@@ -15,6 +15,7 @@ import { ranked, shares } from "./lists.js";
 /** What can be done to a head, in the order of the buttons. */
 export const OPS = ["off", "mean", "freeze", "uniform", "skip"];
 const MOST_LABELS = 5;
+const SLOW = 300; // milliseconds without an output before it is marked as busy
 const FAR = 4; // pixels that a pointer moves before it drags
 
 /**
@@ -133,8 +134,10 @@ class Breaking {
 
   /** Show on every head and token what is done to it. */
   mark() {
-    const { store } = this.context;
+    const { about, store } = this.context;
     const { state } = store;
+    const changed = changes(state, about).length > 0;
+    for (const button of [this.undo, this.beside]) button.toggleAttribute("disabled", !changed);
     /** @type {NodeListOf<HTMLElement>} */
     const items = document.querySelectorAll("main [data-paint]");
     for (const item of items) {
@@ -157,6 +160,7 @@ class Breaking {
       return;
     }
     this.running = true;
+    const slow = setTimeout(() => this.dock.setAttribute("aria-busy", "true"), SLOW);
     do {
       this.again = false;
       const { about, server, store, t } = this.context;
@@ -171,6 +175,8 @@ class Breaking {
         if (retryAfter) setTimeout(() => this.request(), 1000 * retryAfter);
       }
     } while (this.again);
+    clearTimeout(slow);
+    this.dock.removeAttribute("aria-busy");
     this.running = false;
   }
 
@@ -187,8 +193,6 @@ class Breaking {
     this.facts.textContent = item
       ? [t("off.without", { count }), same && t("off.same"), t("off.of-intact", { change })].filter(Boolean).join(" · ")
       : `${t("off.hint")} ${t("off.log-prob", { value: fixed(intact.log_prob, 2) })}`;
-    this.undo.toggleAttribute("disabled", !count);
-    this.beside.toggleAttribute("disabled", !count);
     this.count += 1;
     this.dock.dataset.answers = String(this.count);
   }
