@@ -175,7 +175,7 @@ export function alike(one, other) {
 }
 
 /**
- * The log-probability of each token in both models, as bars from one zero on one scale.
+ * The probability of each token in both models, as bars on one scale.
  * @param {Context} context
  * @param {import("../state/source.js").About} one
  * @param {import("../state/source.js").About} other
@@ -183,10 +183,11 @@ export function alike(one, other) {
  */
 function tokenByToken(context, one, other, names) {
   const { t } = context;
-  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => each.log_prob));
+  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => Math.exp(each.log_prob)));
   const part = scalars(context, {
     rows: one.wanted.map((each) => each.text),
     values: mine,
+    most: 1,
     ghost: theirs,
     loud: true,
     caption: t("compare.tokens", { one: names[0], other: names[1] }),
