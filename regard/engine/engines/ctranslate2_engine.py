@@ -177,6 +177,7 @@ class CTranslate2Engine:
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
+            use_vmap=search.uses_shortlist(request),
         )
 
     # --- checks --------------------------------------------------------------------------------------------
@@ -269,6 +270,9 @@ class CTranslate2Engine:
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
             no_repeat_ngram_size=no_repeat,
+            use_vmap=search.uses_shortlist(
+                batch[0], no_repeat
+            ),  # of a batch, all requests have a prefix, or none
             asynchronous=True,
         )
         return results

@@ -106,7 +106,7 @@ class LoadedTranslator(LoadedModel):
     ) -> TranslatedLines:
         """Translate the lines of a test set as they are; a line that is too long is split, and counted.
 
-        Numbers are not checked: the scores are those of the model's own search.
+        Numbers are not checked, and there is no shortlist: the scores are those of the model's own search.
 
         Args:
             lines: the sources.
@@ -128,6 +128,7 @@ class LoadedTranslator(LoadedModel):
             whole_lines=True,
             check_numbers=False,
             markup=False,
+            shortlist=False,
         )
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
