@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import safetensors
@@ -27,15 +27,25 @@ from safetensors.numpy import load, save
 from regard.errors import BundleError
 
 Ids = Sequence[int] | NDArray[Any]
-Pair = tuple[Ids, Ids]
+
+
+class Pairs(Protocol):
+    """Training pairs by their number: inputs as the model reads them, and outputs, without end tokens."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, i: int, /) -> tuple[Any, ...]:
+        """The ids of both sides of one."""
+
 
 SMALLEST_VOCABULARY = 4000
 """Tokens of a vocabulary from which on a shortlist is worth its search."""
-FREQUENT = 12
+FREQUENT = 8
 """One token of the vocabulary in so many is always considered."""
 PROBABLE = 5e-4
 """Probability from which on an output token is a candidate of an input token …"""
-COUNTED = 0.7
+COUNTED = 0.55
 """… and how often it must have been one at least, by expectation: less is noise."""
 EM_ROUNDS = 4
 LONGEST = 64
@@ -115,7 +125,7 @@ class Shortlist:
 
 
 def learn(
-    pairs: Sequence[Pair],
+    pairs: Pairs,
     vocab_size: int,
     *,
     special: Collection[int],
@@ -126,7 +136,7 @@ def learn(
     """Learn a shortlist from training pairs.
 
     Args:
-        pairs: inputs as the model reads them, with their language tag, and outputs; without end tokens.
+        pairs: ids of both sides, the inputs with their language tag.
         vocab_size: number of tokens.
         special: tokens that are always considered, such as the end token.
         tags: language tags. What is frequent in a language is considered after its tag only.
@@ -145,7 +155,8 @@ def learn(
         else:
             parts.append(tag * vocab_size + frequent)
         parts.append(_probable(of_tag, vocab_size, [*tags], frequent))
-    parts.append(np.add.outer(np.array([*spelling], np.int64) * vocab_size, [*spelling]).ravel())
+    bytes_ = np.array([*spelling], dtype=np.int64)
+    parts.append(np.add.outer(bytes_ * vocab_size, bytes_).ravel())
     entries = np.unique(np.concatenate(parts))
     starts = np.searchsorted(entries // vocab_size, np.arange(vocab_size + 1))
     return Shortlist(starts, entries % vocab_size, always)
@@ -168,9 +179,10 @@ def _probable(
     return input_E[kept_E] * vocab_size + output_E[kept_E]
 
 
-def _chosen(pairs: Sequence[Pair], most_cells: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _chosen(pairs: Pairs, most_cells: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Pairs from all over, within the limits; the inputs with a null token, which is not set yet: -1."""
-    chosen, n_cells, n_pairs = [], 0, len(pairs)
+    chosen: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    n_cells, n_pairs = 0, len(pairs)
     # Every 7th pair, then every 7th of the others, and so on: however many are used, they are spread.
     for offset in range(7):
         for i in range(offset, n_pairs, 7):
@@ -205,8 +217,8 @@ def _counted(
     input_C = read[np.arange(len(output_C)) + (first - starts)[output_C]]
     entries, entry_C = np.unique(input_C * vocab_size + written[output_C], return_inverse=True)
     input_E = entries // vocab_size
-    share_E = np.ones(len(entries))
-    counts_E = share_E
+    share_E: NDArray[np.float64] = np.ones(len(entries))
+    counts_E: NDArray[np.float64] = share_E
     for _ in range(EM_ROUNDS):
         likelihood_C = share_E[entry_C]
         likelihood_C /= np.add.reduceat(likelihood_C, starts)[output_C]

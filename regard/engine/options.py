@@ -61,7 +61,7 @@ class TranslateOptions(SamplingOptions):
     """Sample tokens instead of searching for the most likely ones."""
     shortlist: bool = True
     """On CPUs, search among the tokens that the model's shortlist has for the source, if it has one: faster,
-    with almost the same outputs. Not with `prefix`, `min_length` or `sample`, nor for glossary phrases."""
+    with almost the same outputs. Not in streams, with `prefix`, `min_length` or `sample`, or for phrases."""
 
     def __post_init__(self) -> None:
         if self.too_long not in ("split", "error"):

@@ -194,9 +194,10 @@ class SentenceDecoder:
         )
 
     def _next_best(self, wrong: list[Wrong]) -> list[list[Result]]:
-        """The outputs of a wider search, as they are and with the right values."""
+        """The outputs of a wider search, among all tokens, as they are and with the right values."""
         sentences = [piece for piece, *_ in wrong]
-        search = replace(self._search, n_best=N_BEST, beam_size=max(N_BEST, self._search.beam_size))
+        beam_size = max(N_BEST, self._search.beam_size)
+        search = replace(self._search, n_best=N_BEST, beam_size=beam_size, shortlist=False)
         found = self._decode.decoded(sentences, repeated=False, search=search)
         right = [
             [text for each in results if (text := values.corrected(each.text)) and self._decode.fits(text)]

@@ -18,7 +18,7 @@ from regard.config import RunConfig, registries
 from regard.data.reading import keep_stdin, parallel_corpus, refuse_shared_files, table_corpus
 from regard.data.reading.columns import Languages, language_of_column, pair_columns
 from regard.data.store import Store
-from regard.decode.shortlist import MOST_CELLS, SMALLEST_VOCABULARY, Shortlist, learn
+from regard.decode.shortlist import MOST_CELLS, SMALLEST_VOCABULARY, Pairs, Shortlist, learn
 from regard.durable import write_atomically
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError, CorpusError, RequestError
@@ -341,9 +341,7 @@ def _learn_shortlist(job: Job, prepared: Prepared) -> None:
         add_file(job.folder / "best", SHORTLIST, found.to_bytes())
 
 
-def shortlist_of_pairs(
-    pairs: Sequence[tuple[Any, ...]], subwords: Vocabulary, most_cells: int = MOST_CELLS
-) -> Shortlist:
+def shortlist_of_pairs(pairs: Pairs, subwords: Vocabulary, most_cells: int = MOST_CELLS) -> Shortlist:
     """The shortlist of pairs as they are trained on: ids, with language tags if the model has them."""
     everything = range(subwords.vocab_size)
     pieces = subwords.pieces(everything)

@@ -82,6 +82,8 @@ class Engine(Protocol):
 
     name: str
     """As users choose it: torch, ctranslate2."""
+    queues: bool
+    """Whether batches of several threads wait in a queue of its own, for workers of its own."""
 
     @property
     def lanes(self) -> int:

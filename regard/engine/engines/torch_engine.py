@@ -55,6 +55,7 @@ class TorchEngine:
     """
 
     name = "torch"
+    queues = False
 
     def __init__(
         self,
@@ -173,11 +174,9 @@ class TorchEngine:
             )
         if not request.ids:
             return
-        among = None if is_recording(self.models[0]) else self._among([request], search, no_repeat=0)
-        constraints = self._constraints([request], search, 0, among)
-        step, state = self._start([request], constraints, beams=1, among=among)
-        for token in stream(step, state, constraints, self._choose([request], search)):
-            yield token if among is None else among.token(token)
+        constraints = self._constraints([request], search, no_repeat=0)
+        step, state = self._start([request], constraints, beams=1)
+        yield from stream(step, state, constraints, self._choose([request], search))
 
     def _check(self, request: Request, search: Search) -> None:
         """Raise RequestError for a request that cannot be decoded."""
@@ -285,7 +284,7 @@ class TorchEngine:
         """The candidates of a batch; None if all tokens are."""
         if self._shortlist is None or not all(search.uses_shortlist(one, no_repeat) for one in requests):
             return None
-        ids_C = torch.from_numpy(self._shortlist.candidates([[*one.ids, self._eos] for one in requests]))
+        ids_C = torch.from_numpy(self._shortlist.candidates([one.ids for one in requests]))
         return _Candidates(ids_C, self.models[0])
 
     def _constraints(
@@ -367,10 +366,6 @@ class _Candidates:
     def place_of(self, token: int) -> int:
         """The number of a token here."""
         return int(torch.searchsorted(self._ids_C, token))
-
-    def token(self, place: int) -> int:
-        """The token with a number."""
-        return int(self._ids_C[place])
 
     def step(self, places_R: Tensor, cache: Any) -> tuple[Tensor, Any]:
         """A step of the model: numbers in, log-probabilities of numbers out, (R, C)."""
