@@ -43,6 +43,10 @@ for each in found:
 OURS, WITHOUT, PEER = "regard translate", "regard translate, no shortlist", "a plain CTranslate2 script"
 
 
+LONGEST = 60
+"""Characters of a short line."""
+
+
 @dataclass
 class Contender:
     """A command, and what it took in each turn."""
@@ -72,14 +76,15 @@ def main() -> None:
     add = parser.add_argument
     add("--zh", type=Path, help="a file of Chinese lines; by default the built-in corpus of numerals")
     add("--en", type=Path, help="their translations, for BLEU")
-    add("--lines", type=int, default=800)
+    add("--lines", type=int, default=800, help="short ones: of at most 60 characters, without inline markup")
     add("--beams", nargs="+", type=int, default=[4, 1])
     add("--rounds", type=int, default=5)
     add("--threads", type=int, help="replicas of both; by default one a core")
     add("--results", type=Path, help="where comparisons are kept for benchmarks/table.py")
     options = parser.parse_args()
-    lines = sources(options.zh, options.lines)
-    references = read(options.en)[: len(lines)] if options.en else None
+    pairs = [pair for pair in texts(options.zh, options.en) if is_short(pair[0])][: options.lines]
+    lines = [source for source, _ in pairs]
+    references = [target for _, target in pairs] if options.en else None
     results = []
     for beam in options.beams:
         contenders = race(lines, beam, options.threads, options.rounds)
@@ -148,13 +153,21 @@ def result(contenders: Sequence[Contender], beam: int, n_lines: int) -> Result:
     return Result.of_rates(what, "lines/s", ours, "CTranslate2 script", peer)
 
 
-def sources(path: Path | None, count: int) -> list[str]:
-    """The lines to translate."""
-    if path is not None:
-        return read(path)[:count]
-    from regard.data.numerals import sample
+def texts(zh: Path | None, en: Path | None) -> list[tuple[str, str]]:
+    """The lines to translate, with their translations if there are any."""
+    if zh is None:
+        from regard.data.numerals import sample
 
-    return [pair.chinese for pair in sample("test", count, 1)]
+        return [(pair.chinese, "") for pair in sample("test", 2000, 1)]
+    sources = read(zh)
+    return list(zip(sources, read(en) if en else [""] * len(sources), strict=True))
+
+
+def is_short(line: str) -> bool:
+    """Whether a line is short, and has no inline markup, for which torch starts to align words."""
+    from regard.engine.markup.plain_text import may_have_markup
+
+    return len(line) <= LONGEST and not may_have_markup(line)
 
 
 def read(path: Path) -> list[str]:

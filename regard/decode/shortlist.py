@@ -222,8 +222,8 @@ def _counted(
     for _ in range(EM_ROUNDS):
         likelihood_C = share_E[entry_C]
         likelihood_C /= np.add.reduceat(likelihood_C, starts)[output_C]
-        counts_E = np.bincount(entry_C, likelihood_C, len(entries))
-        share_E = counts_E / np.bincount(input_E, counts_E, vocab_size + 1)[input_E]
+        counts_E = np.bincount(entry_C, likelihood_C, len(entries)).astype(np.float64)
+        share_E = np.divide(counts_E, np.bincount(input_E, counts_E, vocab_size + 1)[input_E])
     return input_E, entries % vocab_size, counts_E
 
 

@@ -238,7 +238,8 @@ class LoadedTranslator(LoadedModel):
             )
         model = self.bundle.model
         ids = self._checked(self.read(source, to=to) if isinstance(source, str) else source)
-        search = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty).search(self.decoding)
+        options = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty, shortlist=False)
+        search = options.search(self.decoding)
         if beam_size is None and not interventions:
             engine = self.engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if engine.name != "torch":  # whose search the trace records
