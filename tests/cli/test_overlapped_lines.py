@@ -54,7 +54,7 @@ def test_the_next_block_is_requested_when_a_block_is_written(monkeypatch):
             yield lines(n)
 
     for part in writing._overlapped(echoed, blocks()):
-        events.append(len(part))
+        events += [len(part)]
     assert events[:2] == ["requested", 1]
     assert sum(events[3:]) == 5
 
