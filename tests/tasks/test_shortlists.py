@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import regard
@@ -68,3 +69,19 @@ def test_a_run_stores_one_if_the_vocabulary_is_large(
     translate._learn_shortlist(SimpleNamespace(folder=tmp_path), prepared)
     found = shortlist_of(describe_bundle(best))
     assert (len(found.always) < described.config.vocab_size) == has_one
+
+
+def test_a_number_may_need_a_word_that_is_no_candidate(subwords, tmp_path):
+    """Then the sentence is searched again among all tokens."""
+    folder = shutil.copytree(bundled.folder(), tmp_path / "model")
+    words = {subwords.encode_one(word).tolist()[0] for word in ("January", "Jan")}
+    others = [i for i in range(subwords.vocab_size) if i not in words]
+    nothing = np.zeros(subwords.vocab_size + 1, dtype=np.int64)
+    crippled = Shortlist(nothing, nothing[:0], np.array(others))
+    add_file(folder, SHORTLIST, crippled.to_bytes())
+    model, text = regard.load(folder), "他生于1990年1月7日。"
+    unchecked = model.translate(text, to="en", check_numbers=False).text
+    assert "January" not in unchecked
+    result = model.translate(text, to="en")
+    assert "January" in result.text
+    assert result.numbers == ()
