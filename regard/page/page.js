@@ -8,6 +8,7 @@ import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./fra
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
+import { crumbs, outwards, trail } from "./parts/trail.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
@@ -15,9 +16,18 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
-/** @param {string} title @param {string} note */
-const heading = (title, note) =>
-  h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "note soft" }, note));
+/** @param {import("./frame.js").Context} context @param {string} title @param {string} note */
+const heading = (context, title, note) =>
+  h(
+    "div",
+    { class: "head" },
+    trail(context, modelOf(context), title),
+    h("h1", {}, title),
+    h("p", { class: "note soft" }, note),
+  );
+
+/** What Figure 1 depends on: the trace, or the model alone. @param {import("./frame.js").Context} context */
+const modelOf = ({ about, server, state }) => about ?? server.description(state);
 
 export class Page {
   /**
@@ -148,7 +158,7 @@ export class Page {
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
-    this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
+    this.parts.main.replaceChildren(heading(this.context(), t(titleKey(screen, this.context())), t("loading")));
   }
 
   /**
@@ -179,7 +189,7 @@ export class Page {
     const words = titleKey(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
-        heading(t(words), t(view.note ?? `${words}.note`)),
+        heading(context, t(words), t(view.note ?? `${words}.note`)),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
         this.source ? this.footer(context) : "",
@@ -287,6 +297,13 @@ export class Page {
     const dialog = keyList(wordsIn(this.store.state.lang), Boolean(this.server), this.screens.length);
     document.body.append(dialog);
     dialog.showModal();
+  }
+
+  /** To the place in Figure 1 that the current one is in. */
+  zoomOut() {
+    const context = this.context();
+    const changes = outwards(crumbs(context, modelOf(context), ""));
+    if (changes) void this.store.set(changes);
   }
 
   /** @param {KeyboardEvent} event */

@@ -6,6 +6,7 @@ import { alignment } from "./screens/alignment.js";
 import { beam } from "./screens/beam.js";
 import { head } from "./screens/head.js";
 import { map } from "./screens/map.js";
+import { model } from "./screens/model.js";
 import { steps } from "./screens/steps.js";
 import { walk } from "./screens/walk.js";
 import { cached } from "./state/source.js";
@@ -13,7 +14,7 @@ import { fileSource } from "./state/source_file.js";
 import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of the side bar
+const SCREENS = [model, map, head, walk, steps, beam, alignment]; // in the order of the side bar
 
 /** Show the trace that `regard/look/export/html.py` has written into the file. @param {Record<string, any>} held */
 export async function start(held) {

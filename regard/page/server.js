@@ -13,6 +13,7 @@ import { head } from "./screens/head.js";
 import { headsOff } from "./screens/heads_off.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
+import { model } from "./screens/model.js";
 import { positions } from "./screens/positions.js";
 import { steps } from "./screens/steps.js";
 import { training } from "./screens/training.js";
@@ -26,6 +27,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
 const SCREENS = [
   ...[translate, generate, classify],
+  ...[model],
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
   ...[positions, training, experiments, api],
 ];

@@ -21,6 +21,8 @@ import { keep, kept } from "./preferences.js";
  * @property {number} hand Whether the walk has exercises.
  * @property {number} step The step that wrote the selected output token; -1: of the selected query.
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
+ * @property {string} box The box of Figure 1 that is open; empty: none.
+ * @property {string} stage The stage of the path of a word, such as `encoder.3.weights`; empty: the first.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
@@ -75,6 +77,8 @@ export const DEFAULTS = {
   hand: 0,
   step: -1,
   node: -1,
+  box: "",
+  stage: "",
   table: 0,
   lang: "",
   theme: "auto",
@@ -113,6 +117,19 @@ export const NEW_TEXT = {
   ...{ target: "", prefix: "", whole: "", drop: "", gold: "" },
   ...{ query: -1, key: -1, step: -1, node: -1 },
 };
+
+/**
+ * The change to another kind of attention, with the same tokens as far as it has them: a selected input stays a query
+ * or becomes the key, and an output that was selected stays so.
+ * @param {State} state
+ * @param {string} kind
+ * @returns {Partial<State>}
+ */
+export function toKind({ kind: from, query, key }, kind) {
+  if (kind === from) return {};
+  if (kind === "cross") return { kind, query: from === "decoder" ? query : -1, key: from === "encoder" ? query : -1 };
+  return { kind, query: from === "cross" ? (kind === "encoder" ? key : query) : -1, key: -1 };
+}
 
 /** The state as the hash of an address, without defaults. @param {State} state */
 export function toHash(state) {
