@@ -4,12 +4,13 @@ import { csv, fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { download, pngBlob, svgText } from "./figures/svg.js";
-import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { bar, failed, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
 import { crumbs, outwards, trail } from "./parts/trail.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
+import { firstExample } from "./state/examples.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
@@ -42,6 +43,8 @@ export class Page {
     this.source = held?.source ?? null;
     this.about = held?.about ?? null;
     this.store = new Store(this.about, preferredLanguage(navigator.languages));
+    if (server) this.store.example = (state) => this.example(state);
+    this.store.fit(this.about);
     this.drawn = "";
     this.tip = new Tooltip();
     this.turn = 0;
@@ -71,6 +74,12 @@ export class Page {
     addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("resize", () => this.hintAtMore());
     left.addEventListener("scroll", () => this.hintAtMore());
+  }
+
+  /** The text while the user has written none; where the user writes, an emptied field stays empty. @param {import("./state/store.js").State} state */
+  example(state) {
+    const writes = this.all.find(({ id }) => id === state.screen)?.task ?? !state.screen;
+    return this.store.cleared && writes ? "" : firstExample(this.server, state);
   }
 
   /** The screens that fit the model's task. */
@@ -128,9 +137,7 @@ export class Page {
     const refused = (why) => failed(context, first, why, () => this.draw());
     const view = problem
       ? refused(problem)
-      : screen.alone || opened
-        ? await screen.render(context).catch(refused)
-        : nothing(context, first);
+      : await screen.render(context).catch(refused);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, strip ?? { kind: context.kind, query: context.state.query, row: null });

@@ -19,6 +19,7 @@ import { steps } from "./screens/steps.js";
 import { training } from "./screens/training.js";
 import { translate } from "./screens/translate.js";
 import { walk } from "./screens/walk.js";
+import { readRuns } from "./state/examples.js";
 import { Server } from "./state/server.js";
 import { request, storeKey, RequestError } from "./state/requests.js";
 import { kept } from "./state/preferences.js";
@@ -72,7 +73,11 @@ const night = matchMedia("(prefers-color-scheme: dark)").matches;
 document.documentElement.dataset.theme = ["light", "dark"].includes(kept("theme")) ? kept("theme") : night ? "dark" : "light";
 request("/api/v1/models")
   .then((answer) => answer.json())
-  .then(({ models }) => new Page(SCREENS, new Server(models), null).draw())
+  .then(async ({ models }) => {
+    await readRuns(models);
+    return models;
+  })
+  .then((models) => new Page(SCREENS, new Server(models), null).draw())
   .catch((problem) => {
     const wantsKey = problem instanceof RequestError && [401, 403].includes(problem.status);
     document.body.replaceChildren(wantsKey ? keyForm() : failed(problem));

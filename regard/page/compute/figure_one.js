@@ -19,7 +19,7 @@
  * @property {Record<string, string>} [settings]
  */
 
-const WIDE = 188; // of a box
+const WIDE = 204; // of a box
 const SIDE = 30; // between a box and the frame of its layer, for the residual connections
 const LAYERS = 40; // beside a frame, for the numbers of the layers
 const GAP = 13;

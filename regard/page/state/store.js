@@ -229,6 +229,9 @@ export class Store {
     this.lang = lang;
     /** @type {((state: State) => unknown)[]} */
     this.listeners = [];
+    /** The text while the user has written none. @type {(state: State) => string} */
+    this.example = () => "";
+    this.cleared = false; // whether the user has emptied the text field
     this.read();
     addEventListener("hashchange", () => {
       this.read();
@@ -251,6 +254,7 @@ export class Store {
     this.about = about;
     /** @type {State} */
     this.state = fitted(this.chosen, about);
+    if (!this.state.text.trim()) this.state.text = this.example(this.state);
     const { kind, layer, screen } = this.state;
     if (about && screen === "walk") this.chosen = { ...this.chosen, kind, layer }; // other screens show this head, too
   }
@@ -267,6 +271,7 @@ export class Store {
   setQuietly(changes) {
     const before = toHash(this.chosen);
     const screen = this.state.screen;
+    if ("text" in changes) this.cleared = !changes.text;
     for (const name of ["lang", "theme"]) if (changes[name]) keep(name, changes[name]);
     this.chosen = { ...this.chosen, ...linked(changes, this.state, this.about) };
     this.fit(this.about);
