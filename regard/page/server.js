@@ -8,6 +8,7 @@ import { beam } from "./screens/beam.js";
 import { classify } from "./screens/classify.js";
 import { compare } from "./screens/compare.js";
 import { experiments } from "./screens/experiments.js";
+import { follow } from "./screens/follow.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
 import { headsOff } from "./screens/heads_off.js";
@@ -28,7 +29,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
 const SCREENS = [
   ...[translate, generate, classify],
-  ...[model],
+  ...[model, follow],
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
   ...[positions, training, experiments, api],
 ];

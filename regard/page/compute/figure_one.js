@@ -19,11 +19,12 @@
  * @property {Record<string, string>} [settings]
  */
 
-const WIDE = 204; // of a box
+const WIDE = 204; // of a box with a picture
+const SLIM = 142; // of a box without one
 const SIDE = 30; // between a box and the frame of its layer, for the residual connections
 const LAYERS = 40; // beside a frame, for the numbers of the layers
 const GAP = 13;
-const BETWEEN = 46; // from one stack to the other
+const BETWEEN = 42; // from one stack to the other
 const TALL = { attention: 44, text: 24, position: 26, layer: 30 };
 const ATTENTION = ["encoder", "decoder", "cross"];
 
@@ -77,12 +78,14 @@ const tall = ({ type }) => TALL[type] ?? TALL.layer;
  * The places of all boxes; the stacks beside each other, or in a narrow window the decoder above the encoder.
  * @param {Model} model
  * @param {boolean} [narrow]
+ * @param {boolean} [slim] Whether boxes have no pictures.
  * @returns {Layout}
  */
-export function layoutOf(model, narrow = false) {
+export function layoutOf(model, narrow = false, slim = false) {
+  const wide = slim ? SLIM : WIDE;
   const stacks = stacksOf(model).map((stack) => ({ stack, boxes: boxesOf(model, stack) }));
   const heights = stacks.map(({ boxes }) => boxes.reduce((sum, box) => sum + tall(box) + GAP, GAP));
-  const column = LAYERS + WIDE + 2 * SIDE;
+  const column = LAYERS + wide + 2 * SIDE;
   const above = narrow && stacks.length > 1;
   const width = above ? column + 34 : stacks.length * column + (stacks.length - 1) * BETWEEN;
   const height = above ? heights[0] + heights[1] + GAP : Math.max(...heights);
@@ -93,7 +96,7 @@ export function layoutOf(model, narrow = false) {
     const left = above ? 34 : i * (column + BETWEEN);
     const x = left + SIDE + (mirrored ? 0 : LAYERS);
     const bottom = above && i > 0 ? height - heights[0] - GAP : height;
-    place(layout, model, boxes, x, bottom);
+    place(layout, model, boxes, { x, bottom, wide });
   });
   if (stacks.length > 1) layout.lines.push(...memory(layout, above));
   return layout;
@@ -104,42 +107,41 @@ export function layoutOf(model, narrow = false) {
  * @param {Layout} layout
  * @param {Model} model
  * @param {Box[]} boxes
- * @param {number} x
- * @param {number} bottom
+ * @param {{ x: number, bottom: number, wide: number }} where
  */
-function place(layout, model, boxes, x, bottom) {
+function place(layout, model, boxes, { x, bottom, wide }) {
   let y = bottom;
   const placed = boxes.map((box) => {
     y -= tall(box) + GAP;
-    return { ...box, x, y: y + GAP / 2, width: WIDE, height: tall(box) };
+    return { ...box, x, y: y + GAP / 2, width: wide, height: tall(box) };
   });
   layout.boxes.push(...placed);
   const inside = placed.filter(({ block }) => block);
   const [first, last] = [inside[0], inside[inside.length - 1]];
   const { stack } = first;
   const top = last.y - GAP * 0.8;
-  const frame = { stack, x: x - SIDE + 4, y: top, width: WIDE + 2 * SIDE - 8 };
+  const frame = { stack, x: x - SIDE + 4, y: top, width: wide + 2 * SIDE - 8 };
   layout.frames.push({ ...frame, height: first.y + first.height + GAP * 1.2 - top, layers: layersOf(model, stack) });
-  const middle = x + WIDE / 2;
+  const middle = x + wide / 2;
   placed.slice(1).forEach((box, i) => {
     const [from, to] = [placed[i].y, box.y + box.height];
     if (box.type !== "attention") return layout.lines.push({ d: `M${middle} ${from}V${to}`, arrow: true });
     // Queries, keys and values; those of cross-attention come from the memory, except for the queries.
     const fork = (from + to) / 2;
-    const ends = box.block === "cross" ? [WIDE / 2] : [WIDE / 4, WIDE / 2, (3 * WIDE) / 4];
+    const ends = box.block === "cross" ? [wide / 2] : [wide / 4, wide / 2, (3 * wide) / 4];
     for (const end of ends) layout.lines.push({ d: `M${middle} ${from}V${fork}H${x + end}V${to}`, arrow: true });
   });
-  for (const block of blocksOf(model, stack)) layout.lines.push(residual(placed, block, x));
+  for (const block of blocksOf(model, stack)) layout.lines.push(residual(placed, block));
 }
 
 /** The residual connection around a block. @param {Placed[]} placed @param {string} block @param {number} x */
-function residual(placed, block, x) {
+function residual(placed, block) {
   const of = placed.filter((box) => box.block === block);
   const add = of[of.length - 1];
   const from = of[0].y + of[0].height + GAP * 0.62;
-  const [middle, to] = [x + WIDE / 2, add.y + add.height / 2];
-  const out = stackOfBlock(block) === "encoder" ? x - SIDE / 2 : x + WIDE + SIDE / 2;
-  const edge = stackOfBlock(block) === "encoder" ? x : x + WIDE;
+  const [middle, to] = [x + width / 2, add.y + add.height / 2];
+  const out = stackOfBlock(block) === "encoder" ? x - SIDE / 2 : x + width + SIDE / 2;
+  const edge = stackOfBlock(block) === "encoder" ? x : x + width;
   return { d: `M${middle} ${from}H${out}V${to}H${edge}`, arrow: true };
 }
 
@@ -147,13 +149,14 @@ function residual(placed, block, x) {
 function memory({ boxes }, above) {
   const top = boxes.filter(({ stack }) => stack === "encoder").at(-1);
   const cross = boxes.find(({ id }) => id === "cross");
-  const middle = top.x + WIDE / 2;
+  const { width } = top;
+  const middle = top.x + width / 2;
   const bottom = cross.y + cross.height;
   const fork = bottom + GAP / 2;
   const way = above
     ? `M${middle} ${top.y}V${top.y - GAP / 2}H10V${fork}`
-    : `M${middle} ${top.y}V${top.y - GAP}H${top.x + WIDE + SIDE + BETWEEN / 2}V${fork}`;
-  return [WIDE / 4, (3 * WIDE) / 8].map((end) => ({ d: `${way}H${cross.x + end}V${bottom}`, arrow: true, memory: true }));
+    : `M${middle} ${top.y}V${top.y - GAP}H${top.x + width + SIDE + BETWEEN / 2}V${fork}`;
+  return [width / 4, (3 * width) / 8].map((end) => ({ d: `${way}H${cross.x + end}V${bottom}`, arrow: true, memory: true }));
 }
 
 const MODULES = { encoder: "multi_head_attention", decoder: "masked_multi_head_attention", cross: "multi_head_attention" };

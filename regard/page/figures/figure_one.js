@@ -11,6 +11,7 @@ import { asButton, figure, label, withTip } from "./svg.js";
 /**
  * @typedef {object} Shown
  * @property {boolean} [narrow] Whether the decoder stands above the encoder.
+ * @property {boolean} [slim] Whether boxes have no pictures.
  * @property {string} [selected] The selected box.
  * @property {Record<string, number>} [layers] The selected layer of each stack.
  * @property {(box: Placed) => void} [pick]
@@ -20,7 +21,7 @@ import { asButton, figure, label, withTip } from "./svg.js";
  * @property {SVGElement} node
  * @property {Layout} layout
  * @property {(id: string, picture: HTMLCanvasElement) => void} put Show a picture in a box.
- * @property {(id: string) => void} go Move the dot to a box.
+ * @property {(id: string, from?: string) => void} go Show the dot at a box; it moves there from another one.
  */
 
 /** Colours of the boxes: names in the palette. */
@@ -29,6 +30,7 @@ const HUES = {
   ...{ embedding: "purple", position: "purple", "label-head": "blue", linear: "purple", softmax: "green", text: "soft" },
 };
 const PICTURE = { width: 50, height: 18, square: 34 };
+const MOVE = 600; // milliseconds for the dot to reach another box
 const MOST_LAYERS = 16; // that have a button each
 
 /** The words of a box. @param {Context} context @param {Model} model @param {{ id: string, type: string, stack: string }} box */
@@ -56,7 +58,7 @@ function lines(name, broken) {
  */
 export function figureOne(context, model, shown = {}) {
   const { palette, t } = context;
-  const layout = layoutOf(model, shown.narrow);
+  const layout = layoutOf(model, shown.narrow, shown.slim);
   /** @type {Map<string, SVGElement>} */
   const groups = new Map();
   const boxes = layout.boxes.map((box) => {
@@ -83,11 +85,17 @@ export function figureOne(context, model, shown = {}) {
     const box = layout.boxes.find((each) => each.id === id);
     if (box) groups.get(id)?.append(pictured(box, picture, palette));
   };
-  const go = (id) => {
+  const placeOf = (id) => {
     const box = layout.boxes.find((each) => each.id === id);
-    if (!box) return;
-    dot.style.transform = `translate(${box.x}px, ${box.y + box.height / 2}px)`;
+    return box && `translate(${box.x}px, ${box.y + box.height / 2}px)`;
+  };
+  const go = (id, from = id) => {
+    const [start, end] = [placeOf(from), placeOf(id)];
+    if (!end) return;
+    dot.style.transform = end;
     dot.setAttribute("opacity", "1");
+    const moves = start && start !== end && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (moves) requestAnimationFrame(() => dot.animate([{ transform: start }, { transform: end }], { duration: MOVE, easing: "ease-in-out" }));
   };
   return { node, layout, put, go };
 }

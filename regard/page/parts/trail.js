@@ -1,8 +1,8 @@
 // Where a screen is in Figure 1: a small map and the way there, from the whole model inwards. Each part leads back.
 
-import { stackOfBlock } from "../compute/figure_one.js";
+import { layoutOf, stackOfBlock } from "../compute/figure_one.js";
+import { boxOfStage } from "../compute/path.js";
 import { boxName, miniature } from "../figures/figure_one.js";
-import { layoutOf } from "../compute/figure_one.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -26,6 +26,7 @@ export function boxesOfScreen(screen, state, model) {
   const { boxes } = layoutOf(model);
   const ids = (test) => boxes.filter(test).map(({ id }) => id);
   if (screen === HOME) return state.box ? [state.box] : [];
+  if (screen === "follow") return [boxOfStage(model, state.stage)];
   if (OF_HEAD.includes(screen)) return [state.kind];
   if (OF_ATTENTION.includes(screen)) return ids(({ type }) => type === "attention");
   if (screen === "positions") return ids(({ type }) => ["embedding", "position"].includes(type));

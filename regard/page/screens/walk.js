@@ -103,7 +103,7 @@ function table(at, t) {
  * @param {Context} context
  * @param {import("../compute/substitute.js").At} at
  */
-function formula(context, at) {
+export function formula(context, at) {
   const { t, queries } = context;
   const { name, latex, rows } = at.steps[at.index];
   const whose = { query: queries[at.query].text, key: rows[at.focus] };
