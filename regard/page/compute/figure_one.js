@@ -121,7 +121,7 @@ function place(layout, model, boxes, { x, bottom, wide }) {
   const { stack } = first;
   const top = last.y - GAP * 0.8;
   const frame = { stack, x: x - SIDE + 4, y: top, width: wide + 2 * SIDE - 8 };
-  layout.frames.push({ ...frame, height: first.y + first.height + GAP * 1.2 - top, layers: layersOf(model, stack) });
+  layout.frames.push({ ...frame, height: first.y + first.height + GAP * 0.8 - top, layers: layersOf(model, stack) });
   const middle = x + wide / 2;
   placed.slice(1).forEach((box, i) => {
     const [from, to] = [placed[i].y, box.y + box.height];
@@ -134,11 +134,12 @@ function place(layout, model, boxes, { x, bottom, wide }) {
   for (const block of blocksOf(model, stack)) layout.lines.push(residual(placed, block));
 }
 
-/** The residual connection around a block. @param {Placed[]} placed @param {string} block @param {number} x */
+/** The residual connection around a block. @param {Placed[]} placed @param {string} block */
 function residual(placed, block) {
   const of = placed.filter((box) => box.block === block);
   const add = of[of.length - 1];
-  const from = of[0].y + of[0].height + GAP * 0.62;
+  const { x, width } = add;
+  const from = of[0].y + of[0].height + GAP * 0.45;
   const [middle, to] = [x + width / 2, add.y + add.height / 2];
   const out = stackOfBlock(block) === "encoder" ? x - SIDE / 2 : x + width + SIDE / 2;
   const edge = stackOfBlock(block) === "encoder" ? x : x + width;

@@ -42,7 +42,7 @@ export async function stream(context, { stages }, place, go) {
   const drawn = there.map(({ stage, row }) => {
     const index = stages.indexOf(stage);
     const canvas = thumbnail({ data: row.data, shape: [1, row.data.length] }, furthest(row.data), theme);
-    const name = stage.name === "x" ? t("walk.x") : `${stage.layer} · ${t(stage.box.endsWith("feed-forward") ? "figure.feed-forward.short" : "figure.attention.short")}`;
+    const name = stage.name === "x" ? t("walk.x") : `${stage.layer} · ${t(stage.box.endsWith("feed-forward") ? "figure.feed-forward.short" : stage.box.endsWith("cross") ? "kind.cross" : "figure.attention.short")}`;
     return h(
       "button",
       {
