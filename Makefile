@@ -18,7 +18,7 @@ help:
 	@echo "make demo    translate; train a small translator of numbers and dates, score it, and show where it looks;"
 	@echo "             PYTHON=PATH takes what is installed there, as does an active virtual environment"
 	@echo "make test    every test"
-	@echo "make check   formatting, lint, types and the quick tests"
+	@echo "make check   formatting, lint, types (of the page, too, where there is Node) and the quick tests"
 	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"
 	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
 	@echo "make size    files, folders, imports, cycles, lengths and hops: the measures of the package"
@@ -48,6 +48,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/python tools/page_types.py
 	$(PYTEST) -m "not slow"
 
 bench: $(INSTALLED)

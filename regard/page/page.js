@@ -97,8 +97,8 @@ export class Page {
   /** @returns {import("./frame.js").Context} */
   context() {
     const { state } = this.store;
-    const systemTheme = this.night.matches ? "dark" : "light";
-    const theme = state.theme === "auto" ? systemTheme : state.theme;
+    const wanted = state.theme === "auto" ? this.night.matches && "dark" : state.theme;
+    const theme = wanted === "dark" ? "dark" : "light";
     const kind = this.about?.kinds.find((each) => each.kind === state.kind);
     return {
       source: this.source,
@@ -315,7 +315,7 @@ export class Page {
 
   /** @param {KeyboardEvent} event */
   pressed(event) {
-    const target = event.target;
+    const target = /** @type {Element} */ (event.target);
     if (
       event.ctrlKey ||
       event.metaKey ||

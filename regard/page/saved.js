@@ -17,10 +17,12 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
 const SCREENS = [model, follow, map, head, walk, steps, beam, alignment]; // in the order of the side bar
 
-/** Show the trace that `regard/look/export/html.py` has written into the file. @param {Record<string, any>} held */
-export async function start(held) {
-  const source = cached(fileSource(held));
+/** Show the trace that `regard/look/export/html.py` has written into the file. */
+async function start() {
+  const source = cached(fileSource(JSON.parse(document.getElementById("held").textContent)));
   const loading = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]))("loading");
   document.body.replaceChildren(h("p", { class: "empty" }, loading));
   await new Page(SCREENS, null, { source, about: await source.describe() }).draw();
 }
+
+void start();

@@ -1,7 +1,7 @@
 """One HTML file that shows a trace: the modules of the page and the data, and nothing from elsewhere.
 
-Modules are an import map of data: URLs, so that the file works from disk without a server. Its content policy
-allows these modules and nothing else; texts are data, whatever they contain. A short text is stored with all
+The modules are joined to one script, so that the file works from disk without a server. Its content policy
+allows this script and nothing else; texts are data, whatever they contain. A short text is stored with all
 arrays, from which the browser computes every head and walk; of a long one, the largest weights of each row.
 """
 
@@ -13,7 +13,6 @@ from base64 import b64encode
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
-from posixpath import dirname, join, normpath
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,7 @@ LIMIT = 9_800_000
 HEIGHT = 640
 """Pixels of a frame in a notebook."""
 
-_IMPORT = re.compile(r'(?<= from )"(\.[\w./]+)"')
 _ENTRY = "saved.js"
-_START = f'import {{ start }} from "regard/{_ENTRY}"; '
-_START += 'start(JSON.parse(document.getElementById("held").textContent));'
 
 
 def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
@@ -45,7 +41,10 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         trace: what it shows.
         aligned: the word alignment, as `document.alignment` returns it; default: by the default heads.
     """
-    modules, style = _script(json.dumps({"imports": _modules()})), page.read("page.css")
+    script, style = page.joined(_ENTRY), page.read("page.css")
+    assert not re.search("</script|<!--", script, re.IGNORECASE), (
+        "the page's modules would end their own script"
+    )
     about = {
         "about": describe(trace),
         "steps": steps(trace),
@@ -54,13 +53,12 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),
     }
-    room = LIMIT - len(modules) - len(style) - len(json.dumps(about).encode())
+    room = LIMIT - len(script.encode()) - len(style) - len(json.dumps(about).encode())
     held = _script(json.dumps({**about, **embedded(trace, room * 3 // 4)}, ensure_ascii=False))
     policy = [
         "default-src 'none'",
-        f"script-src data: {_hash(modules)} {_hash(_START)}",
+        f"script-src {_hash(script)}",
         f"style-src {_hash(style)}",
-        "connect-src data:",  # for JSON modules
         "img-src data: blob:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -75,8 +73,7 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
             f"<title>{escape(visible(_title(trace)))}</title>",
             f"<style>{style}</style>",
             f'<script type="application/json" id="held">{held}</script>',
-            f'<script type="importmap">{modules}</script>',
-            f'<script type="module">{_START}</script>',
+            f'<script type="module">{script}</script>',
             "",
         ]
     )
@@ -176,26 +173,6 @@ def _alignment(trace: TraceData) -> dict[str, Any] | None:
         return alignment(trace)
     except RequestError:
         return None  # the model does not align, or there is nothing to align
-
-
-def _modules() -> dict[str, str]:
-    """The modules that a file needs as data: URLs, by the names under which they import each other.
-
-    Relative imports do not work in data: URLs, so `../figures/svg.js` becomes `regard/figures/svg.js`.
-    """
-    modules: dict[str, str] = {}
-    needed = [_ENTRY]
-    while needed:
-        name = needed.pop()
-        if f"regard/{name}" in modules:
-            continue
-        text = page.read(name)
-        for path in set(_IMPORT.findall(text)):
-            needed.append(normpath(join(dirname(name), path)))
-            text = text.replace(f' from "{path}"', f' from "regard/{needed[-1]}"')
-        data = b64encode(text.encode()).decode("ascii")
-        modules[f"regard/{name}"] = f"data:{page.TYPES[name.rpartition('.')[2]]};base64,{data}"
-    return modules
 
 
 def _script(text: str) -> str:

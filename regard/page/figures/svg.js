@@ -56,7 +56,7 @@ export function emphasis(selected, palette) {
  * Add a tooltip, and optionally a click handler.
  * @template {SVGElement} T
  * @param {T} node
- * @param {import("../frame.js").Tip} tip
+ * @param {import("../frame.js").Tooltip} tip
  * @param {string} text
  * @param {() => void} [pick]
  * @returns {T}
@@ -108,7 +108,7 @@ export function scale(width, height, colour) {
 
 /** A figure of parts below each other. @param {(Part | null | undefined | false)[]} parts @param {string} label */
 export function stack(parts, label) {
-  const there = parts.filter(Boolean);
+  const there = /** @type {Part[]} */ (parts.filter(Boolean));
   let y = 4;
   const placed = there.map((part) => {
     const group = s("g", { transform: `translate(0 ${y})` }, part.node);
@@ -137,7 +137,7 @@ export function hatching(colour) {
 
 /** A figure as the text of an SVG file. @param {SVGElement} drawn @param {string} paper */
 export function svgText(drawn, paper) {
-  const copy = drawn.cloneNode(true);
+  const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
   for (const name of ["class", "tabindex", "style"]) copy.removeAttribute(name);
   copy.prepend(s("rect", { width: "100%", height: "100%", fill: paper }));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}`;

@@ -29,7 +29,7 @@ class Classifier {
     this.requested = "";
     /** @type {any} */
     this.answer = null;
-    /** @type {{ label: string, tokens: import("../state/source.js").Token[], values: number[] } | null} */
+    /** @type {{ label: string, tokens: import("../state/source.js").Token[], found: import("../state/source.js").Influence } | null} */
     this.influence = null;
     /** @type {Context | null} */
     this.context = null;

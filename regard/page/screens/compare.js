@@ -123,7 +123,7 @@ function both({ palette, t }, names, drawn) {
   const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
   const places = [0, wide[0] + 30];
   const copies = drawn.map((each, i) => {
-    const copy = each.cloneNode(true);
+    const copy = /** @type {SVGElement} */ (each.cloneNode(true));
     copy.setAttribute("x", String(places[i]));
     copy.setAttribute("y", "26");
     return copy;
@@ -164,6 +164,7 @@ function choices({ state, store, t }) {
  */
 function heading({ t }, title, { about }, before) {
   const text = about.outputs?.text ?? about.wanted[0].text;
+  /** @type {Record<string, "span" | "del" | "ins">} */
   const marks = { same: "span", gone: "del", new: "ins" };
   return [
     h("h2", {}, title),

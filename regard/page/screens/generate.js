@@ -44,7 +44,8 @@ class Generator {
     this.last = 0; // index of the step after the whole text
     /** @type {import("../state/source.js").Candidate[]} */
     this.candidates = [];
-    this.logProbs = new Float32Array(); // of all tokens, the most likely first
+    /** Of all tokens, the most likely first. @type {Float32Array} */
+    this.logProbs = new Float32Array();
     /** @type {Context | null} */
     this.context = null;
     this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
@@ -204,12 +205,13 @@ export function truncated(logProbs, { heat, top_k, top_p, min_p }) {
 let generator = null;
 
 /** @param {Event} event */
-const value = (event) => event.target.value;
+const value = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 
 /** Controls for sampling; the candidates are updated while a slider moves. @param {Context} context */
 function choices({ state, store, t }) {
   const all = (value) => (value ? String(value) : t("generate.all"));
   const whole = (value) => (value < 1 ? String(value) : t("generate.all"));
+  /** @type {["heat" | "top_k" | "top_p" | "min_p", number[], (value: number) => string][]} */
   const sliding = [
     ["heat", [0, 2, 0.1], String],
     ["top_k", [0, 100, 1], all],

@@ -167,6 +167,7 @@ function grid(context, effects) {
 function output({ about, t }, { text, labels }, before = { text }) {
   if (labels) return shares(ranked(labels), t("classify.labels"));
   const prompt = about.architecture === "decoder" && h("span", { class: "soft" }, about.outputs?.text);
+  /** @type {Record<string, "span" | "del" | "ins">} */
   const marks = { same: "span", gone: "del", new: "ins" };
   const parts = changesOf(before.text, text).map((part) => h(marks[part.change], {}, part.text));
   return h("p", { class: "rewritten", dir: "auto" }, prompt, parts);

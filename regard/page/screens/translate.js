@@ -96,7 +96,6 @@ class Translator {
   draw(context) {
     this.context = context;
     const { server, state, t } = context;
-    const way = server.way(state);
     const { does } = server.model(state);
     this.field.draw(context, t(`${does}.text`), does);
     this.output.setAttribute("aria-label", t(`${does}.output`));
@@ -293,7 +292,7 @@ class Translator {
   light(i, event) {
     const { tip } = this.context;
     this.lit = i;
-    for (const each of this.output.querySelectorAll(".word"))
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (this.output.querySelectorAll(".word")))
       each.classList.toggle("lit", Number(each.dataset.word) === i);
     const link = this.words[i]?.link;
     if (!link) {

@@ -26,12 +26,15 @@ let lost = false;
 /** Retry until the server answers. */
 async function reach() {
   const there = await fetch("/livez").then(() => true, () => false);
-  if (!there) return setTimeout(reach, RETRY_MS);
+  if (!there) {
+    setTimeout(reach, RETRY_MS);
+    return;
+  }
   lost = false;
   connection.dispatchEvent(new Event("back"));
 }
 
-/** @param {unknown} problem */
+/** @param {unknown} problem @returns {never} */
 function unreached(problem) {
   if (problem instanceof TypeError && !lost) {
     lost = true;
@@ -128,7 +131,7 @@ export function describeError(problem, t) {
       ? t("lost")
       : fixable
         ? t(`refused.${problem.code}`, { message: problem.message })
-        : problem.message;
+        : String(problem instanceof Error ? problem.message : problem);
   return { retryAfter: seconds, message, fixable };
 }
 

@@ -86,10 +86,12 @@ const known = new Map();
  */
 let followed = null;
 
+/** The folder of the page's files; joined modules are one file in it. */
+const FILES = import.meta.url.replace(/(state\/)?[^/]*$/, "");
 export const RECORDED = ""; // stands for the run that comes with the page
 
 /** The run that comes with the page (`tools/record_run.py`). @returns {Promise<any>} */
-export const recorded = () => once(new URL("../recorded.json", import.meta.url).href, asJson);
+export const recorded = () => once(`${FILES}recorded.json`, asJson);
 
 /** One validation of the recorded run. @param {number} step */
 const recordedAt = async (step) => (await recorded()).validations.find((each) => each.step === step);

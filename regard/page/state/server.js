@@ -284,6 +284,7 @@ async function opened(body) {
       }
     };
   const names = ["heads", "matrix", "activation", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file"];
+  /** @type {any} */
   const source = Object.fromEntries(names.map((name) => [name, renewed(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: cached(whole), about: about };

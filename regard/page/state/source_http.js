@@ -10,7 +10,7 @@ import { request, RequestError } from "./requests.js";
  */
 export async function readTensor(response) {
   const header = (name) => response.headers.get(name) ?? "";
-  const precision = header("X-Dtype");
+  const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
   const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
   return { data, shape: header("X-Shape").split(",").map(Number) };
 }

@@ -145,7 +145,7 @@ export function toHash(state) {
 /** The state from a hash; missing or invalid fields get their defaults. @param {string} hash @returns {State} */
 export function fromHash(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  /** @type {Record<string, string | number>} */
+  /** @type {any} */
   const state = { ...DEFAULTS };
   for (const [name, usual] of Object.entries(DEFAULTS)) {
     const value = fields.get(name);
@@ -272,7 +272,7 @@ export class Store {
     const before = toHash(this.chosen);
     const screen = this.state.screen;
     if ("text" in changes) this.cleared = !changes.text;
-    for (const name of ["lang", "theme"]) if (changes[name]) keep(name, changes[name]);
+    for (const name of /** @type {const} */ (["lang", "theme"])) if (changes[name]) keep(name, changes[name]);
     this.chosen = { ...this.chosen, ...linked(changes, this.state, this.about) };
     this.fit(this.about);
     const after = toHash(this.chosen);
