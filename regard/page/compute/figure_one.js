@@ -10,7 +10,7 @@
  *
  * @typedef {Box & { x: number, y: number, width: number, height: number }} Placed
  * @typedef {{ stack: "encoder" | "decoder", x: number, y: number, width: number, height: number, layers: number }} Frame
- * @typedef {{ d: string, arrow: boolean, memory?: boolean }} Line
+ * @typedef {{ d: string, memory?: boolean }} Line
  * @typedef {{ width: number, height: number, boxes: Placed[], frames: Frame[], lines: Line[] }} Layout
  *
  * @typedef {object} Model What the figure depends on: a trace's description, or a model's.
@@ -125,11 +125,11 @@ function place(layout, model, boxes, { x, bottom, wide }) {
   const middle = x + wide / 2;
   placed.slice(1).forEach((box, i) => {
     const [from, to] = [placed[i].y, box.y + box.height];
-    if (box.type !== "attention") return layout.lines.push({ d: `M${middle} ${from}V${to}`, arrow: true });
     // Queries, keys and values; those of cross-attention come from the memory, except for the queries.
     const fork = (from + to) / 2;
-    const ends = box.block === "cross" ? [wide / 2] : [wide / 4, wide / 2, (3 * wide) / 4];
-    for (const end of ends) layout.lines.push({ d: `M${middle} ${from}V${fork}H${x + end}V${to}`, arrow: true });
+    const single = box.type !== "attention" || box.block === "cross";
+    const ends = single ? [wide / 2] : [wide / 4, wide / 2, (3 * wide) / 4];
+    for (const end of ends) layout.lines.push({ d: `M${middle} ${from}V${fork}H${x + end}V${to}` });
   });
   for (const block of blocksOf(model, stack)) layout.lines.push(residual(placed, block));
 }
@@ -143,7 +143,7 @@ function residual(placed, block) {
   const [middle, to] = [x + width / 2, add.y + add.height / 2];
   const out = stackOfBlock(block) === "encoder" ? x - SIDE / 2 : x + width + SIDE / 2;
   const edge = stackOfBlock(block) === "encoder" ? x : x + width;
-  return { d: `M${middle} ${from}H${out}V${to}H${edge}`, arrow: true };
+  return { d: `M${middle} ${from}H${out}V${to}H${edge}` };
 }
 
 /** The memory: from the top of the encoder to the keys and values of cross-attention. @param {Layout} layout @param {boolean} above */
@@ -157,7 +157,7 @@ function memory({ boxes }, above) {
   const way = above
     ? `M${middle} ${top.y}V${top.y - GAP / 2}H10V${fork}`
     : `M${middle} ${top.y}V${top.y - GAP}H${top.x + width + SIDE + BETWEEN / 2}V${fork}`;
-  return [width / 4, (3 * width) / 8].map((end) => ({ d: `${way}H${cross.x + end}V${bottom}`, arrow: true, memory: true }));
+  return [width / 4, (3 * width) / 8].map((end) => ({ d: `${way}H${cross.x + end}V${bottom}`, memory: true }));
 }
 
 const MODULES = { encoder: "multi_head_attention", decoder: "masked_multi_head_attention", cross: "multi_head_attention" };

@@ -237,7 +237,7 @@ export const follow = {
     };
   },
   render: async (context) => {
-    const { about, state, store, t } = context;
+    const { about, store, t } = context;
     const path = await pathOf(context);
     const stage = current(context, path.stages);
     const place = path.stages.indexOf(stage);

@@ -210,7 +210,7 @@ export const training = {
     const { server, state, store, t } = context;
     const all = server.models.filter((each) => each.run);
     const example = all.length ? null : await recorded(); // no model of this server has a run
-    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0] ?? { id: RECORDED };
+    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0] ?? { id: RECORDED, does: "" };
     // Losses of different tasks are not comparable.
     const ids = example ? [RECORDED] : all.filter((each) => each.does === chosen.does).map((each) => each.id);
     const tell = () => store.state.screen === "training" && store.notify();

@@ -158,7 +158,8 @@ class Translator {
 
   /** Write the output once more, word by word. */
   live() {
-    const nodes = [...this.output.querySelectorAll(".word, .bare")];
+    /** @type {HTMLElement[]} */
+    const nodes = Array.from(this.output.querySelectorAll(".word, .bare"));
     const number = (node) => (node.dataset.word === undefined ? -1 : Number(node.dataset.word));
     this.living.write(nodes, nodes.map(number));
   }
