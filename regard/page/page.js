@@ -78,7 +78,8 @@ export class Page {
 
   /** The text while the user has written none; where the user writes, an emptied field stays empty. @param {import("./state/store.js").State} state */
   example(state) {
-    const writes = this.all.find(({ id }) => id === state.screen)?.task ?? !state.screen;
+    const screen = this.all.find(({ id }) => id === state.screen) ?? this.all[0];
+    const writes = screen.alone && screen.task;
     return this.store.cleared && writes ? "" : firstExample(this.server, state);
   }
 
@@ -336,6 +337,7 @@ export class Page {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
+    else if (event.key === "Escape") this.zoomOut();
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();

@@ -77,8 +77,6 @@ export function figureOne(context, model, shown = {}) {
     ...boxes,
     dot,
   ]);
-  node.removeAttribute("width");
-  node.removeAttribute("height");
   node.classList.add("figure-one");
   if (shown.pick) node.removeAttribute("tabindex");
   const put = (id, picture) => {
@@ -202,7 +200,7 @@ export function miniature({ palette, t }, model, marked) {
         return s("rect", { x: x - grow, y: y - grow, width: width + 2 * grow, height: height + 2 * grow, rx: 8, fill, opacity: here ? 1 : found.size ? 0.3 : 0.6 });
       }),
   ]);
-  for (const name of ["tabindex", "width", "height", "role", "aria-label"]) node.removeAttribute(name);
+  for (const name of ["class", "tabindex", "width", "height", "role", "aria-label"]) node.removeAttribute(name);
   node.setAttribute("aria-hidden", "true");
   return node;
 }

@@ -52,7 +52,7 @@ export function crumbs(context, model, title) {
     if (!block) return [];
     const stack = stackOfBlock(block);
     const shown = stackOfBlock(kind) === stack ? layer : Math.min(layer, model.sizes[`${stack}_layers`] - 1);
-    return [{ text: `${t(`figure.${stack}.stack`)} ${t("figure.layer", { layer: shown })}`, changes: { screen: HOME, box: stack } }];
+    return [{ text: `${t(`figure.${stack}.stack`)} ${t("figure.layer", { layer: shown })}`, changes: { screen: HOME, box: "" } }];
   };
   const open = (id) => ({ text: named(id), changes: { screen: HOME, box: id } });
   const end = { text: title, changes: null };

@@ -23,7 +23,7 @@ const WRITERS = ["cross", "decoder"];
 async function pathOf(context) {
   const { about, source, state } = context;
   const both = about.inputs && about.outputs;
-  const [alignment, beam] = await Promise.all([both ? source.alignment() : null, both ? source.beam() : null]);
+  const [alignment, beam] = await Promise.all([both ? source.alignment() : null, both && about.engine ? source.beam() : null]);
   /** @type {Followed} */
   let followed = { input: about.inputs ? state.query : -1, step: about.outputs ? state.query : -1 };
   if (both) {

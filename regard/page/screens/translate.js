@@ -65,7 +65,7 @@ class Translator {
         h(
           "section",
           { class: "pane said" },
-          h("div", { class: "pane-head" }, this.title, h("span", {}, this.again, this.copy)),
+          h("div", { class: "pane-head" }, this.title, h("div", {}, this.again, this.copy)),
           this.output,
           this.notices,
           this.status,
@@ -171,7 +171,7 @@ class Translator {
     this.output.removeAttribute("aria-busy");
     this.show();
     const { state } = this.context.store;
-    if (item?.alignment && this.lived !== state.text && this.isExample(state)) this.live();
+    if (item?.alignment && !item.numbers?.length && this.lived !== state.text && this.isExample(state)) this.live();
     this.lived = state.text;
   }
 

@@ -39,16 +39,16 @@ const FIRST = { en: "it", zh: "order" }; // the example to start with, by the la
 
 /** A sentence for models that neither translate these languages nor have a run, by language. */
 const SENTENCES = {
-  zh: "今天天气很好，我们去公园散步吧。",
-  en: "The cat sat on the mat and looked out of the window.",
-  de: "Die Katze saß am Fenster und schaute in den Garten.",
-  fr: "Le chat était assis devant la fenêtre et regardait le jardin.",
-  es: "El gato estaba sentado junto a la ventana y miraba el jardín.",
-  it: "Il gatto era seduto alla finestra e guardava il giardino.",
-  pt: "O gato estava sentado à janela e olhava para o jardim.",
-  ru: "Кошка сидела у окна и смотрела в сад.",
-  ja: "猫が窓のそばに座って、庭を見ていました。",
-  ko: "고양이가 창가에 앉아 정원을 바라보고 있었다.",
+  zh: "猫坐在垫子上。",
+  en: "The cat sat on the mat.",
+  de: "Die Katze sitzt am Fenster.",
+  fr: "Le chat est assis à la fenêtre.",
+  es: "El gato está en la ventana.",
+  it: "Il gatto è seduto alla finestra.",
+  pt: "O gato está sentado à janela.",
+  ru: "Кошка сидит у окна.",
+  ja: "猫が窓のそばに座っている。",
+  ko: "고양이가 창가에 앉아 있다.",
 };
 
 /** @type {Map<string, string[]>} Sentences of the models' runs. */

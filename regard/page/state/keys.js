@@ -6,6 +6,7 @@ const SECOND_DIGIT_MS = 500; // time for the second digit of a number
 /** The list of keyboard shortcuts. */
 export const KEYS = [
   { keys: ["1", "…", LAST_SCREEN], words: "key.screens" },
+  { keys: ["Esc"], words: "key.out" },
   { keys: ["e", "d", "x"], words: "key.kinds" },
   { keys: ["[", "]"], words: "key.layer" },
   { keys: [",", "."], words: "key.head" },
