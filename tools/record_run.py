@@ -1,7 +1,7 @@
 """Write the recorded run that the page's Training shows if no served model has one.
 
-    regard train examples/dates.zh examples/dates.en --config examples/dates.toml \\
-        --set training.validate_every=10 --out runs/dates
+    regard train examples/dates.zh examples/dates.en --config examples/dates.toml --out runs/dates
+        --set training.validate_every=10
     python tools/record_run.py runs/dates
 
 The file answers like the server's routes for runs: journal, probes, and the attention of every validation.
@@ -29,7 +29,8 @@ def record(run: Path) -> dict[str, object]:
     entries = [json.loads(line) for line in lines]
     validations = []
     for step, (probe, *_) in probes(run):
-        assert probe.inputs is not None and probe.outputs is not None, "dates are translated"
+        assert probe.inputs, "dates are translated"
+        assert probe.outputs, "dates are translated"
         weights = {
             kind: {"shape": list(array.shape), "data": b64encode(array.tobytes()).decode("ascii")}
             for kind, array in probe.weights.items()
