@@ -11,7 +11,6 @@ import { experiments } from "./screens/experiments.js";
 import { follow } from "./screens/follow.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
-import { headsOff } from "./screens/heads_off.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
 import { model } from "./screens/model.js";
@@ -30,7 +29,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 const SCREENS = [
   ...[translate, generate, classify],
   ...[model, follow],
-  ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
+  ...[map, head, walk, steps, beam, alignment, influence, compare],
   ...[positions, training, experiments, api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));

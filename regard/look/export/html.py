@@ -3,13 +3,15 @@
 The modules are joined to one script, so that the file works from disk without a server. Its content policy
 allows this script and nothing else; texts are data, whatever they contain. A short text is stored with all
 arrays, from which the browser computes every head and walk; of a long one, the largest weights of each row.
+All of it is compressed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
@@ -26,26 +28,30 @@ from regard.look.trace.data import TraceData
 from regard.look.trace.tokens import visible
 from regard.look.walk import TEMPLATE, Step, StepText, mask_sentence, sentence, walk
 
-LIMIT = 9_800_000
+LIMIT = 4_000_000
 """Approximate bytes of a file: small enough for an e-mail. Arrays are stored as precisely as that allows."""
+DEFLATED = 0.87
+"""Size of arrays when they are compressed: the digits of numbers are noise, their exponents are not."""
 HEIGHT = 640
 """Pixels of a frame in a notebook."""
 
 _ENTRY = "saved.js"
 
 
-def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
+def html(trace: TraceData, *, aligned: dict[str, Any] | None = None, start: str = "") -> str:
     """The whole file.
 
     Args:
         trace: what it shows.
         aligned: the word alignment, as `document.alignment` returns it; default: by the default heads.
+        start: the part of an address behind `#`, which says how the file opens; default: with all heads.
     """
     script, style = page.joined(_ENTRY), page.read("page.css")
     assert not re.search("</script|<!--", script, re.IGNORECASE), (
         "the page's modules would end their own script"
     )
     about = {
+        "start": start,
         "about": describe(trace),
         "steps": steps(trace),
         "summaries": head_summaries(trace),
@@ -53,8 +59,8 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),
     }
-    room = LIMIT - len(script.encode()) - len(style) - len(json.dumps(about).encode())
-    held = _script(json.dumps({**about, **embedded(trace, room * 3 // 4)}, ensure_ascii=False))
+    room = LIMIT - len(script.encode()) - len(style) - len(_deflated(json.dumps(about).encode()))
+    held = _packed({**about, **embedded(trace, int(room * 3 / 4 / DEFLATED))})
     policy = [
         "default-src 'none'",
         f"script-src {_hash(script)}",
@@ -121,6 +127,23 @@ def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
     return {"precision": "top", "arrays": arrays, "kept": most}
 
 
+def _packed(held: dict[str, Any]) -> str:
+    """What a file holds, compressed: a JSON text, and the bytes of all arrays in its order.
+
+    The first bytes of all numbers precede their second bytes, and so on: that compresses better.
+    """
+    arrays, width = held["arrays"], {"f32": 4, "f16": 2, "top": 2}[held["precision"]]
+    numbers = b"".join(b64decode(each["data"]) for each in arrays.values())
+    planes = np.frombuffer(numbers, np.uint8).reshape(-1, width).T.tobytes()
+    shapes = {name: {"shape": each["shape"]} for name, each in arrays.items()}
+    text = json.dumps({**held, "arrays": shapes}, ensure_ascii=False)
+    return json.dumps({"text": _deflated(text.encode()), "numbers": _deflated(planes)})
+
+
+def _deflated(content: bytes) -> str:
+    return b64encode(zlib.compress(content, 6)).decode("ascii")
+
+
 def sentences(trace: TraceData) -> dict[str, Any]:
     """The texts of all walks, with gaps for tokens and numbers.
 
@@ -173,11 +196,6 @@ def _alignment(trace: TraceData) -> dict[str, Any] | None:
         return alignment(trace)
     except RequestError:
         return None  # the model does not align, or there is nothing to align
-
-
-def _script(text: str) -> str:
-    """JSON that cannot end a script or open a comment."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _hash(text: str) -> str:

@@ -13,7 +13,7 @@ const HOME = "model";
 /** Screens that are places of some boxes, or of the attention that is selected; the others are about the whole model. */
 const PLACES = { steps: ["softmax"], beam: ["softmax"], alignment: ["cross"] };
 const OF_HEAD = ["head", "walk"];
-const OF_ATTENTION = ["map", "off", "compare"];
+const OF_ATTENTION = ["map", "compare"];
 
 /**
  * The boxes of Figure 1 that a screen shows; empty: all.

@@ -138,7 +138,7 @@ function texts({ about, t }, box) {
 
 /** The screens that are inside a box. @param {Placed} box @param {boolean} searches */
 function inside({ id, type, block }, searches) {
-  if (type === "attention") return ["map", "head", "walk", ...(id === "cross" ? ["alignment"] : []), "off"];
+  if (type === "attention") return ["map", "head", "walk", ...(id === "cross" ? ["alignment"] : [])];
   if (["embedding", "position"].includes(type)) return ["positions"];
   if (["linear", "softmax"].includes(type) || id === "text:said") return ["steps", ...(searches ? ["beam"] : [])];
   return block ? ["walk"] : [];
@@ -149,7 +149,7 @@ async function opened(context, box) {
   const { about, store, t, server } = context;
   const parts = box.type === "text" ? texts(context, box) : ["linear", "softmax"].includes(box.type) ? await predictions(context, box) : await tensors(context, box);
   const searches = about.architecture === "encoder-decoder";
-  const ways = inside(box, searches).filter((screen) => server || screen !== "off" && screen !== "positions");
+  const ways = inside(box, searches).filter((screen) => server || screen !== "positions");
   const said = box.type === "attention" ? box.id : box.id === "text:said" ? "said" : box.type;
   return [
     h("h2", { id: "box-name" }, boxName(context, about, box)),

@@ -39,6 +39,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     activation: async (address) => readTensor(await get("/activation", { address })),
     influence: (row) => json("/influence", { row }),
     influences: (row) => json("/influences", { row }),
+    page: async (hash) => (await get("/page", { state: hash })).blob(),
     file: async () => (await get("/file")).blob(),
     precision: () => ({ precision: "f32" }),
   };
