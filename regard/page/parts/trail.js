@@ -94,7 +94,7 @@ export function trail(context, model, title) {
     h(
       "ol",
       {},
-      way.map(({ text, changes }, i) =>
+      way.filter(({ text, changes }) => changes || text !== title).map(({ text, changes }, i) =>
         h(
           "li",
           {},

@@ -5,10 +5,11 @@ import { fixed, percent } from "../compute/number.js";
 import { argmax, at } from "../compute/tensor.js";
 import { figureOne } from "../figures/figure_one.js";
 import { panel } from "../figures/walk_panels.js";
+import { stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { Player } from "../parts/player.js";
 import { stream } from "../parts/stream.js";
-import { formula } from "./walk.js";
+import { formula, table } from "./walk.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../compute/path.js").Stage} Stage */
@@ -91,6 +92,7 @@ async function content(context, stage, path) {
     body: [formula(there, place), h("div", { class: "scroll panel" }, figure)],
     figure,
     deep,
+    table: table(place, t),
   };
 }
 
@@ -254,15 +256,19 @@ export const follow = {
     });
     const number = h("output", { class: "number" }, t("follow.stage", { place: place + 1, of: path.stages.length }));
     return {
+      controls: [
+        h("p", { class: "whom" }, h("strong", {}, whom(context, path)), " ", h("span", { class: "soft" }, t("follow.choose"))),
+        stepper(t("head.number"), "head", context.state.head, about.sizes.n_heads, (head) => store.set({ head })),
+      ],
       body: h(
         "article",
         { class: "follow" },
-        h("p", { class: "whom" }, h("strong", {}, whom(context, path)), " ", h("span", { class: "soft" }, t("follow.choose"))),
         h("div", { class: "pace" }, player.buttons(context), h("label", { class: "slider" }, slider, number)),
         chapters(context, path.stages, place),
         h("div", { class: "two" }, h("div", { class: "model-figure" }, drawn.node, vectors), card(context, stage, path, shown)),
       ),
       figure: shown?.figure ?? drawn.node,
+      table: shown?.table,
       heard: shown ? `${chapterName(t, stage.chapter)}. ${shown.title}. ${shown.sentence}` : t("follow.none"),
     };
   },

@@ -4,6 +4,7 @@ import { fixed, percent } from "../compute/number.js";
 import { cut, marked, pieces, wordProbabilities } from "../compute/text.js";
 import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
+import { figureOne } from "../figures/figure_one.js";
 import { examples } from "../parts/examples.js";
 import { FileTranslation } from "../parts/file_translation.js";
 import { LivingText } from "../parts/living.js";
@@ -35,7 +36,13 @@ class Translator {
     this.inside = h("button", { id: "look", type: "button" });
     this.again = h("button", { id: "again", type: "button", hidden: true });
     this.examples = h("section", {});
-    this.living = new LivingText((i) => this.light(i));
+    this.figure = h("aside", { class: "lead-figure" });
+    /** @type {import("../figures/figure_one.js").Drawn | null} */
+    this.drawn = null;
+    this.living = new LivingText((i) => {
+      this.light(i);
+      if (i >= 0) this.drawn?.go("softmax", "cross"); // a word is written
+    });
     this.lived = ""; // the example that was written word by word
     this.copy = h("button", { id: "copy", type: "button" });
     this.othersHead = h("h2", {});
@@ -75,6 +82,7 @@ class Translator {
       this.examples,
       this.files.body,
       h("section", { class: "alternatives" }, this.othersHead, this.others),
+      this.figure,
     );
   }
 
@@ -105,6 +113,9 @@ class Translator {
     this.how.title = t("how.title");
     this.again.textContent = `↻ ${t("living.again")}`;
     this.examples.replaceChildren(...examples(context));
+    const open = (box) => context.store.set({ screen: "model", box: box.id });
+    this.drawn = figureOne(context, server.description(state), { slim: true, pick: open });
+    this.figure.replaceChildren(this.drawn.node);
     this.legend.textContent = t("translate.legend");
     this.othersHead.textContent = t("translate.others");
     this.files.draw(context);

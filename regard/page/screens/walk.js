@@ -87,7 +87,7 @@ function comparison({ about, state, store, t }, at) {
  * @param {import("../compute/substitute.js").At} at
  * @param {import("../words/i18n.js").Say} t
  */
-function table(at, t) {
+export function table(at, t) {
   const lines = panelLines(at);
   const width = Math.max(...lines.map(({ numbers }) => numbers.length));
   const wide = (numbers) => Array.from({ length: width }, (_, i) => numbers[i] ?? "");
