@@ -10,7 +10,7 @@ import { h } from "./parts/dom.js";
 import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
 import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
-import { crumbs, outwards, trail } from "./parts/trail.js";
+import { heading, outwards } from "./parts/trail.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { firstExample } from "./state/examples.js";
 import { connection } from "./state/requests.js";
@@ -20,19 +20,6 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 /** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
 const FACTORS = { read: [1, 1.9], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
-
-/** @param {import("./frame.js").Context} context @param {string} title @param {string} note */
-const heading = (context, title, note) =>
-  h(
-    "div",
-    { class: "head" },
-    trail(context, modelOf(context), title),
-    h("h1", {}, title),
-    h("p", { class: "note soft" }, note),
-  );
-
-/** What Figure 1 depends on: the trace, or the model alone. @param {import("./frame.js").Context} context */
-const modelOf = ({ about, server, state }) => about ?? server.description(state);
 
 export class Page {
   /**
@@ -146,9 +133,7 @@ export class Page {
     const strip = this.source && (await (screen.strip ?? readStrip)(context).catch(() => null));
     const [first] = this.screens;
     const refused = (why) => failed(context, first, why, () => this.draw());
-    const view = problem
-      ? refused(problem)
-      : await screen.render(context).catch(refused);
+    const view = problem ? refused(problem) : await screen.render(context).catch(refused);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, strip ?? { kind: context.kind, query: context.state.query, row: null });
@@ -341,13 +326,6 @@ export class Page {
     dialog.showModal();
   }
 
-  /** To the place in Figure 1 that the current one is in. */
-  zoomOut() {
-    const context = this.context();
-    const changes = outwards(crumbs(context, modelOf(context), ""));
-    if (changes) void this.store.set(changes);
-  }
-
   /** @param {KeyboardEvent} event */
   pressed(event) {
     const target = /** @type {Element} */ (event.target);
@@ -372,7 +350,7 @@ export class Page {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
-    else if (event.key === "Escape") this.zoomOut();
+    else if (event.key === "Escape") this.store.set(outwards(this.context()) ?? {});
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();

@@ -65,44 +65,41 @@ export function crumbs(context, model, title) {
   return [home, ...(PLACES[screen] && boxes.some(({ id }) => id === places[0]) ? [open(places[0])] : []), end];
 }
 
-/** The change of the state that leads one step out; null at the whole model. @param {Crumb[]} way */
-export const outwards = (way) => way.findLast(({ changes }) => changes)?.changes ?? null;
+/** What Figure 1 depends on: the trace, or the model alone. @param {Context} context */
+const modelOf = ({ about, server, state }) => about ?? server.description(state);
+
+/** The change of the state that leads one step out; null at the whole model. @param {Context} context */
+export const outwards = (context) => crumbs(context, modelOf(context), "").findLast(({ changes }) => changes)?.changes ?? null;
 
 /**
- * The map and the way.
+ * The head of a screen: the map, the way there, the title and a note.
  * @param {Context} context
- * @param {import("../compute/figure_one.js").Model} model
  * @param {string} title
+ * @param {string} note
  */
-export function trail(context, model, title) {
+export function heading(context, title, note) {
   const { state, store, t } = context;
-  const way = crumbs(context, model, title);
-  const marked = boxesOfScreen(state.screen, state, model);
-  const out = outwards(way);
+  const model = modelOf(context);
+  const out = outwards(context);
+  const way = crumbs(context, model, title).filter(({ text, changes }) => changes || text !== title);
+  const crumb = ({ text, changes }, i) =>
+    changes
+      ? h("button", { id: `crumb-${i}`, type: "button", onclick: () => store.set(changes) }, text)
+      : h("span", { "aria-current": "location" }, text);
+  const map = h(
+    "button",
+    {
+      ...{ id: "zoom-out", type: "button", class: "mini", title: t("figure.out"), "aria-label": t("figure.out") },
+      ...{ disabled: !out, onclick: () => out && store.set(out) },
+    },
+    miniature(context, model, boxesOfScreen(state.screen, state, model)),
+  );
+  const places = h("ol", {}, way.map((each, i) => h("li", {}, crumb(each, i))));
   return h(
-    "nav",
-    { class: "trail", "aria-label": t("figure.trail") },
-    h(
-      "button",
-      {
-        ...{ id: "zoom-out", type: "button", class: "mini", title: t("figure.out"), "aria-label": t("figure.out") },
-        disabled: !out,
-        onclick: () => out && store.set(out),
-      },
-      miniature(context, model, marked),
-    ),
-    h(
-      "ol",
-      {},
-      way.filter(({ text, changes }) => changes || text !== title).map(({ text, changes }, i) =>
-        h(
-          "li",
-          {},
-          changes
-            ? h("button", { id: `crumb-${i}`, type: "button", onclick: () => store.set(changes) }, text)
-            : h("span", { "aria-current": "location" }, text),
-        ),
-      ),
-    ),
+    "div",
+    { class: "head" },
+    h("nav", { class: "trail", "aria-label": t("figure.trail") }, map, places),
+    h("h1", {}, title),
+    h("p", { class: "note soft" }, note),
   );
 }
