@@ -121,12 +121,12 @@ function place(layout, model, boxes, { x, bottom, wide }) {
   const { stack } = first;
   const top = last.y - GAP * 0.8;
   const frame = { stack, x: x - SIDE + 4, y: top, width: wide + 2 * SIDE - 8 };
-  layout.frames.push({ ...frame, height: first.y + first.height + GAP * 0.8 - top, layers: layersOf(model, stack) });
+  layout.frames.push({ ...frame, height: first.y + first.height + GAP * 0.92 - top, layers: layersOf(model, stack) });
   const middle = x + wide / 2;
   placed.slice(1).forEach((box, i) => {
     const [from, to] = [placed[i].y, box.y + box.height];
     // Queries, keys and values; those of cross-attention come from the memory, except for the queries.
-    const fork = (from + to) / 2;
+    const fork = to + 0.4 * (from - to);
     const single = box.type !== "attention" || box.block === "cross";
     const ends = single ? [wide / 2] : [wide / 4, wide / 2, (3 * wide) / 4];
     for (const end of ends) layout.lines.push({ d: `M${middle} ${from}V${fork}H${x + end}V${to}` });
@@ -139,7 +139,7 @@ function residual(placed, block) {
   const of = placed.filter((box) => box.block === block);
   const add = of[of.length - 1];
   const { x, width } = add;
-  const from = of[0].y + of[0].height + GAP * 0.45;
+  const from = of[0].y + of[0].height + GAP * 0.7;
   const [middle, to] = [x + width / 2, add.y + add.height / 2];
   const out = stackOfBlock(block) === "encoder" ? x - SIDE / 2 : x + width + SIDE / 2;
   const edge = stackOfBlock(block) === "encoder" ? x : x + width;

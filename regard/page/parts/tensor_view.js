@@ -28,7 +28,7 @@ function numbers({ tensor: { data, shape }, selected, columns }) {
   const row = Array.from(data.subarray(selected * shape[1], (selected + 1) * shape[1]));
   if (columns) {
     const best = row.map((value, i) => ({ value, i })).sort((one, other) => other.value - one.value);
-    return best.slice(0, 4).map(({ value, i }) => `${columns[i]} ${fixed(value, 2)}`).join(" · ");
+    return best.slice(0, 4).filter(({ value }) => value >= 0.005).map(({ value, i }) => `${columns[i]} ${fixed(value, 2)}`).join(" · ");
   }
   return `(${row.slice(0, FEW).map(short).join(", ")}${row.length > FEW ? ", …" : ""})`;
 }
