@@ -285,11 +285,11 @@ export class Page {
    * @param {import("./state/store.js").State} state
    */
   follow(state) {
-    const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
+    const selected = [state.screen, state.kind, state.query, state.step, state.panel, state.stage].join();
     if (selected === this.selected) return;
     this.selected = selected;
     for (const each of document.querySelectorAll(
-      ".looks, .skyline [aria-current], .way [aria-current], .rail [aria-current]",
+      ".looks, .skyline [aria-current], .way [aria-current], .chapters [aria-current], .rail [aria-current]",
     )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }

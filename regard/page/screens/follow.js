@@ -175,7 +175,7 @@ function chapterName(t, chapter) {
 function chapters({ store, t }, stages, place) {
   return h(
     "div",
-    { class: "chapters", role: "group", "aria-label": t("follow.place") },
+    { class: "chapters scroll", role: "group", "aria-label": t("follow.place") },
     chaptersOf(stages).map(({ chapter, first }, i, all) => {
       const here = place >= first && place < (all[i + 1]?.first ?? stages.length);
       return h(
