@@ -66,6 +66,7 @@ size: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
 	$(BIN)/python -c "from regard.experiments.report import claims_page; print(claims_page(), end='')" > docs/claims.md
+	$(BIN)/python tools/glossary.py > regard/page/words/glossary.json
 	$(BIN)/python tools/python_page.py > docs/python.md
 	$(BIN)/python tools/table_3.py > docs/table-3.md
 

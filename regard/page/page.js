@@ -5,8 +5,10 @@ import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { download, pngBlob, svgText } from "./figures/svg.js";
 import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
+import { explainTerms } from "./parts/explain.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
@@ -34,6 +36,7 @@ export class Page {
     this.store = new Store(this.about, preferredLanguage(navigator.languages));
     this.drawn = "";
     this.tip = new Tooltip();
+    this.coach = new Coach();
     this.turn = 0;
     this.numbers = new NumberKeys((place) => this.store.set({ screen: this.screens[place].id }));
     this.selected = "";
@@ -52,7 +55,7 @@ export class Page {
       lost: h("div", { class: "lost", role: "status", hidden: true }),
     };
     const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
-    const content = h("div", { class: "content" }, texts, main);
+    const content = h("div", { class: "content" }, texts, main, this.coach.node);
     document.body.replaceChildren(skip, top, left, content, heard, lost, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
@@ -94,6 +97,7 @@ export class Page {
       queries: kind ? this.about?.[kind.queries].tokens : [],
       keys: kind ? this.about?.[kind.keys].tokens : [],
       tip: this.tip,
+      screens: this.screens.map(({ id }) => id),
     };
   }
 
@@ -185,6 +189,8 @@ export class Page {
         this.source ? this.footer(context) : "",
       ),
     );
+    this.coach.draw(context);
+    explainTerms(this.parts.main, state.lang);
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);
     this.hintAtMore();

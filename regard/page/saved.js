@@ -5,6 +5,7 @@ import { h } from "./parts/dom.js";
 import { alignment } from "./screens/alignment.js";
 import { beam } from "./screens/beam.js";
 import { head } from "./screens/head.js";
+import { learn } from "./screens/learn.js";
 import { map } from "./screens/map.js";
 import { steps } from "./screens/steps.js";
 import { walk } from "./screens/walk.js";
@@ -13,7 +14,7 @@ import { fileSource } from "./state/source_file.js";
 import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const SCREENS = [map, head, walk, steps, beam, alignment]; // in the order of the side bar
+const SCREENS = [map, head, walk, steps, beam, alignment, learn]; // in the order of the side bar
 
 /** Show the trace that `regard/look/export/html.py` has written into the file. */
 async function start() {

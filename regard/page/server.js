@@ -11,6 +11,7 @@ import { experiments } from "./screens/experiments.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
 import { headsOff } from "./screens/heads_off.js";
+import { learn } from "./screens/learn.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
 import { positions } from "./screens/positions.js";
@@ -27,7 +28,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 const SCREENS = [
   ...[translate, generate, classify],
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
-  ...[positions, training, experiments, api],
+  ...[positions, training, experiments, learn, api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));
 

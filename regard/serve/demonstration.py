@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,6 @@ from regard.data.numerals.english import english_date
 from regard.data.numerals.words import WEEKDAYS
 from regard.serve.http.errors import ApiError
 
-RUN = "dates-now"
-"""Its id among the runs of the server."""
 SETTINGS = {
     "model.vocab_size": 420,
     "training.max_steps": 240,
@@ -54,8 +53,9 @@ class Demonstration:
         self._stopped = self._closed = False
         self._began = self._ended = 0.0
         self._client = ""
+        self.run = ""
+        """The id of the newest run, another one each time, so that clients can cache what belongs to it."""
         self.folder: Path | None = None
-        """The folder of the newest run."""
 
     def start(self, client: str) -> None:
         """Start to train, and discard what was trained before.
@@ -70,6 +70,7 @@ class Demonstration:
             self._discard()
             place = Path(tempfile.mkdtemp(prefix="regard-dates-"))
             self.folder, self._client, self._stopped = place / "run", client, False
+            self.run = f"dates-{secrets.token_hex(4)}"
             self._began, self._ended = time.monotonic(), 0.0
             with (place / "log.txt").open("wb") as log:
                 self._process = subprocess.Popen(
@@ -117,7 +118,7 @@ class Demonstration:
         """Its phase, times and size, for the page."""
         until = self._ended or time.monotonic()
         return {
-            "run": RUN if self.folder is not None else None,
+            "run": self.run or None,
             "phase": self.phase,
             "seconds": round(until - self._began, 1) if self._began else 0.0,
             "most_seconds": self._seconds,

@@ -11,7 +11,7 @@ from tests.browser.waiting import drawn, is_chinese, visit
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "influence", "off", "compare", "positions", "training", "experiments", "api",
+    "influence", "off", "compare", "positions", "training", "experiments", "learn", "api",
 ]  # fmt: skip
 
 

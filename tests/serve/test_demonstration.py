@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from regard.data.numerals import Pair
-from regard.serve.demonstration import PAIRS, RUN, Demonstration, date_pairs
+from regard.serve.demonstration import PAIRS, Demonstration, date_pairs
 from regard.serve.http.app import create_app
 from regard.serve.http.dependencies import AppState
 from regard.serve.http.errors import ApiError
@@ -113,23 +113,25 @@ def test_a_page_of_another_site_and_a_body_with_fields_start_nothing(models):
 def test_it_trains_one_at_a_time_and_can_be_followed_and_stopped(models):
     with running(models) as server:
         assert server.get(PATH).json()["phase"] == "none"
-        assert server.get(f"/api/v1/runs/{RUN}/curve").status_code == 404
-        assert server.post(PATH).status_code == 201
+        started = server.post(PATH)
+        run = started.json()["run"]
+        assert (started.status_code, started.json()["phase"]) == (201, "running")
+        assert server.get("/api/v1/runs/dates-0/curve").status_code == 404
         again = server.post(PATH)
         assert (again.status_code, again.json()["error"]["code"]) == (409, "training_in_progress")
         with pytest.raises(ApiError, match="only that one"):
             server.state.demonstration.stop("someone else")
-        curve = lambda: server.get(f"/api/v1/runs/{RUN}/curve").json()["entries"]  # noqa: E731
+        curve = lambda: server.get(f"/api/v1/runs/{run}/curve").json()["entries"]  # noqa: E731
         assert until(curve)[0]["step"] <= 20
-        steps = until(lambda: server.get(f"/api/v1/runs/{RUN}/probes").json()["steps"])
-        shown = server.get(f"/api/v1/runs/{RUN}/probes/{steps[0]}/0").json()
+        steps = until(lambda: server.get(f"/api/v1/runs/{run}/probes").json()["steps"])
+        shown = server.get(f"/api/v1/runs/{run}/probes/{steps[0]}/0").json()
         assert shown["inputs"]["tokens"]
         stopped = server.http.delete(PATH).json()
-        assert (stopped["phase"], stopped["run"]) == ("stopped", RUN)
+        assert (stopped["phase"], stopped["run"]) == ("stopped", run)
         assert stopped["seconds"] < stopped["most_seconds"] == Limits().training_s
         assert curve(), "what it has learned stays visible"
         folder = server.state.demonstration.folder
-        assert server.post(PATH).status_code == 201
+        assert server.post(PATH).json()["run"] != run
         assert not folder.exists(), "a new training replaces the old one"
         process = server.state.demonstration._process
         place = server.state.demonstration.folder.parent

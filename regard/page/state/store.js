@@ -21,6 +21,8 @@ import { keep, kept } from "./preferences.js";
  * @property {number} hand Whether the walk has exercises.
  * @property {number} step The step that wrote the selected output token; -1: of the selected query.
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
+ * @property {number} tour The step of the tour; -1: none.
+ * @property {string} exercise The exercise that is open; empty: none.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
@@ -75,6 +77,8 @@ export const DEFAULTS = {
   hand: 0,
   step: -1,
   node: -1,
+  tour: -1,
+  exercise: "",
   table: 0,
   lang: "",
   theme: "auto",

@@ -16,7 +16,6 @@ from regard.experiments.registry import recorded_results
 from regard.look.export.document import plain
 from regard.look.trace.blocks import Kind
 from regard.look.trace.probes import Probe, probe_files, read_probes
-from regard.serve.demonstration import RUN
 from regard.serve.http.dependencies import AppState, is_loopback, state_of
 from regard.serve.http.errors import ApiError, busy, not_found, shutting_down
 from regard.serve.http.responses import MATRIX, HeadOrAll, Index, event, event_stream, matrix_response
@@ -169,7 +168,7 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def _folder(state: AppState, run: str) -> Path:
-    if run == RUN and state.demonstration.folder is not None:
+    if run == state.demonstration.run and state.demonstration.folder is not None:
         return state.demonstration.folder
     folder = state.models.named(run).run
     if folder is None:
