@@ -100,6 +100,7 @@ def _generator(folder: Path) -> Any:
         "model.vocab_size": 420,
         "model.d_model": 64,
         "model.d_ff": 256,
+        "model.n_heads": 4,
         "model.decoder_layers": 3,
         "training.batch_tokens": 640,
         "training.max_steps": 300,

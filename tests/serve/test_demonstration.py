@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -43,7 +44,8 @@ def asked(state, method, *, client="127.0.0.1", host="localhost", hosts=(), **he
             body = {"json": {}} if method == "POST" else {}
             return await http.request(method, PATH, headers=headers, **body)
 
-    return asyncio.run(send())
+    with ThreadPoolExecutor(1) as thread:  # this one may have an event loop, that of Playwright
+        return thread.submit(asyncio.run, send()).result()
 
 
 class Idle(Demonstration):

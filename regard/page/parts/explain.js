@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 
 /** @typedef {import("../compute/terms.js").Entry} Entry */
 
-const EXPLAINED = "p, h1, h2, h3, dt, dd, th, label, summary, figcaption, .soft, .stepper-name, .explained";
+const EXPLAINED = "p, h2, h3, dt, dd, th, label, summary, figcaption, .soft, .stepper-name, .explained";
 // What users wrote, what can be pressed, what is read aloud when it changes, and what is no sentence.
 const LEFT_ALONE =
   "[dir], button, svg, math, textarea, select, pre, code, .number, .word, .read, .chip, .term, [role=status], [role=alert]";
