@@ -23,7 +23,7 @@ help:
 	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
 	@echo "make size    files, folders, imports, cycles, lengths and hops: the measures of the package"
 	@echo "make docs    write the pages that are made from the code"
-	@echo "make site    build the documentation as a site in _site/"
+	@echo "make site    build the documentation as a site in _site/, with a gallery of saved pages"
 	@echo "make format  put the code into the one format"
 	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"

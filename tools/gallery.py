@@ -41,6 +41,8 @@ class SavedPage:
     notes: dict[str, str]
     text: str
     html: str
+    picture: str
+    """One head, as SVG."""
 
     def described(self, language: str) -> str:
         """Its part of the gallery, in Markdown."""
@@ -49,7 +51,21 @@ class SavedPage:
             for words, screen in zip(SCREENS[language], SCREEN_IDS, strict=True)
         )
         size = f"{len(self.html.encode()) / 1e6:.1f} MB"
-        return f"## {self.titles[language]}\n\n> {self.text}\n\n{self.notes[language]}\n\n{links} ({size})\n"
+        quoted = self.text.replace("\n", "\n> ")
+        title, picture = self.titles[language], f"{self.name}.svg"
+        parts = [
+            f"## {title}",
+            f"> {quoted}",
+            self.notes[language],
+            f"{links} ({size})",
+            f"![{title}]({picture})",
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Write the page and its picture."""
+        (folder / f"{self.name}.html").write_text(self.html, encoding="utf-8")
+        (folder / f"{self.name}.svg").write_text(self.picture, encoding="utf-8")
 
 
 def gallery_page(pages: list[SavedPage], language: str) -> str:
@@ -65,7 +81,7 @@ def saved_pages() -> Iterator[SavedPage]:
     """Every page of the gallery. Models that are trained here go into a temporary folder."""
     translator = regard.load()
     for name, text, titles, notes in TRANSLATIONS:
-        yield SavedPage(name, titles, notes, *_page(translator, text))
+        yield SavedPage(name, titles, notes, *_page(translator, text, beam_size=4))
     with tempfile.TemporaryDirectory() as folder:
         yield SavedPage("classifier", *CLASSIFIER, *_page(_classifier(Path(folder)), "七月七日星期二"))
         generator = _generator(Path(folder))
@@ -73,14 +89,18 @@ def saved_pages() -> Iterator[SavedPage]:
         yield SavedPage("generator", *GENERATOR, *_page(generator, f"{PROMPT}{text}"))
 
 
-def _page(model: Any, text: str) -> tuple[str, str]:
-    """A text, and the saved page of a model that reads it."""
-    trace = model.look(text)
+def _page(model: Any, text: str, **search: int) -> tuple[str, str, str]:
+    """A text, the saved page of a model that reads it, and a picture of one head."""
+    trace = model.look(text, **search)
+    place, aligning = {}, {}
+    if trace.beam is not None:  # a translator
+        aligning["aligning"] = model.aligning_heads
+        place = dict(zip(("layer", "head"), model.aligning_heads.heads[0], strict=True))
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.html"
-        aligning = getattr(model, "aligning_heads", None)
-        trace.save(file, **({} if aligning is None else {"aligning": aligning}))
-        return text, file.read_text(encoding="utf-8")
+        page, picture = Path(folder) / "page.html", Path(folder) / "picture.svg"
+        trace.save(page, **aligning)
+        trace.save(picture, "matrix", **place)
+        return text, page.read_text(encoding="utf-8"), picture.read_text(encoding="utf-8")
 
 
 def _classifier(folder: Path) -> Any:
@@ -103,7 +123,7 @@ def _generator(folder: Path) -> Any:
         "model.n_heads": 4,
         "model.decoder_layers": 3,
         "training.batch_tokens": 640,
-        "training.max_steps": 300,
+        "training.max_steps": 500,
         "training.learning_rate": 2e-3,
         "training.warmup_steps": 30,
     }

@@ -308,7 +308,7 @@ def main() -> None:
         site.add(f"{FOLDER}/README{CHINESE}", gallery_page(saved, "zh"))
     site.build(out)
     for each in saved:
-        (out / FOLDER / f"{each.name}.html").write_text(each.html, encoding="utf-8")
+        each.write(out / FOLDER)
     print(f"{sum(1 for _ in out.rglob('*.html'))} pages: open {out / 'index.html'}")
 
 

@@ -151,6 +151,7 @@ export class Page {
     this.parts.main.setAttribute("aria-busy", "true");
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
+    this.coach.draw(this.context());
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
     this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
   }
@@ -189,7 +190,8 @@ export class Page {
         this.source ? this.footer(context) : "",
       ),
     );
-    this.coach.draw(context);
+    const advice = this.coach.draw(context);
+    if (advice) this.parts.heard.textContent = advice;
     explainTerms(this.parts.main, state.lang);
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.follow(state);

@@ -14,7 +14,7 @@ import { fileSource } from "./state/source_file.js";
 import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const SCREENS = [map, head, walk, steps, beam, alignment, learn]; // in the order of the side bar
+const SCREENS = [map, head, walk, steps, beam, alignment, learn()]; // in the order of the side bar
 
 /** Show the trace that `regard/look/export/html.py` has written into the file. */
 async function start() {

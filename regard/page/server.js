@@ -2,6 +2,7 @@
 
 import { Page } from "./page.js";
 import { h } from "./parts/dom.js";
+import { liveTraining } from "./parts/live_training.js";
 import { alignment } from "./screens/alignment.js";
 import { api } from "./screens/api.js";
 import { beam } from "./screens/beam.js";
@@ -28,7 +29,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 const SCREENS = [
   ...[translate, generate, classify],
   ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
-  ...[positions, training, experiments, learn, api],
+  ...[positions, training, experiments, learn(liveTraining), api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));
 

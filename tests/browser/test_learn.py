@@ -44,7 +44,7 @@ def test_the_tour_can_be_followed_by_keyboard_and_left(opened, server):
     tab = opened(at(server, screen="learn", text=SOURCE))
     tab.focus("#tour-start")
     drawn(tab, lambda: tab.keyboard.press("Enter"))
-    tab.focus("#coach-next")
+    assert tab.evaluate("document.activeElement.id") == "coach-next"
     drawn(tab, lambda: tab.keyboard.press("Enter"))
     assert tab.evaluate("document.activeElement.id") == "coach-next"
     tab.reload()
@@ -177,3 +177,22 @@ def test_a_model_learns_while_one_watches(opened, server):
     until(tab, "document.querySelector('#train-start')")
     assert re.search(r"stopped after \d+ s, at step \d+", tab.locator(".training .under").first.inner_text())
     assert tab.locator(".learn .training .played svg").count() == 1, "what it has learned stays"
+
+
+def test_a_saved_page_has_the_tour_and_the_exercises_that_need_no_server(opened, model, tmp_path):
+    page = tmp_path / "page.html"
+    model.look(SOURCE).save(page)
+    tab = opened(page.as_uri() + "#screen=learn")
+    assert tab.locator("#train-start").count() == 0
+    disabled = tab.locator(".lessons button:disabled").evaluate_all("all => all.map(({ id }) => id)")
+    assert disabled == ["practice-off", "practice-fork"]
+    drawn(tab, lambda: tab.click("#practice-doubt"))
+    assert verdict(tab, lambda: tab.click("#coach-check")) in (
+        page_text("practice.not-yet"),
+        page_text("practice.right"),
+    )
+    drawn(tab, lambda: tab.click("#coach-all"))
+    drawn(tab, lambda: tab.click("#tour-start"))
+    for _ in range(8):
+        drawn(tab, lambda: tab.click("#coach-next"))
+    assert tab.locator("h1").inner_text() == page_text("learn")

@@ -19,7 +19,7 @@ from tests.look.formulas import tiny_model, tiny_texts
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords, trace_of
 
 pytestmark = pytest.mark.slow
-SCREENS = ["map", "head", "walk", "steps", "beam", "alignment"]
+SCREENS = ["map", "head", "walk", "steps", "beam", "alignment", "learn"]
 
 
 @pytest.fixture(scope="session")

@@ -14,15 +14,20 @@ const CLOSED = { tour: -1, exercise: "" };
 
 export class Coach {
   constructor() {
-    this.node = h("aside", { class: "coach", hidden: true });
+    this.node = h("section", { class: "coach", hidden: true });
     this.drawn = "";
     /** @type {Context | null} The current one: what is checked is what is selected now. */
     this.context = null;
     this.verdict = h("p", { class: "verdict-of", id: "coach-verdict", role: "status" });
   }
 
-  /** Draw the panel, if something else is to be done now: a verdict stays while the user looks around. @param {Context} context */
+  /**
+   * Draw the panel, if something else is to be done now: a verdict stays while the user looks around. Returns what a
+   * screen reader should say then.
+   * @param {Context} context
+   */
   draw(context) {
+    const opens = this.context !== null && this.node.hidden;
     this.context = context;
     const { state, screens } = context;
     const task = PRACTICE.find(({ id }) => id === state.exercise);
@@ -31,12 +36,16 @@ export class Coach {
     const solved = solvedExercises();
     const shown = [state.lang, place, task?.id, task && solved.has(task.id), obstacleOf(task, context), screens].join();
     this.node.hidden = !task && place < 0;
-    if (shown === this.drawn) return;
+    if (shown === this.drawn) return "";
     this.drawn = shown;
     this.verdict.textContent = "";
     this.node.setAttribute("aria-label", context.t(task ? "practice" : "learn.tour"));
     this.node.replaceChildren(...(task ? this.exercise(task, solved) : place < 0 ? [] : this.stop(tour, place)));
     explainTerms(this.node, state.lang);
+    // What was pressed to open the panel is gone, and with it the focus.
+    if (opens && document.activeElement === document.body)
+      /** @type {HTMLElement | null} */ (this.node.querySelector("button.primary"))?.focus({ preventScroll: true });
+    return [...this.node.querySelectorAll("h2, p")].map(({ textContent }) => textContent).join(" ");
   }
 
   /** @param {string} id @param {string} text @param {() => unknown} onclick @param {object} [more] */
@@ -62,7 +71,7 @@ export class Coach {
     const last = place === tour.length - 1;
     return [
       this.heading(`${t("learn.tour")} ${place + 1} / ${tour.length}`, t(`tour.${tour[place].id}`)),
-      h("p", { "aria-live": "polite" }, t(`tour.${tour[place].id}.text`)),
+      h("p", {}, t(`tour.${tour[place].id}.text`)),
       h(
         "div",
         { class: "under" },

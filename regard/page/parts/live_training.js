@@ -21,7 +21,7 @@ import { Player } from "./player.js";
 
 const ADDRESS = "/api/v1/demonstration";
 const AGAIN = 1000; // milliseconds until the server is asked again
-export const player = new Player("learn", "moment", 700);
+const player = new Player("learn", "moment", 700);
 let problem = ""; // why the last request failed
 let timer = 0;
 
@@ -59,12 +59,12 @@ function state(context, { phase, allowed, seconds, steps }, step) {
   );
 }
 
-/** @param {Context} context */
-export async function liveTraining(context) {
+/** @param {Context} context @returns {Promise<Node[]>} */
+async function training(context) {
   const { store, t } = context;
   /** @type {Training} */
-  const training = await (await request(ADDRESS)).json();
-  const { run, phase, allowed } = training;
+  const now = await (await request(ADDRESS)).json();
+  const { run, phase, allowed } = now;
   const again = () => store.state.screen === "learn" && void store.notify();
   const entries = run ? await journal(run, again) : [];
   const { step = 0 } = entries[entries.length - 1] ?? {};
@@ -74,7 +74,7 @@ export async function liveTraining(context) {
   return [
     h("h2", {}, t("train")),
     h("p", { class: "soft" }, t(note)),
-    state(context, training, step),
+    state(context, now, step),
     ...(entries.length ? await figures(context, run, entries) : []),
   ];
 }
@@ -99,3 +99,6 @@ async function figures(context, run, entries) {
       ),
   ].filter(Boolean);
 }
+
+/** @type {import("../screens/learn.js").Live} */
+export const liveTraining = { training, keys: { " ": ({ store }) => player.toggle(store) } };

@@ -2,7 +2,6 @@
 
 import { dateChanged } from "../compute/dates.js";
 import { argmax } from "../compute/tensor.js";
-import { changes } from "../state/server.js";
 import { NEW_TEXT } from "../state/store.js";
 import { checkAnswer } from "./exercise.js";
 
@@ -111,7 +110,7 @@ async function isMostUncertain({ source, state }) {
 
 /** @param {Context} context */
 async function changesDate({ about, server, state }) {
-  const list = changes(state, about);
+  const list = server.interventions(state, about);
   if (!list.some(({ op }) => op === "head-off")) return "practice.off.none";
   if (list.some(({ op }) => op !== "head-off")) return "practice.off.others";
   const { intact, items } = await server.ablate(state, { interventions: [list] });

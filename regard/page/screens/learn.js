@@ -2,7 +2,6 @@
 
 import { download } from "../figures/svg.js";
 import { h } from "../parts/dom.js";
-import { liveTraining, player } from "../parts/live_training.js";
 import { begin, obstacle, PRACTICE, PRACTICE_IDS } from "../parts/practice.js";
 import { stateAt, tourOf } from "../parts/tour.js";
 import { forgetSolutions, loadScore, scoreFile, solvedExercises } from "../state/score.js";
@@ -94,18 +93,25 @@ function practice(context) {
   );
 }
 
-/** @type {import("../frame.js").Screen} */
-export const learn = {
+/**
+ * @typedef {object} Live What only a server has.
+ * @property {(context: Context) => Promise<Node[]>} training
+ * @property {Record<string, (context: Context) => void>} keys
+ */
+
+/** @param {Live} [live] @returns {import("../frame.js").Screen} */
+export const learn = (live) => ({
   id: "learn",
   sign: "✎",
   alone: true,
-  keys: { " ": ({ store }) => player.toggle(store) },
+  keys: live?.keys,
   render: async (context) => ({
+    note: live ? "learn.note" : "learn.note.saved",
     body: h(
       "div",
       { class: "learn" },
       h("div", { class: "split even" }, tour(context), practice(context)),
-      context.server && h("section", { class: "training" }, await liveTraining(context)),
+      live && h("section", { class: "training" }, await live.training(context)),
     ),
   }),
-};
+});
