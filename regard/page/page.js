@@ -194,6 +194,7 @@ export class Page {
     if (advice) this.parts.heard.textContent = advice;
     explainTerms(this.parts.main, state.lang);
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
+    this.coach.takeFocus();
     this.follow(state);
     this.hintAtMore();
     if (this.keyed) this.announce(context, view, strip);

@@ -16,6 +16,7 @@ export class Coach {
   constructor() {
     this.node = h("section", { class: "coach", hidden: true });
     this.drawn = "";
+    this.opened = false; // just now
     /** @type {Context | null} The current one: what is checked is what is selected now. */
     this.context = null;
     this.verdict = h("p", { class: "verdict-of", id: "coach-verdict", role: "status" });
@@ -27,7 +28,7 @@ export class Coach {
    * @param {Context} context
    */
   draw(context) {
-    const opens = this.context !== null && this.node.hidden;
+    const hidden = this.node.hidden && this.context !== null;
     this.context = context;
     const { state, screens } = context;
     const task = PRACTICE.find(({ id }) => id === state.exercise);
@@ -42,10 +43,15 @@ export class Coach {
     this.node.setAttribute("aria-label", context.t(task ? "practice" : "learn.tour"));
     this.node.replaceChildren(...(task ? this.exercise(task, solved) : place < 0 ? [] : this.stop(tour, place)));
     explainTerms(this.node, state.lang);
-    // What was pressed to open the panel is gone, and with it the focus.
-    if (opens && document.activeElement === document.body)
-      /** @type {HTMLElement | null} */ (this.node.querySelector("button.primary"))?.focus({ preventScroll: true });
+    this.opened = hidden && !this.node.hidden;
     return [...this.node.querySelectorAll("h2, p")].map(({ textContent }) => textContent).join(" ");
+  }
+
+  /** What was pressed to open the panel is gone, and with it the focus: it goes on here. */
+  takeFocus() {
+    if (this.opened && document.activeElement === document.body)
+      /** @type {HTMLElement | null} */ (this.node.querySelector("button.primary"))?.focus({ preventScroll: true });
+    this.opened = false;
   }
 
   /** @param {string} id @param {string} text @param {() => unknown} onclick @param {object} [more] */
