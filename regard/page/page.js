@@ -1,20 +1,24 @@
 // The page: draws the current screen whenever the state changes, and handles keys.
 
-import { csv, fixed } from "./compute/number.js";
+import { fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
-import { download, pngBlob, svgText } from "./figures/svg.js";
+import { enlarge } from "./figures/svg.js";
 import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
 import { explainTerms } from "./parts/explain.js";
+import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
+import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
+/** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
+const FACTORS = { read: [1, 1.9], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
 
 /** @param {string} title @param {string} note */
@@ -53,16 +57,21 @@ export class Page {
       skip: h("button", { class: "skip", type: "button", onclick: () => this.parts.main.focus() }),
       heard: h("div", { class: "unseen", "aria-live": "polite" }),
       lost: h("div", { class: "lost", role: "status", hidden: true }),
+      presenter: h("div", { class: "presenter", role: "group" }),
     };
-    const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
+    const { bar: top, rail: left, strips: texts, main, heard, lost, skip, presenter } = this.parts;
     const content = h("div", { class: "content" }, texts, main, this.coach.node);
-    document.body.replaceChildren(skip, top, left, content, heard, lost, this.tip.node);
+    document.body.replaceChildren(skip, top, left, content, heard, lost, presenter, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("resize", () => this.hintAtMore());
+    addEventListener("resize", () => this.fill());
+    document.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement && this.store.state.present) this.store.set({ present: 0 });
+    });
     left.addEventListener("scroll", () => this.hintAtMore());
   }
 
@@ -107,6 +116,7 @@ export class Page {
     const { theme } = this.context();
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
+    document.documentElement.toggleAttribute("data-present", Boolean(this.store.state.present));
     this.parts.lost.textContent = this.context().t("lost");
     this.parts.skip.textContent = this.context().t("skip");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
@@ -170,6 +180,8 @@ export class Page {
     this.towards = "";
     const doings = {
       save: (kind) => void this.save(kind),
+      savePage: (button) => void savePage(this.context(), button),
+      present: () => this.present(true),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
@@ -190,9 +202,11 @@ export class Page {
         this.source ? this.footer(context) : "",
       ),
     );
+    this.parts.presenter.replaceChildren(...(state.present ? this.presenter(context) : []));
     const advice = this.coach.draw(context);
     if (advice) this.parts.heard.textContent = advice;
     explainTerms(this.parts.main, state.lang);
+    this.fill();
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.coach.takeFocus();
     this.follow(state);
@@ -218,6 +232,41 @@ export class Page {
     ])
       if (layer >= 0 && layer < kind.layers && head >= 0 && head < kind.heads)
         source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
+  }
+
+  /** Let the figures grow until they fill their place; while presenting, so that they are seen as a whole. */
+  fill() {
+    const { main } = this.parts;
+    const present = Boolean(this.store.state.present);
+    const zoom = main.getBoundingClientRect().width / (main.offsetWidth || 1);
+    for (const drawn of main.querySelectorAll(".scroll > .figure")) {
+      const width = drawn.parentElement?.clientWidth ?? 0;
+      if (!(drawn instanceof SVGElement) || !width) continue;
+      const above = present ? drawn.getBoundingClientRect().top + scrollY + 20 : 0.18 * innerHeight;
+      const height = Math.max(0.4 * innerHeight, innerHeight - above) / zoom;
+      enlarge(drawn, { width, height }, present ? FACTORS.presented : FACTORS.read);
+    }
+  }
+
+  /** Show the page in full screen and large type, or as usual. @param {boolean} on */
+  present(on) {
+    if (on) showFullScreen();
+    else leaveFullScreen();
+    return this.store.set({ present: on ? 1 : 0 });
+  }
+
+  /** @param {import("./frame.js").Context} context */
+  presenter(context) {
+    const place = this.screens.indexOf(this.screen);
+    const moves = { next: () => this.move(1), back: () => this.move(-1), leave: () => this.present(false) };
+    return presenterBar(context, { place, count: this.screens.length, ...moves });
+  }
+
+  /** The next step of this screen, or else the next screen. @param {1 | -1} by */
+  move(by) {
+    if (this.screen.moves?.(this.context(), by)) return;
+    const next = this.screens[this.screens.indexOf(this.screen) + by];
+    if (next) void this.store.set({ screen: next.id });
   }
 
   /** Redraw a part and keep its scroll positions. @param {HTMLElement} part @param {() => void} redraw */
@@ -265,7 +314,7 @@ export class Page {
       source.file &&
         h(
           "button",
-          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => this.saveTrace() },
+          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => void saveTrace(source) },
           t("save.trace"),
         ),
     );
@@ -273,23 +322,8 @@ export class Page {
 
   /** @param {"svg" | "png" | "csv"} kind */
   async save(kind) {
-    const { figure, table } = this.view ?? {};
-    const { state, palette } = this.context();
-    const blob =
-      kind === "csv"
-        ? table && new Blob([csv(table)], { type: "text/csv" })
-        : figure && !state.table
-          ? kind === "png"
-            ? await pngBlob(figure, palette.paper)
-            : new Blob([svgText(figure, palette.paper)], { type: "image/svg+xml" })
-          : null;
-    const place = this.source ? [state.kind, state.layer, state.head] : [];
-    if (blob) download(blob, `${["regard", state.screen, ...place].join("-")}.${kind}`);
-  }
-
-  async saveTrace() {
-    const file = await this.source?.file?.();
-    if (file) download(file, "trace.safetensors");
+    const context = this.context();
+    if (this.view) await saveFigure(context, this.view, context.t(titleKey(this.screen, context)), kind);
   }
 
   help() {
@@ -312,6 +346,7 @@ export class Page {
       return;
     if (event.key === " " && target.matches("button, input")) return;
     if (this.numbers.pressed(event.key, this.screens.length)) return event.preventDefault();
+    if (this.store.state.present && this.presented(event.key)) return event.preventDefault();
     const own = this.screen.keys?.[event.key];
     const changes = own ? null : stateChanges(event.key, this.context().state, this.about);
     this.keyed = Boolean(own || changes);
@@ -324,6 +359,15 @@ export class Page {
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();
+  }
+
+  /** The keys of a presenter: those of remote controls, too. Returns whether this is one. @param {string} key */
+  presented(key) {
+    if (["n", "PageDown"].includes(key)) this.move(1);
+    else if (["b", "PageUp"].includes(key)) this.move(-1);
+    else if (key === "Escape") void this.present(false);
+    else return false;
+    return true;
   }
 
   /**

@@ -11,7 +11,6 @@ import { compare } from "./screens/compare.js";
 import { experiments } from "./screens/experiments.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
-import { headsOff } from "./screens/heads_off.js";
 import { learn } from "./screens/learn.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
@@ -28,7 +27,7 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
 const SCREENS = [
   ...[translate, generate, classify],
-  ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
+  ...[map, head, walk, steps, beam, alignment, influence, compare],
   ...[positions, training, experiments, learn(liveTraining), api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));

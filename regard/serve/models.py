@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from regard.engine.loading import BEST, EngineName, model_folder
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from regard.engine.generator import Generator
 
 JOURNAL = "journal.jsonl"
+CHECKPOINT = re.compile(r"step-(\d{8})")
+"""The name of a checkpoint's folder, in `checkpoints` of its run."""
 L = TypeVar("L", bound=LoadedModel)
 S = TypeVar("S", bound="ServedModel[Any]")
 
@@ -58,6 +61,8 @@ class ServedModel(Generic[L]):
         languages = model.task.directions if self.verb == "translate" else ()
         self.directions = [(source, target) for source, target in languages if source and target]
         """Source and target languages; empty if the model folder names none."""
+        self.of_checkpoint: TemporaryDirectory[str] | None = None
+        """The folder written for a checkpoint; deleted with this."""
         self.scheduler = self._scheduler(metrics)
         metrics.watch("regard_queue_depth", "Sentences that wait for a lane.", self.scheduler.__len__, name)
 
@@ -282,7 +287,7 @@ def load_models(
     device: str = "auto",
     threads: int | None = None,
 ) -> ModelRegistry:
-    """Load models and start their schedulers.
+    """Load models and start their schedulers; a checkpoint of a run is served as a model of its own.
 
     Raises:
         ConfigError: two models have one id, or one cannot be served.
@@ -295,14 +300,28 @@ def load_models(
             raise ConfigError(
                 f"two models would have the id {name!r}: rename the folder {path}", code="duplicate_model"
             )
-        model = load(path, engine=engine, device=device, threads=threads)
-        models[name] = KINDS[model.verb](name, path, model, metrics)
+        kept = _model_of_checkpoint(path) if CHECKPOINT.fullmatch(path.name) else None
+        place = path if kept is None else Path(kept.name) / BEST
+        model = load(place, engine=engine, device=device, threads=threads)
+        models[name] = KINDS[model.verb](name, place, model, metrics)
+        models[name].of_checkpoint = kept
     return ModelRegistry(list(models.values()))
 
 
+def _model_of_checkpoint(path: Path) -> TemporaryDirectory[str]:
+    """A folder with the model of a checkpoint, which holds weights alone."""
+    from regard.training.checkpoints.averaging import model_of_checkpoint  # imports torch
+
+    kept = TemporaryDirectory(prefix="regard-checkpoint-")
+    model_of_checkpoint(path, Path(kept.name) / BEST)
+    return kept
+
+
 def model_id(path: Path) -> str:
-    """The id of a model: the name of its folder, or of its run."""
+    """The id of a model: the name of its folder, or of its run; for a checkpoint, with its step."""
     path = path.resolve()
+    if found := CHECKPOINT.fullmatch(path.name):
+        return f"{model_id(path.parent.parent)}-step-{int(found[1])}"
     named = path.parent if path.name in (BEST, "last") else path
     return re.sub(r"[^A-Za-z0-9._-]+", "-", named.name).strip("-") or "model"
 

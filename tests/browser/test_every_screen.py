@@ -11,7 +11,7 @@ from tests.browser.waiting import drawn, is_chinese, visit
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "influence", "off", "compare", "positions", "training", "experiments", "learn", "api",
+    "influence", "compare", "positions", "training", "experiments", "learn", "api",
 ]  # fmt: skip
 
 
@@ -51,8 +51,8 @@ def rail(tab):
 
 def test_numbers_lead_to_every_screen_and_choices_outlive_the_address(opened, server):
     tab = opened(at(server, screen="api", text=SOURCE, lang="en"))
-    assert tab.locator("#screen-training").get_attribute("title").endswith("(12)")
-    drawn(tab, lambda: tab.keyboard.type("12"))
+    assert tab.locator("#screen-training").get_attribute("title").endswith("(11)")
+    drawn(tab, lambda: tab.keyboard.type("11"))
     assert tab.locator("#screen-training").get_attribute("aria-current") == "page"
     drawn(tab, lambda: tab.keyboard.press("l"))
     drawn(tab, lambda: tab.click("#theme"))
@@ -106,7 +106,7 @@ def test_keys_reach_the_screen_without_every_token_before_it(opened, server):
 
 def test_figures_can_be_saved(opened, server):
     tab = opened(at(server, screen="map", text=SOURCE, kind="cross"))
-    screens = ["map", "head", "walk", "steps", "beam", "influence", "off", "positions", "training"]
+    screens = ["map", "head", "walk", "steps", "beam", "influence", "positions", "training"]
     for screen in visit(tab, screens):
         with tab.expect_download() as got:
             tab.click("#save-svg")

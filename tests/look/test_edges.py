@@ -212,7 +212,7 @@ def test_a_colour_ends_where_the_scale_does():
 def test_what_is_kept_of_a_long_text_just_fits_its_budget():
     trace = trace_of(model_of(torch.float32))
     for budget in (1, 3000, 9000):
-        found = embedded(trace, budget, budget)
+        found = embedded(trace, budget)
         assert found["precision"] == "top"
         used = sum(len(base64.b64decode(each["data"])) for each in found["arrays"].values())
         sizes = [layers_of(trace.config, kind) * len(trace.queries(kind)) for kind in trace.kinds]
@@ -228,7 +228,7 @@ def test_half_precision_is_clipped_and_not_infinite():
     )
     far = replace(trace, arrays={**trace.arrays, name: np.where(array > 0, 1e6, -1e6).astype(np.float32)})
     size = sum(each.size for key, each in far.arrays.items() if not key.startswith(("said.", "influence")))
-    found = embedded(far, 0, 2 * size)
+    found = embedded(far, 2 * size)
     assert found["precision"] == "f16"
     values = np.frombuffer(base64.b64decode(found["arrays"][name]["data"]), "<f2").reshape(array.shape)
     np.testing.assert_array_equal(values, np.where(array > 0, 65504, -65504))

@@ -21,7 +21,7 @@ CHANGES = [
 
 
 def held(trace, budget=10**9):
-    return {"about": describe(trace), "steps": steps(trace), **embedded(trace, budget, budget)}
+    return {"about": describe(trace), "steps": steps(trace), **embedded(trace, budget)}
 
 
 def assert_same_walk(found, expected):

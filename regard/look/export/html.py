@@ -3,13 +3,15 @@
 The modules are joined to one script, so that the file works from disk without a server. Its content policy
 allows this script and nothing else; texts are data, whatever they contain. A short text is stored with all
 arrays, from which the browser computes every head and walk; of a long one, the largest weights of each row.
+All of it is compressed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -27,10 +29,10 @@ from regard.look.trace.data import TraceData
 from regard.look.trace.tokens import visible
 from regard.look.walk import TEMPLATE, Step, StepText, mask_sentence, sentence, walk
 
-LIMIT = 9_800_000
-"""Approximate bytes of a file: small enough for an e-mail. What does not fit is left out."""
-USUAL = 4_000_000
-"""Approximate bytes of a file whose arrays are stored as float32; in a larger one they are float16."""
+LIMIT = 4_000_000
+"""Approximate bytes of a file: small enough for an e-mail. Arrays are stored as precisely as that allows."""
+DEFLATED = 0.87
+"""Size of arrays when they are compressed: the digits of numbers are noise, their exponents are not."""
 HEIGHT = 640
 """Pixels of a frame in a notebook."""
 
@@ -40,18 +42,20 @@ _BLOCK = re.compile(
 )
 
 
-def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
+def html(trace: TraceData, *, aligned: dict[str, Any] | None = None, start: str = "") -> str:
     """The whole file.
 
     Args:
         trace: what it shows.
         aligned: the word alignment, as `document.alignment` returns it; default: by the default heads.
+        start: the part of an address behind `#`, which says how the file opens; default: with all heads.
     """
     script, style = page.joined(_ENTRY), page.read("page.css")
     assert not re.search("</script|<!--", script, re.IGNORECASE), (
         "the page's modules would end their own script"
     )
     about = {
+        "start": start,
         "about": describe(trace),
         "steps": steps(trace),
         "summaries": head_summaries(trace),
@@ -59,9 +63,8 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),
     }
-    taken = len(script.encode()) + len(style) + len(json.dumps(about).encode())
-    budgets = [(size - taken) * 3 // 4 for size in (USUAL, LIMIT)]  # base64 takes four bytes for three
-    held = _script(json.dumps({**about, **embedded(trace, *budgets)}, ensure_ascii=False))
+    room = LIMIT - len(script.encode()) - len(style) - len(_deflated(json.dumps(about).encode()))
+    held = _packed({**about, **embedded(trace, int(room * 3 / 4 / DEFLATED))})
     policy = [
         "default-src 'none'",
         f"script-src {_hash(script)}",
@@ -102,8 +105,8 @@ class Frame:
         return f'<iframe srcdoc="{held}" sandbox="{may}" style="{style}"></iframe>'
 
 
-def embedded(trace: TraceData, usual: int, budget: int) -> dict[str, Any]:
-    """Arrays in base64 with their `precision`: f32 or f16 if all fit into these bytes, else `top`.
+def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
+    """Arrays in base64 with their `precision`: f32 or f16 if all fit into the budget in bytes, else `top`.
 
     What is the sum of two other arrays is not stored, but named in `sums`. With `top`, each kind, layer and
     head has the largest weights of every query, largest first: pairs of a key and a weight in units of
@@ -115,8 +118,8 @@ def embedded(trace: TraceData, usual: int, budget: int) -> dict[str, Any]:
     sums = sums_in(stored)
     kept = {name: array for name, array in stored.items() if name not in sums}
     numbers = sum(array.size for array in kept.values())
-    for precision, width, room in (("f32", 4, usual), ("f16", 2, budget)):
-        if numbers * width <= room:
+    for precision, width in (("f32", 4), ("f16", 2)):
+        if numbers * width <= budget:
             arrays = {name: _encoded(array, DTYPES[precision]) for name, array in kept.items()}
             return {"precision": precision, "arrays": arrays, "sums": sums, "sentences": sentences(trace)}
     n_heads = trace.config.n_heads
@@ -154,6 +157,23 @@ def _adds_up(one: np.ndarray | None, other: np.ndarray, total: np.ndarray) -> bo
     if one is None or not one.shape == other.shape == total.shape:
         return False
     return np.allclose(one + other, total, rtol=1e-5, atol=1e-5)
+
+
+def _packed(held: dict[str, Any]) -> str:
+    """What a file holds, compressed: a JSON text, and the bytes of all arrays in its order.
+
+    The first bytes of all numbers precede their second bytes, and so on: that compresses better.
+    """
+    arrays, width = held["arrays"], {"f32": 4, "f16": 2, "top": 2}[held["precision"]]
+    numbers = b"".join(b64decode(each["data"]) for each in arrays.values())
+    planes = np.frombuffer(numbers, np.uint8).reshape(-1, width).T.tobytes()
+    shapes = {name: {"shape": each["shape"]} for name, each in arrays.items()}
+    text = json.dumps({**held, "arrays": shapes}, ensure_ascii=False)
+    return json.dumps({"text": _deflated(text.encode()), "numbers": _deflated(planes)})
+
+
+def _deflated(content: bytes) -> str:
+    return b64encode(zlib.compress(content, 6)).decode("ascii")
 
 
 def sentences(trace: TraceData) -> dict[str, Any]:
@@ -208,11 +228,6 @@ def _alignment(trace: TraceData) -> dict[str, Any] | None:
         return alignment(trace)
     except RequestError:
         return None  # the model does not align, or there is nothing to align
-
-
-def _script(text: str) -> str:
-    """JSON that cannot end a script or open a comment."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _hash(text: str) -> str:

@@ -1,6 +1,7 @@
 // Builds SVG figures without external styles, so that they can be saved as they are.
 
 import { s } from "../parts/dom.js";
+import { textWidth } from "./layout.js";
 
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
 
@@ -31,6 +32,21 @@ export function figure(width, height, label, children) {
   // Screen readers ignore the content of an image, but must find its buttons.
   if (drawn.querySelector("[role=button]")) drawn.setAttribute("role", "group");
   return drawn;
+}
+
+/**
+ * Enlarge a figure so that it fills its place, with its text.
+ * @param {SVGElement} drawn
+ * @param {{ width: number, height: number }} place
+ * @param {[number, number]} factors The least and the largest.
+ */
+export function enlarge(drawn, place, [least, most]) {
+  const [width, height] = (drawn.getAttribute("viewBox") ?? "").split(" ").slice(2).map(Number);
+  if (!width || !height) return;
+  const whole = least < 1 || height < place.height; // one that is higher scrolls anyway, and fills the width
+  const factor = Math.max(least, Math.min(most, place.width / width, whole ? place.height / height : most));
+  drawn.setAttribute("width", String(Math.floor(width * factor)));
+  drawn.setAttribute("height", String(Math.floor(height * factor)));
 }
 
 /**
@@ -133,6 +149,42 @@ export function hatching(colour) {
     ),
   );
   return { definition, fill: `url(#${id})` };
+}
+
+const LINE = 19; // height of a line of a caption
+const EDGE = 14; // around a figure with a caption
+
+/**
+ * A figure below what a reader of the file has to know.
+ * @param {SVGElement} drawn
+ * @param {string[]} lines The first one is the title.
+ * @param {Record<string, string>} palette
+ */
+export function captioned(drawn, lines, palette) {
+  const [width, height] = ["width", "height"].map((side) => Number(drawn.getAttribute(side)));
+  const wide = Math.max(width, 360);
+  const rows = lines.flatMap((text, i) => wrapped(text, wide, i ? 13 : 17).map((row) => ({ row, title: !i })));
+  const top = rows.length * LINE + 10;
+  const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
+  copy.setAttribute("x", String(EDGE));
+  copy.setAttribute("y", String(EDGE + top));
+  const words = rows.map(({ row, title }, i) =>
+    label(row, EDGE, EDGE + (i + 0.5) * LINE, {
+      ...{ "font-size": title ? 17 : 13, "font-weight": title ? 650 : 400, fill: title ? palette.ink : palette.soft },
+    }),
+  );
+  return figure(wide + 2 * EDGE, height + top + 2 * EDGE, lines[0], [...words, copy]);
+}
+
+/** A text in lines of a width, broken between words or Chinese characters. @param {string} text @param {number} width @param {number} size */
+export function wrapped(text, width, size) {
+  const lines = [""];
+  for (const part of text.match(/[^\s\u2e80-\u9fff]+\s*|[\u2e80-\u9fff]\s*|\s+/gu) ?? []) {
+    const line = lines[lines.length - 1] + part;
+    if (textWidth(line.trimEnd(), size) <= width || !lines[lines.length - 1]) lines[lines.length - 1] = line;
+    else lines.push(part);
+  }
+  return lines.map((line) => line.trimEnd());
 }
 
 /** A figure as the text of an SVG file. @param {SVGElement} drawn @param {string} paper */

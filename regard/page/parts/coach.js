@@ -30,9 +30,9 @@ export class Coach {
   draw(context) {
     const hidden = this.node.hidden && this.context !== null;
     this.context = context;
-    const { state, screens } = context;
+    const { state, screens, server } = context;
     const task = PRACTICE.find(({ id }) => id === state.exercise);
-    const tour = tourOf(screens);
+    const tour = tourOf(screens, Boolean(server));
     const place = Math.min(state.tour, tour.length - 1);
     const solved = solvedExercises();
     const shown = [state.lang, place, task?.id, task && solved.has(task.id), obstacleOf(task, context), screens].join();

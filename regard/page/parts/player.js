@@ -34,6 +34,14 @@ export class Player {
     return this.go(store, Math.min(Math.max(0, this.place(store.state) + by), this.last));
   }
 
+  /** Go on by a step; returns whether there is one. @param {Context} context @param {number} by */
+  moves({ store }, by) {
+    const next = this.place(store.state) + by;
+    if (next < 0 || next > this.last) return false;
+    void this.go(store, next);
+    return true;
+  }
+
   /** @param {import("../state/store.js").Store} store @param {number} place */
   go(store, place) {
     return store.set({ [this.field]: this.names[place] });

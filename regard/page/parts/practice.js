@@ -42,7 +42,7 @@ export const PRACTICE = [
   { id: "previous", screen: "map", check: looksAtPrevious },
   { id: "aligner", screen: "map", task: "translate", check: aligns },
   { id: "doubt", screen: "steps", task: "translate", check: isMostUncertain },
-  { id: "off", screen: "off", changes: { off: "", drop: "" }, text: DATE, needs: "server", check: changesDate },
+  { id: "off", screen: "map", changes: { off: "", drop: "", op: "off" }, text: DATE, needs: "server", check: changesDate },
   { id: "fork", screen: "steps", changes: { prefix: "", step: 0 }, needs: "server", task: "translate", check: forks },
 ];
 

@@ -6,6 +6,7 @@
  * @property {string} id Key of its text: `tour.ID`.
  * @property {string} screen Empty: the first.
  * @property {Partial<State>} [changes] What the step shows there.
+ * @property {boolean} [live] Whether it needs a server.
  * @property {boolean} [spare] Only shown if the model lacks another screen.
  */
 
@@ -16,7 +17,7 @@ const WRITES = ["translate", "generate", "classify"]; // screens with a text fie
 const STOPS = [
   { id: "task", screen: "" },
   { id: "model", screen: "model" },
-  { id: "map", screen: "map" },
+  { id: "map", screen: "map", changes: { op: "" } },
   { id: "head", screen: "head", changes: { view: "matrix", form: "weights" } },
   { id: "dot", screen: "walk", changes: { panel: "similarity" }, spare: true },
   { id: "walk", screen: "walk", changes: { panel: "weights" } },
@@ -24,19 +25,20 @@ const STOPS = [
   { id: "steps", screen: "steps" },
   { id: "beam", screen: "beam" },
   { id: "alignment", screen: "alignment", spare: true },
-  { id: "off", screen: "off" },
+  { id: "off", screen: "map", changes: { op: "off" }, live: true },
   { id: "positions", screen: "positions", spare: true },
 ];
 
 /**
  * The steps of the tour of a page with these screens.
  * @param {string[]} screens
+ * @param {boolean} server Whether there is one.
  * @returns {Stop[]}
  */
-export function tourOf(screens) {
+export function tourOf(screens, server) {
   const [first] = screens;
   const there = STOPS.map((stop) => ({ ...stop, screen: stop.screen || (WRITES.includes(first) ? first : "none") })).filter(
-    ({ screen }) => screens.includes(screen),
+    ({ screen, live }) => screens.includes(screen) && (server || !live),
   );
   const needed = there.filter(({ spare }) => !spare).length;
   const spare = there.filter((stop) => stop.spare).slice(0, Math.max(0, LENGTH - needed));

@@ -1,11 +1,14 @@
-// Compare two traces side by side, and how far apart their heads are.
+// Compare two traces side by side: of two models, of a model and its changes, or of two texts; how far apart their heads
+// are, and which tokens each of two models finds likelier.
 
 import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { changesOf } from "../compute/text.js";
+import { BESIDE, scalars } from "../figures/bars.js";
+import { across } from "../figures/chart.js";
 import { on, shade } from "../figures/colour.js";
 import { matrixFigure, MOST_WEIGHT, OFF } from "../figures/matrix.js";
-import { figure, label } from "../figures/svg.js";
+import { figure, label, stack } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { changes } from "../state/server.js";
@@ -27,31 +30,60 @@ function again({ architecture, wanted }) {
 const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob, 0);
 
 /**
- * The other trace: the same output of the changed model, or another text; null if there is none.
+ * The models that can stand beside this one: those with the same task, such as a checkpoint of its run.
+ * @param {Context} context
+ */
+function rivals({ server, state }) {
+  const own = server.model(state);
+  return server.models.filter(({ id, does }) => id !== own.id && does === own.does).map(({ id }) => id);
+}
+
+/** The model that stands beside this one; empty if there is none. @param {Context} context */
+function rivalOf(context) {
+  const all = rivals(context);
+  return all.includes(context.state.rival) ? context.state.rival : (all[0] ?? "");
+}
+
+/**
+ * The other trace: the same output of the changed model or of another one, or another text; null if there is none.
  * @param {Context} context
  * @returns {Promise<Opened | null>}
  */
-async function beside({ about, server, state }) {
-  if (state.beside === "text")
-    return server.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
+async function beside(context) {
+  const { about, server, state } = context;
+  const plain = { ...state, target: "", prefix: "", whole: "" };
+  if (state.beside === "text") return server.trace({ ...plain, text: state.other });
+  if (state.beside === "model") {
+    const model = rivalOf(context);
+    // The output is a text for the other model, whose tokens may be others.
+    return model ? server.trace({ ...plain, model, target: about.inputs && about.outputs ? about.outputs.text : "" }) : null;
+  }
   const interventions = changes(state, about);
   if (!interventions.length) return null;
   return server.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
+}
+
+/** What the other model writes by itself. @param {Context} context */
+async function ownOutput(context) {
+  const { server, state } = context;
+  const found = await server.trace({ ...state, target: "", prefix: "", whole: "", model: rivalOf(context) });
+  return found?.about.outputs?.text ?? "";
 }
 
 /** The figure of one trace at the current layer and head. @param {Context} context @param {Opened} opened */
 async function column(context, { source, about }) {
   const { state, store, t } = context;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
-  const matrix = await source.matrix(kind.kind, state.layer, state.head, "weights");
+  const [layer, head] = [Math.min(state.layer, kind.layers - 1), Math.min(state.head, kind.heads - 1)]; // of a smaller model
+  const matrix = await source.matrix(kind.kind, layer, head, "weights");
   const [queries, keys] = [about[kind.queries].tokens, about[kind.keys].tokens];
   const rows = queries.flatMap(({ text }, query) =>
     keys.flatMap((key, i) =>
       mayAttend(kind, query, i) ? [[text, key.text, fixed(matrix.data[query * keys.length + i], 3)]] : [],
     ),
   );
-  const off = isOff(about, kind.kind, state.layer, state.head);
-  const place = `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`;
+  const off = isOff(about, kind.kind, layer, head);
+  const place = `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${head}`;
   const drawn = matrixFigure(context, {
     matrix,
     most: MOST_WEIGHT,
@@ -67,7 +99,7 @@ async function column(context, { source, about }) {
   });
   if (off) drawn.classList.add("off");
   const note = off && h("p", { class: "tag" }, `${OFF} ${t("compare.is-off")}`);
-  return { drawn, note, rows };
+  return { drawn, note, rows, place };
 }
 
 /**
@@ -118,6 +150,38 @@ async function apart({ state, store, t, theme }, one, other) {
   );
 }
 
+/**
+ * Whether two traces have the same tokens, layers and heads, so that these can be compared one by one.
+ * @param {import("../state/source.js").About} one
+ * @param {import("../state/source.js").About} other
+ */
+export function alike(one, other) {
+  const ids = (side) => JSON.stringify(side?.tokens.map((token) => token.id) ?? null);
+  const shape = ({ kinds }) => JSON.stringify(kinds.map(({ kind, layers, heads }) => [kind, layers, heads]));
+  return ids(one.inputs) === ids(other.inputs) && ids(one.outputs) === ids(other.outputs) && shape(one) === shape(other);
+}
+
+/**
+ * The log-probability of each token in both models, as bars from one zero on one scale.
+ * @param {Context} context
+ * @param {import("../state/source.js").About} one
+ * @param {import("../state/source.js").About} other
+ * @param {string[]} names
+ */
+function tokenByToken(context, one, other, names) {
+  const { t } = context;
+  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => each.log_prob));
+  const part = scalars(context, {
+    rows: one.wanted.map((each) => each.text),
+    values: mine,
+    ghost: theirs,
+    loud: true,
+    caption: t("compare.tokens", { one: names[0], other: names[1] }),
+    across: across(BESIDE + 420) - BESIDE,
+  });
+  return h("section", {}, h("h2", {}, t("compare.by-token")), h("div", { class: "scroll" }, stack([part], t("compare.by-token"))));
+}
+
 /** Both figures as one, for saving. @param {Context} context @param {string[]} names @param {SVGElement[]} drawn */
 function both({ palette, t }, names, drawn) {
   const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
@@ -133,7 +197,8 @@ function both({ palette, t }, names, drawn) {
 }
 
 /** The controls of this screen. @param {Context} context */
-function choices({ state, store, t }) {
+function choices(context) {
+  const { state, store, t } = context;
   const choice = (value) => ({ value, text: t(`compare.${value}`) });
   const field = h("input", {
     id: "other",
@@ -143,17 +208,31 @@ function choices({ state, store, t }) {
     "aria-label": t("compare.text"),
     onchange: (event) => store.set({ other: event.target.value }),
   });
+  const others = rivals(context);
   return [
-    segments(t("compare"), ["off", "text"].map(choice), state.beside, (value) => store.set({ beside: value })),
+    segments(t("compare"), ["off", "model", "text"].map(choice), state.beside, (value) => store.set({ beside: value })),
+    state.beside === "model" &&
+      others.length > 0 &&
+      h(
+        "select",
+        { id: "rival", "aria-label": t("compare.model"), onchange: (event) => store.set({ rival: event.target.value }) },
+        others.map((id) => h("option", { value: id, selected: id === rivalOf(context) }, id)),
+      ),
     state.beside === "text" && field,
     state.beside === "off" &&
       h(
         "button",
-        { id: "to-off", type: "button", onclick: () => store.set({ screen: "off" }) },
+        { id: "to-off", type: "button", onclick: () => store.set({ screen: "map", op: state.op || "off" }) },
         t("compare.choose"),
       ),
   ];
 }
+
+/** @type {Record<string, "span" | "del" | "ins">} */
+const MARKS = { same: "span", gone: "del", new: "ins" };
+
+/** A text with its changes against another one. @param {string} before @param {string} text */
+const diffed = (before, text) => changesOf(before, text).map((part) => h(MARKS[part.change], {}, part.text));
 
 /**
  * An output and its log-probability, with a diff against another output.
@@ -164,15 +243,13 @@ function choices({ state, store, t }) {
  */
 function heading({ t }, title, { about }, before) {
   const text = about.outputs?.text ?? about.wanted[0].text;
-  /** @type {Record<string, "span" | "del" | "ins">} */
-  const marks = { same: "span", gone: "del", new: "ins" };
   return [
     h("h2", {}, title),
     about.inputs && h("p", { class: "soft", dir: "auto" }, about.inputs.text),
     h(
       "p",
       { class: "rewritten", dir: "auto" },
-      changesOf(before ?? text, text).map((part) => h(marks[part.change], {}, part.text)),
+      diffed(before ?? text, text),
     ),
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(likely(about), 3) })),
   ];
@@ -188,11 +265,19 @@ export const compare = {
     const other = await beside(context);
     const controls = [...choices(context), ...placeControls(context)];
     if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
-    const same = state.beside === "off";
+    const [changed, models] = [state.beside === "off", state.beside === "model"];
     const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
-    const names = same
+    const names = changed
       ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
-      : [t("compare.one"), t("compare.other")];
+      : models
+        ? [context.server.way(state).model, rivalOf(context)]
+        : [t("compare.one"), t("compare.other")];
+    const same = changed || (models && alike(about, other.about));
+    const own = models && about.inputs && about.outputs ? await ownOutput(context) : "";
+    const theirs = own && [
+      h("p", { class: "soft" }, t("compare.own")),
+      h("p", { class: "rewritten", dir: "auto" }, diffed(about.outputs.text, own)),
+    ];
     return {
       controls,
       body: h(
@@ -205,11 +290,14 @@ export const compare = {
           h(
             "section",
             {},
-            heading(context, names[1], other, same ? undefined : about.outputs?.text),
+            heading(context, names[1], other, changed || models ? undefined : about.outputs?.text),
+            theirs,
             right.note,
             h("div", { class: "scroll" }, right.drawn),
           ),
         ),
+        models && !same && h("p", { class: "soft" }, t("compare.unlike")),
+        models && same && about.wanted.length > 0 && tokenByToken(context, about, other.about, names),
         same && (await apart(context, one, other)),
       ),
       figure: both(context, names, [left.drawn, right.drawn]),

@@ -12,8 +12,8 @@ const FILE = "regard-score.json";
 let said = ""; // what loading a score came to
 
 /** @param {Context} context */
-function tour({ screens, store, t }) {
-  const stops = tourOf(screens);
+function tour({ screens, server, store, t }) {
+  const stops = tourOf(screens, Boolean(server));
   const start = (place) => store.set(stateAt(stops, place));
   const stop = ({ id }, i) =>
     h(

@@ -156,6 +156,7 @@ export const walk = {
   id: "walk",
   sign: "ƒ",
   keys: player.keys,
+  moves: (context, by) => player.moves(context, by),
   render: async (context) => {
     const { source, state, store, about, t } = context;
     const steps = await source.walk(state.kind, state.layer, state.head, state.query);

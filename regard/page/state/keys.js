@@ -16,6 +16,8 @@ export const KEYS = [
   { keys: ["t"], words: "key.table" },
   { keys: ["s"], words: "key.save" },
   { keys: ["l"], words: "key.language" },
+  { keys: ["p"], words: "key.present" },
+  { keys: ["n", "b"], words: "key.presenting" },
   { keys: ["/"], words: "key.text", server: true },
   { keys: ["?"], words: "key.help" },
 ];
@@ -35,7 +37,7 @@ export function stateChanges(key, state, about) {
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
   const to = { e: "encoder", d: "decoder", x: "cross" }[key];
   if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
-  const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" };
+  const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "layers", arcs: "layers" };
   if (key === "v") return { view: views[state.view] ?? "matrix" };
   const moves = {
     "[": ["layer", -1, kind.layers],

@@ -126,6 +126,7 @@
  *   in a saved file only for labels, and optional.
  * @property {(row: number) => Promise<Measures | null>} influences By every method; null in a saved file.
  * @property {() => Promise<Blob>} [file] The whole trace as a file for Python.
+ * @property {(hash: string) => Promise<Blob>} [page] A page with the trace, which opens as the address says.
  * @property {() => { precision: string, kept?: number }} precision Number format of the data.
  */
 

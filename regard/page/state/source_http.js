@@ -38,6 +38,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
     influence: (row) => json("/influence", { row }),
     influences: (row) => json("/influences", { row }),
+    page: async (hash) => (await get("/page", { state: hash })).blob(),
     file: async () => (await get("/file")).blob(),
     precision: () => ({ precision: "f32" }),
   };

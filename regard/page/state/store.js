@@ -10,8 +10,10 @@ import { keep, kept } from "./preferences.js";
  * @property {number} head
  * @property {number} query The query token.
  * @property {number} key The key token; -1: the one with the largest weight.
- * @property {string} by The measure that labels heads on the map; empty: their roles.
- * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
+ * @property {string} by The measure that labels heads on the map: `role`, `entropy` …; empty: the effect of each, or
+ *   without a server, their roles.
+ * @property {string} view How a head is drawn: `matrix`, `lines`, `arcs` or `layers`.
+ * @property {string} heads Heads that are drawn over each other as lines; empty: see `superposed.js`.
  * @property {string} form `weights` or `scores`.
  * @property {string} gold Reference links, such as `0-0 1-2`.
  * @property {number} threshold Smallest weight that is drawn as a line.
@@ -23,6 +25,7 @@ import { keep, kept } from "./preferences.js";
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
  * @property {number} tour The step of the tour; -1: none.
  * @property {string} exercise The exercise that is open; empty: none.
+ * @property {number} present Whether the page is presented: full screen, large type.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
@@ -39,11 +42,12 @@ import { keep, kept } from "./preferences.js";
  * @property {string} whole Ids of all tokens of the output.
  * @property {string} off Interventions, such as `cross.1.3` for a head that is off (see `server.js`).
  * @property {string} drop Indices of masked input tokens.
- * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
- * @property {number} effects Whether the effect of every head is shown.
+ * @property {string} unplaced Indices of tokens that have no position.
+ * @property {string} op What is done to a head that is clicked, such as `off`; empty: it is opened.
  * @property {string} axes Logarithmic axes of training curves: `x`, `y` or both.
  * @property {string} other The text to compare with.
- * @property {string} beside What is compared: `text` or `off`.
+ * @property {string} beside What is compared: `off` (the changed model), `model` or `text`.
+ * @property {string} rival The model that stands beside this one; empty: the first other one.
  * @property {string} dims Dimensions of the positions that are plotted.
  * @property {string} measure The curve that is plotted of a run.
  * @property {string} experiment
@@ -68,6 +72,7 @@ export const DEFAULTS = {
   key: -1,
   by: "",
   view: "matrix",
+  heads: "",
   form: "weights",
   gold: "",
   threshold: 0.1,
@@ -79,6 +84,7 @@ export const DEFAULTS = {
   node: -1,
   tour: -1,
   exercise: "",
+  present: 0,
   table: 0,
   lang: "",
   theme: "auto",
@@ -93,11 +99,12 @@ export const DEFAULTS = {
   whole: "",
   off: "",
   drop: "",
-  op: "off",
-  effects: 1,
+  unplaced: "",
+  op: "",
   axes: "",
   other: "",
   beside: "off",
+  rival: "",
   dims: "0,8,16,24",
   measure: "loss",
   experiment: "",
@@ -114,7 +121,7 @@ export const DEFAULTS = {
 
 /** Resets the fields that belong to one text. */
 export const NEW_TEXT = {
-  ...{ target: "", prefix: "", whole: "", drop: "", gold: "" },
+  ...{ target: "", prefix: "", whole: "", drop: "", unplaced: "", gold: "" },
   ...{ query: -1, key: -1, step: -1, node: -1 },
 };
 
@@ -140,6 +147,7 @@ export function fromHash(hash) {
     if (typeof usual === "string") state[name] = value;
     else if (value.trim() && Number.isFinite(Number(value))) state[name] = Number(value);
   }
+  if (state.screen === "off") state.screen = "map"; // its name before heads could be switched off there
   return state;
 }
 
@@ -194,7 +202,7 @@ export function fitted(state, about) {
     query,
     key: within(state.key, keys, -1),
     view:
-      ["matrix", "lines", "arcs"].includes(state.view) &&
+      ["matrix", "lines", "arcs", "layers"].includes(state.view) &&
       (state.view !== "arcs" || kind.queries === kind.keys)
         ? state.view
         : "matrix",

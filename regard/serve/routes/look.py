@@ -9,7 +9,9 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from regard.errors import RequestError
 from regard.look.export import document
+from regard.look.export.html import html
 from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
 from regard.look.trace.blocks import Kind
@@ -30,6 +32,9 @@ FILE: dict[int | str, dict[str, Any]] = {
         "description": "A safetensors file.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
+}
+PAGE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "An HTML file.", "content": {"text/html": {"schema": {"type": "string"}}}}
 }
 router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["look"])
 
@@ -66,6 +71,29 @@ async def file(request: Request, trace: str) -> Response:
     stored = state_of(request).inspector.traces.get(trace)
     headers = {"Content-Disposition": 'attachment; filename="trace.safetensors"'}
     return Response(stored.content, media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/traces/{trace}/page", responses=PAGE, response_class=Response)
+async def page(
+    request: Request,
+    trace: str,
+    state: Annotated[
+        str, Query(max_length=4000, description="What the page shows: its address behind #.")
+    ] = "",
+) -> Response:
+    """One HTML file with the trace, which needs no server."""
+    served = _model_of(request, trace)
+
+    def write(found: Trace) -> str:
+        try:
+            heads = served.model.aligning_heads
+            aligned = document.alignment(found, heads.heads, heads.rows) | {"measured": heads.measured}
+        except RequestError:
+            aligned = None  # the model does not align, or there is nothing to align
+        return html(found, aligned=aligned, start=state.removeprefix("#"))
+
+    headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+    return Response(await _shown(request, trace, write), media_type="text/html", headers=headers)
 
 
 @router.delete("/traces/{trace}", status_code=204)

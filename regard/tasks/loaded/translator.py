@@ -28,6 +28,7 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from regard.engine.engines.torch_engine import TorchEngine
+    from regard.look.interventions.ablation import ChangedOutput
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
@@ -254,6 +255,31 @@ class LoadedTranslator(LoadedModel):
             read=partial(self.read, to=to),
         )
         return self._named(trace)
+
+    def changed_output(
+        self,
+        source: str,
+        intact: Sequence[int],
+        interventions: Sequence[Intervention],
+        *,
+        to: str | None = None,
+        beam_size: int | None = None,
+    ) -> ChangedOutput:
+        """What the model writes with interventions, and how likely its unchanged output then is.
+
+        The same as two traces, without what they record.
+
+        Raises:
+            RequestError: the text or the interventions do not fit the model.
+        """
+        from regard.look.interventions.ablation import changed_output
+
+        request = Request(ids=self._checked(self.read(source, to=to)))
+        search = TranslateOptions(beam_size=beam_size).search(self.decoding)
+        model, read = self._transformer, partial(self.read, to=to)
+        return changed_output(
+            model, self._traced_engine, self.subwords, request, search, intact, interventions, read=read
+        )
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and store that in the folder.
