@@ -85,7 +85,7 @@ def saved_pages() -> Iterator[SavedPage]:
     with tempfile.TemporaryDirectory() as folder:
         yield SavedPage("classifier", *CLASSIFIER, *_page(_classifier(Path(folder)), "七月七日星期二"))
         generator = _generator(Path(folder))
-        text = generator.generate(PROMPT, max_tokens=20, temperature=0).text
+        text = generator.generate(PROMPT, max_tokens=12, temperature=0).text
         yield SavedPage("generator", *GENERATOR, *_page(generator, f"{PROMPT}{text}"))
 
 

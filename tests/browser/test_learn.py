@@ -170,7 +170,7 @@ def test_no_text_of_a_user_is_explained(opened, server):
 def test_a_model_learns_while_one_watches(opened, server):
     tab = opened(at(server, screen="learn", text=SOURCE))
     tab.click("#train-start")
-    until(tab, "document.querySelector('.learn .training canvas, .learn .training .played svg')")
+    until(tab, "document.querySelector('.learn .training .played svg')", seconds=100)
     assert tab.locator("#train-stop").is_enabled()
     assert tab.locator(".learn .samples li").count() >= 1
     drawn(tab, lambda: tab.click("#train-stop"))
