@@ -3,7 +3,7 @@
 import { fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
-import { enlarge } from "./figures/svg.js";
+import { growth, resize } from "./figures/svg.js";
 import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
@@ -239,13 +239,16 @@ export class Page {
     const { main } = this.parts;
     const present = Boolean(this.store.state.present);
     const zoom = main.getBoundingClientRect().width / (main.offsetWidth || 1);
-    for (const drawn of main.querySelectorAll(".scroll > .figure")) {
-      const width = drawn.parentElement?.clientWidth ?? 0;
-      if (!(drawn instanceof SVGElement) || !width) continue;
+    /** @type {NodeListOf<SVGElement>} */
+    const figures = main.querySelectorAll(".scroll > svg.figure");
+    const factors = [...figures].map((drawn) => {
+      const width = drawn.parentElement?.clientWidth || 1;
       const above = present ? drawn.getBoundingClientRect().top + scrollY + 20 : 0.18 * innerHeight;
       const height = Math.max(0.4 * innerHeight, innerHeight - above) / zoom;
-      enlarge(drawn, { width, height }, present ? FACTORS.presented : FACTORS.read);
-    }
+      return growth(drawn, { width, height }, present ? FACTORS.presented : FACTORS.read);
+    });
+    const together = main.querySelector(".compare") ? Math.min(...factors) : 0; // what is compared has one size
+    figures.forEach((drawn, i) => resize(drawn, together || factors[i]));
   }
 
   /** Show the page in full screen and large type, or as usual. @param {boolean} on */
@@ -356,6 +359,7 @@ export class Page {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
+    else if (event.key === "p") void this.present(!this.store.state.present);
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();

@@ -64,7 +64,7 @@ def test_another_candidate_leads_another_way(opened, server, model):
 
 
 def test_candidates_and_heads_are_buttons_for_keys_and_for_those_who_hear(opened, server, model):
-    tab = opened(at(server, screen="steps", text=SOURCE, step=0, effects=0, lang="en"))
+    tab = opened(at(server, screen="steps", text=SOURCE, step=0, lang="en"))
     second = model.look(SOURCE, beam_size=4).candidates(0)[1]
     row = tab.get_by_role("button", name=f"{second.text}: ", exact=False).first
     row.focus()

@@ -115,7 +115,7 @@ def test_a_long_text_stays_within_four_megabytes():
     trace = look(model, subwords(), ids, ids)
     text = html(trace)
     assert len(text.encode()) <= 1.03 * LIMIT
-    assert len(text.encode()) > LIMIT / 2, "and keeps as much as fits"
+    assert len(text.encode()) > LIMIT / 3, "and keeps as much as fits"
     assert held(text)["precision"] == "top"
 
 

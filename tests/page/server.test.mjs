@@ -6,7 +6,8 @@ import { logTicks, thinOut, tickLabel, ticks } from "../../regard/page/figures/c
 import { alike, distance, meanDistance } from "../../regard/page/screens/compare.js";
 import { changesOf, diff } from "../../regard/page/compute/text.js";
 import { parsed } from "../../regard/page/state/requests.js";
-import { Server, changes } from "../../regard/page/state/server.js";
+import { changes } from "../../regard/page/state/changes.js";
+import { Server } from "../../regard/page/state/server.js";
 import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";

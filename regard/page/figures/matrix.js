@@ -26,6 +26,8 @@ import { emphasis, figure, hatching, label, scale } from "./svg.js";
  *   Heads that are drawn over each other as lines.
  * @property {(head: number, row: number, column: number, weight: number) => string} [sayOf] What a line of these says.
  * @property {number} [least] Smallest height of a row, for a few named rows with many columns.
+ * @property {number} [width] Of the place; default: that of all figures.
+ * @property {[rows: number, columns: number]} [like] The size of a larger matrix whose cells these are like.
  * @property {boolean} [plain] Whether hidden cells are left empty instead of hatched.
  * @property {{ name: string, from: number, to: number }[]} [groups] Names of consecutive columns.
  * @property {{ row: number, column: number, sure: boolean }[]} [marks] Outlined cells; dashed if not sure.
@@ -48,7 +50,8 @@ export const widest = (labels, size = 12) =>
 export function matrixFigure({ theme, palette, tip }, shown) {
   const { matrix, rows, columns, row, column } = shown;
   const [left, top] = [widest(rows), widest(columns) * 0.8 + 8 + (shown.groups ? GROUP : 0)];
-  const wide = cellSize(rows.length, columns.length, room() - left - RIGHT);
+  const [down, along] = shown.like ?? [rows.length, columns.length];
+  const wide = cellSize(down, along, (shown.width ?? room()) - left - RIGHT);
   const cell = { wide, tall: Math.max(wide, shown.least ?? 0) };
   const [width, height] = [cell.wide * columns.length, cell.tall * rows.length];
   const most =

@@ -35,19 +35,26 @@ export function figure(width, height, label, children) {
 }
 
 /**
- * Enlarge a figure so that it fills its place, with its text.
+ * The factor by which a figure fills its place.
  * @param {SVGElement} drawn
  * @param {{ width: number, height: number }} place
  * @param {[number, number]} factors The least and the largest.
  */
-export function enlarge(drawn, place, [least, most]) {
-  const [width, height] = (drawn.getAttribute("viewBox") ?? "").split(" ").slice(2).map(Number);
-  if (!width || !height) return;
+export function growth(drawn, place, [least, most]) {
+  const [width, height] = sizeOf(drawn);
   const whole = least < 1 || height < place.height; // one that is higher scrolls anyway, and fills the width
-  const factor = Math.max(least, Math.min(most, place.width / width, whole ? place.height / height : most));
+  return Math.max(least, Math.min(most, place.width / width, whole ? place.height / height : most));
+}
+
+/** Resize a figure with its text. @param {SVGElement} drawn @param {number} factor */
+export function resize(drawn, factor) {
+  const [width, height] = sizeOf(drawn);
   drawn.setAttribute("width", String(Math.floor(width * factor)));
   drawn.setAttribute("height", String(Math.floor(height * factor)));
 }
+
+/** Width and height of a figure as it was drawn. @param {SVGElement} drawn */
+const sizeOf = (drawn) => (drawn.getAttribute("viewBox") ?? "0 0 1 1").split(" ").slice(2).map(Number);
 
 /**
  * A text element.

@@ -4,7 +4,7 @@ import { hasScale } from "../compute/attention.js";
 import { fixed } from "../compute/number.js";
 import { changesOf } from "../compute/text.js";
 import { describeError } from "../state/requests.js";
-import { changes, placesChange } from "../state/server.js";
+import { changes, placesChange } from "../state/changes.js";
 import { checkbox, segments } from "./controls.js";
 import { h } from "./dom.js";
 import { ranked, shares } from "./lists.js";

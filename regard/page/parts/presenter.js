@@ -27,11 +27,20 @@ export function presenterBar({ t }, { place, count, next, back, leave }) {
   ];
 }
 
+/** Put a text on the clipboard; the second way works without a secure context. @param {string} text */
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = h("textarea", { class: "unseen", readonly: true }, text);
+  document.body.append(field);
+  if (field instanceof HTMLTextAreaElement) field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
 /** A button that copies the address of what is shown. @param {import("../frame.js").Context} context */
 export function linkButton({ t }) {
-  if (!navigator.clipboard) return null;
   const copied = async () => {
-    await navigator.clipboard.writeText(location.href);
+    await copyText(location.href);
     button.textContent = t("copied");
     setTimeout(() => (button.textContent = t("link")), 1500);
   };

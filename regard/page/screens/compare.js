@@ -5,14 +5,17 @@ import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { changesOf } from "../compute/text.js";
 import { BESIDE, scalars } from "../figures/bars.js";
-import { across } from "../figures/chart.js";
+import { across, room } from "../figures/chart.js";
 import { on, shade } from "../figures/colour.js";
 import { matrixFigure, MOST_WEIGHT, OFF } from "../figures/matrix.js";
 import { figure, label, stack } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
-import { changes } from "../state/server.js";
+import { changes } from "../state/changes.js";
 import { isOff, mayAttend } from "../state/source.js";
+
+const SIDE_BY_SIDE = 1000; // width of the window, as in the style sheet
+const GAP = 30;
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/server.js").Opened} Opened */
@@ -63,15 +66,23 @@ async function beside(context) {
   return server.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
-/** What the other model writes by itself. @param {Context} context */
-async function ownOutput(context) {
+/** What a model writes by itself. @param {Context} context @param {string} [model] Default: the other one. */
+async function ownOutput(context, model = rivalOf(context)) {
   const { server, state } = context;
-  const found = await server.trace({ ...state, target: "", prefix: "", whole: "", model: rivalOf(context) });
+  const found = await server.trace({ ...state, target: "", prefix: "", whole: "", model });
   return found?.about.outputs?.text ?? "";
 }
 
-/** The figure of one trace at the current layer and head. @param {Context} context @param {Opened} opened */
-async function column(context, { source, about }) {
+/** The tokens of the longer side. @param {Opened[]} both @param {"inputs" | "outputs"} side */
+const longest = (both, side) => Math.max(...both.map(({ about }) => about[side]?.tokens.length ?? 0));
+
+/**
+ * The figure of one trace at the current layer and head.
+ * @param {Context} context
+ * @param {Opened} opened
+ * @param {Opened[]} both Their cells have one size.
+ */
+async function column(context, { source, about }, both) {
   const { state, store, t } = context;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [layer, head] = [Math.min(state.layer, kind.layers - 1), Math.min(state.head, kind.heads - 1)]; // of a smaller model
@@ -87,6 +98,8 @@ async function column(context, { source, about }) {
   const drawn = matrixFigure(context, {
     matrix,
     most: MOST_WEIGHT,
+    width: innerWidth > SIDE_BY_SIDE ? (room() - GAP) / 2 : room(),
+    like: [longest(both, kind.queries), longest(both, kind.keys)],
     rows: queries.map((token) => token.text),
     columns: keys.map((token) => token.text),
     may: (query, key) => mayAttend(kind, query, key),
@@ -162,7 +175,7 @@ export function alike(one, other) {
 }
 
 /**
- * The log-probability of each token in both models, as bars from one zero on one scale.
+ * The probability of each token in both models, as bars on one scale.
  * @param {Context} context
  * @param {import("../state/source.js").About} one
  * @param {import("../state/source.js").About} other
@@ -170,10 +183,11 @@ export function alike(one, other) {
  */
 function tokenByToken(context, one, other, names) {
   const { t } = context;
-  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => each.log_prob));
+  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => Math.exp(each.log_prob)));
   const part = scalars(context, {
     rows: one.wanted.map((each) => each.text),
     values: mine,
+    most: 1,
     ghost: theirs,
     loud: true,
     caption: t("compare.tokens", { one: names[0], other: names[1] }),
@@ -266,7 +280,7 @@ export const compare = {
     const controls = [...choices(context), ...placeControls(context)];
     if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
     const [changed, models] = [state.beside === "off", state.beside === "model"];
-    const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
+    const [left, right] = await Promise.all([one, other].map((each, _, both) => column(context, each, both)));
     const names = changed
       ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
       : models
@@ -274,10 +288,9 @@ export const compare = {
         : [t("compare.one"), t("compare.other")];
     const same = changed || (models && alike(about, other.about));
     const own = models && about.inputs && about.outputs ? await ownOutput(context) : "";
-    const theirs = own && [
-      h("p", { class: "soft" }, t("compare.own")),
-      h("p", { class: "rewritten", dir: "auto" }, diffed(about.outputs.text, own)),
-    ];
+    const written = (text) =>
+      own && [h("p", { class: "soft" }, t("compare.own")), h("p", { class: "rewritten", dir: "auto" }, diffed(about.outputs.text, text))];
+    const mine = own && (about.interventions.length || state.target || state.whole ? await ownOutput(context, state.model) : about.outputs.text);
     return {
       controls,
       body: h(
@@ -286,12 +299,12 @@ export const compare = {
         h(
           "div",
           { class: "split even" },
-          h("section", {}, heading(context, names[0], one), left.note, h("div", { class: "scroll" }, left.drawn)),
+          h("section", {}, heading(context, names[0], one), written(mine), left.note, h("div", { class: "scroll" }, left.drawn)),
           h(
             "section",
             {},
             heading(context, names[1], other, changed || models ? undefined : about.outputs?.text),
-            theirs,
+            written(own),
             right.note,
             h("div", { class: "scroll" }, right.drawn),
           ),
