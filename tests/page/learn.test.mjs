@@ -7,7 +7,6 @@ import { termsIn } from "../../regard/page/compute/terms.js";
 import { begin, checkNumber, obstacle, PRACTICE, PRACTICE_IDS } from "../../regard/page/parts/practice.js";
 import { LENGTH, stateAt, tourOf } from "../../regard/page/parts/tour.js";
 import { forgetSolutions, loadScore, scoreFile, solve, solvedExercises } from "../../regard/page/state/score.js";
-import { changes } from "../../regard/page/state/server.js";
 import { DEFAULTS } from "../../regard/page/state/store.js";
 import en from "../../regard/page/words/en.json" with { type: "json" };
 
@@ -116,7 +115,7 @@ test("what is selected is compared with what the model does", async () => {
 test("a head that is off counts if the date of the output changes", async () => {
   const about = { kinds: [{ kind: "cross", layers: 2, heads: 2 }], settings: { positions: "rotary" }, inputs: { tokens: [] } };
   const judged = (off, text) => {
-    const found = { interventions: changes, ablate: async () => ({ intact: { text: "It is the third of July." }, items: [{ text }] }) };
+    const found = { ablate: async () => ({ intact: { text: "It is the third of July." }, items: [{ text }] }) };
     return taskOf("off").check({ about, server: found, state: { ...DEFAULTS, off } });
   };
   assert.equal(await judged("", "It is the fourth of July."), "practice.off.none");

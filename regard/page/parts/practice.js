@@ -2,6 +2,7 @@
 
 import { dateChanged } from "../compute/dates.js";
 import { argmax } from "../compute/tensor.js";
+import { changes } from "../state/changes.js";
 import { NEW_TEXT } from "../state/store.js";
 import { checkAnswer } from "./exercise.js";
 
@@ -110,7 +111,7 @@ async function isMostUncertain({ source, state }) {
 
 /** @param {Context} context */
 async function changesDate({ about, server, state }) {
-  const list = server.interventions(state, about);
+  const list = changes(state, about);
   if (!list.some(({ op }) => op === "head-off")) return "practice.off.none";
   if (list.some(({ op }) => op !== "head-off")) return "practice.off.others";
   const { intact, items } = await server.ablate(state, { interventions: [list] });

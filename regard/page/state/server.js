@@ -207,11 +207,6 @@ export class Server {
     return found;
   }
 
-  /** Those of the address that apply. @param {State} state @param {import("./source.js").About} about */
-  interventions(state, about) {
-    return changes(state, about);
-  }
-
   /** The output with some interventions, or the effect of each head. @param {State} state @param {object} options */
   async ablate(state, options) {
     const { model, to } = this.way(state);
