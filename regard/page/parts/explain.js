@@ -38,7 +38,15 @@ function leave() {
 tip.addEventListener("mouseenter", () => clearTimeout(leaving));
 tip.addEventListener("mouseleave", hide);
 addEventListener("scroll", hide, true);
-addEventListener("keydown", (event) => event.key === "Escape" && hide(), true);
+addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key !== "Escape" || tip.hidden) return;
+    hide();
+    event.stopImmediatePropagation(); // the key has no other meaning while there is an entry
+  },
+  true,
+);
 
 /** @param {string} text @param {Entry} entry @param {"en" | "zh"} lang @param {string} id */
 function term(text, entry, lang, id) {
