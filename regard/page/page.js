@@ -161,7 +161,7 @@ export class Page {
     this.parts.main.setAttribute("aria-busy", "true");
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
-    this.coach.draw(this.context());
+    this.coach.draw(this.context(), false);
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
     this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
   }

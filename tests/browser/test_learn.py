@@ -21,7 +21,8 @@ def solved(tab):
 def verdict(tab, press):
     """What the panel says after a press."""
     press()
-    until(tab, "!['', '…'].includes(document.querySelector('#coach-verdict').textContent)")
+    passing = ["", page_text("practice.checking"), page_text("loading")]
+    until(tab, f"!{json.dumps(passing)}.includes(document.querySelector('#coach-verdict').textContent)")
     return tab.locator("#coach-verdict").inner_text()
 
 

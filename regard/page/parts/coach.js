@@ -17,6 +17,7 @@ export class Coach {
     this.node = h("section", { class: "coach", hidden: true });
     this.drawn = "";
     this.opened = false; // just now
+    this.ready = false;
     /** @type {Context | null} The current one: what is checked is what is selected now. */
     this.context = null;
     this.verdict = h("p", { class: "verdict-of", id: "coach-verdict", role: "status" });
@@ -26,8 +27,10 @@ export class Coach {
    * Draw the panel, if something else is to be done now: a verdict stays while the user looks around. Returns what a
    * screen reader should say then.
    * @param {Context} context
+   * @param {boolean} [ready] Whether its trace is the one that is to be looked at, or that one is still coming.
    */
-  draw(context) {
+  draw(context, ready = true) {
+    this.ready = ready;
     const hidden = this.node.hidden && this.context !== null;
     this.context = context;
     const { state, screens, server } = context;
@@ -122,6 +125,7 @@ export class Coach {
     const field = h("input", { id: "coach-answer", type: "text", class: "brief", inputmode: "decimal", autocomplete: "off", "aria-label": t("walk.hand.answer") });
     const submitted = (event) => {
       event.preventDefault();
+      if (!this.ready) return void (this.verdict.textContent = t("loading"));
       const side = checkNumber(task, this.context, field.value);
       if (side === 0) return void this.right(task);
       this.verdict.textContent = t(`walk.hand.${side === null ? "number" : side < 0 ? "small" : "large"}`);
@@ -132,7 +136,8 @@ export class Coach {
   /** Check what is selected now. @param {Task} task */
   async judge(task) {
     const { t } = this.context;
-    this.verdict.textContent = "…";
+    this.verdict.textContent = t(this.ready ? "practice.checking" : "loading");
+    if (!this.ready) return;
     try {
       const found = await task.check(this.context);
       if (found === true) return void this.right(task);

@@ -67,7 +67,8 @@ export function obstacle({ screen, needs, task }, { server, state, screens }) {
 }
 
 /** The change of the state that leads to an exercise. @param {Task} task @param {Context} context @returns {Partial<State>} */
-export function begin({ id, screen, changes: first, text }, { server, state }) {
+export function begin({ id, screen, changes: first, text: own }, { server, state }) {
+  const text = own ?? (state.text.trim() ? null : DATE);
   const read = text && server ? languagesOf(server, state).find((language) => language in text) : "";
   return { exercise: id, tour: -1, screen, ...first, ...(read && { ...NEW_TEXT, text: text[read] }) };
 }
