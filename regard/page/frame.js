@@ -193,17 +193,6 @@ function toTheText(context, first) {
 }
 
 /**
- * What a screen shows while there is no text.
- * @param {Context} context
- * @param {Screen} first The screen with the text field.
- */
-export function nothing(context, first) {
-  const { t } = context;
-  const text = [h("strong", {}, t("nothing")), h("p", {}, t("nothing.note"))];
-  return { body: h("div", { class: "empty" }, text, toTheText(context, first)) };
-}
-
-/**
  * What a screen shows after an error, with a button to fix the text or to try again.
  * @param {Context} context
  * @param {Screen} first The screen with the text field.

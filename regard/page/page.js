@@ -4,7 +4,7 @@ import { fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { growth, resize } from "./figures/svg.js";
-import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { bar, failed, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
 import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
@@ -12,7 +12,9 @@ import { explainTerms } from "./parts/explain.js";
 import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
 import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
+import { heading, outwards } from "./parts/trail.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
+import { firstExample } from "./state/examples.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
@@ -20,10 +22,6 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 /** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
 const FACTORS = { read: [1, 1.9], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
-
-/** @param {string} title @param {string} note */
-const heading = (title, note) =>
-  h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "note soft" }, note));
 
 export class Page {
   /**
@@ -38,6 +36,8 @@ export class Page {
     this.source = held?.source ?? null;
     this.about = held?.about ?? null;
     this.store = new Store(this.about, preferredLanguage(navigator.languages));
+    if (server) this.store.example = (state) => this.example(state);
+    this.store.fit(this.about);
     this.drawn = "";
     this.tip = new Tooltip();
     this.coach = new Coach();
@@ -73,6 +73,13 @@ export class Page {
       if (!document.fullscreenElement && this.store.state.present) this.store.set({ present: 0 });
     });
     left.addEventListener("scroll", () => this.hintAtMore());
+  }
+
+  /** The text while the user has written none; where the user writes, an emptied field stays empty. @param {import("./state/store.js").State} state */
+  example(state) {
+    const screen = this.all.find(({ id }) => id === state.screen) ?? this.all[0];
+    const writes = screen.alone && screen.task;
+    return this.store.cleared && writes ? "" : firstExample(this.server, state);
   }
 
   /** The screens that fit the model's task. */
@@ -130,11 +137,7 @@ export class Page {
     const strip = this.source && (await (screen.strip ?? readStrip)(context).catch(() => null));
     const [first] = this.screens;
     const refused = (why) => failed(context, first, why, () => this.draw());
-    const view = problem
-      ? refused(problem)
-      : screen.alone || opened
-        ? await screen.render(context).catch(refused)
-        : nothing(context, first);
+    const view = problem ? refused(problem) : await screen.render(context).catch(refused);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, strip ?? { kind: context.kind, query: context.state.query, row: null });
@@ -163,7 +166,7 @@ export class Page {
     if (this.drawn === screen.id) return;
     this.coach.draw(this.context(), false);
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
-    this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
+    this.parts.main.replaceChildren(heading(this.context(), t(titleKey(screen, this.context())), t("loading")));
   }
 
   /**
@@ -196,7 +199,7 @@ export class Page {
     const words = titleKey(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
-        heading(t(words), t(view.note ?? `${words}.note`)),
+        heading(context, t(words), t(view.note ?? `${words}.note`)),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
         this.source ? this.footer(context) : "",
@@ -294,11 +297,11 @@ export class Page {
    * @param {import("./state/store.js").State} state
    */
   follow(state) {
-    const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
+    const selected = [state.screen, state.kind, state.query, state.step, state.panel, state.stage].join();
     if (selected === this.selected) return;
     this.selected = selected;
     for (const each of document.querySelectorAll(
-      ".looks, .skyline [aria-current], .way [aria-current], .rail [aria-current]",
+      ".looks, .skyline [aria-current], .way [aria-current], .chapters [aria-current], .rail [aria-current]",
     )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
@@ -359,6 +362,7 @@ export class Page {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
+    else if (event.key === "Escape") this.store.set(outwards(this.context()) ?? {});
     else if (event.key === "p") void this.present(!this.store.state.present);
     else if (changes) this.store.set(changes);
     else return;

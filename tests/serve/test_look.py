@@ -70,6 +70,18 @@ def test_scores_are_those_before_the_softmax(server, made, trace):
     assert np.allclose(found, trace.scores("decoder", 0, 1), atol=1e-5)
 
 
+def test_every_activation_has_an_address(server, made, trace):
+    path = f"/api/v1/traces/{made['trace_id']}/activation"
+    for address in ("input_embedding.embedded", "decoder.layers.0.multi_head_attention.q", "encoder.output"):
+        found = matrix(server.get(path, address=address))
+        assert found.shape == trace.arrays[address].shape
+        assert np.allclose(found, trace.arrays[address], atol=1e-5)
+    for address in ("decoder.layers.9.feed_forward.output", "said.ids"):
+        answer = server.get(path, address=address)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["param"] is None
+
+
 def test_walk_steps_beam_and_alignment(server, made, trace, model):
     path = f"/api/v1/traces/{made['trace_id']}"
     walk = server.get(f"{path}/walk", kind="cross", layer=0, head=0, query=1).json()

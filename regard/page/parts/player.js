@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 export class Player {
   /**
    * @param {string} screen
-   * @param {"panel" | "step" | "moment"} field The state's field with the current step.
+   * @param {"panel" | "step" | "moment" | "stage"} field The state's field with the current step.
    * @param {number} pace Milliseconds per step.
    */
   constructor(screen, field, pace) {

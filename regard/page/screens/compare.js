@@ -12,6 +12,7 @@ import { figure, label, stack } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { changes } from "../state/changes.js";
+import { exampleOf, examplesFor } from "../state/examples.js";
 import { isOff, mayAttend } from "../state/source.js";
 
 const SIDE_BY_SIDE = 1000; // width of the window, as in the style sheet
@@ -47,6 +48,23 @@ function rivalOf(context) {
   return all.includes(context.state.rival) ? context.state.rival : (all[0] ?? "");
 }
 
+/** The text to compare with: the user's, or else an example. @param {Context} context */
+function otherText({ server, state }) {
+  const all = examplesFor(server, state);
+  const here = exampleOf(all, state.text);
+  const other = here?.variant ?? all.find((each) => each !== here)?.text ?? "";
+  return state.other.trim() || (other === state.text.trim() ? (here?.text ?? "") : other);
+}
+
+/**
+ * What is changed inside the model: what the user chose, or else the selected head is off, as an example.
+ * @param {Context} context
+ */
+function changed({ about, state: { kind, layer, head, ...state } }) {
+  const chosen = changes(state, about);
+  return chosen.length ? chosen : [{ op: "head-off", kind, layer, head }];
+}
+
 /**
  * The other trace: the same output of the changed model or of another one, or another text; null if there is none.
  * @param {Context} context
@@ -55,14 +73,13 @@ function rivalOf(context) {
 async function beside(context) {
   const { about, server, state } = context;
   const plain = { ...state, target: "", prefix: "", whole: "" };
-  if (state.beside === "text") return server.trace({ ...plain, text: state.other });
+  if (state.beside === "text") return server.trace({ ...plain, text: otherText(context) });
   if (state.beside === "model") {
     const model = rivalOf(context);
     // The output is a text for the other model, whose tokens may be others.
     return model ? server.trace({ ...plain, model, target: about.inputs && about.outputs ? about.outputs.text : "" }) : null;
   }
-  const interventions = changes(state, about);
-  if (!interventions.length) return null;
+  const interventions = changed(context);
   return server.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
@@ -217,7 +234,7 @@ function choices(context) {
   const field = h("input", {
     id: "other",
     type: "text",
-    value: state.other,
+    value: otherText(context),
     placeholder: t("compare.write"),
     "aria-label": t("compare.text"),
     onchange: (event) => store.set({ other: event.target.value }),
@@ -279,14 +296,15 @@ export const compare = {
     const other = await beside(context);
     const controls = [...choices(context), ...placeControls(context)];
     if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
-    const [changed, models] = [state.beside === "off", state.beside === "model"];
+    const [off, models] = [state.beside === "off", state.beside === "model"];
+    const example = off && !changes(state, about).length;
     const [left, right] = await Promise.all([one, other].map((each, _, both) => column(context, each, both)));
-    const names = changed
-      ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
+    const names = off
+      ? [t("off.intact"), t("off.without", { count: changed(context).length })]
       : models
         ? [context.server.way(state).model, rivalOf(context)]
         : [t("compare.one"), t("compare.other")];
-    const same = changed || (models && alike(about, other.about));
+    const same = off || (models && alike(about, other.about));
     const own = models && about.inputs && about.outputs ? await ownOutput(context) : "";
     const written = (text) =>
       own && [h("p", { class: "soft" }, t("compare.own")), h("p", { class: "rewritten", dir: "auto" }, diffed(about.outputs.text, text))];
@@ -296,6 +314,7 @@ export const compare = {
       body: h(
         "div",
         { class: "compare" },
+        example && h("p", { class: "soft" }, t("compare.example", { layer: state.layer, head: state.head })),
         h(
           "div",
           { class: "split even" },
@@ -303,7 +322,7 @@ export const compare = {
           h(
             "section",
             {},
-            heading(context, names[1], other, changed || models ? undefined : about.outputs?.text),
+            heading(context, names[1], other, off || models ? undefined : about.outputs?.text),
             written(own),
             right.note,
             h("div", { class: "scroll" }, right.drawn),

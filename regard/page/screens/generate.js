@@ -18,6 +18,7 @@ class Generator {
     this.status = h("p", { class: "status soft", role: "status" });
     this.go = h("button", { id: "go", type: "button", class: "primary" });
     this.keep = h("button", { id: "keep", type: "button" });
+    this.how = h("button", { id: "how", type: "button" });
     this.inside = h("button", { id: "look", type: "button" });
     this.nextHead = h("h2", {});
     this.nextNote = h("p", { class: "soft" });
@@ -32,7 +33,7 @@ class Generator {
       "div",
       { class: "translate" },
       this.field.beside(this.title, this.output, this.status),
-      h("div", { class: "under" }, this.go, this.keep, this.inside),
+      h("div", { class: "under" }, this.go, this.keep, this.inside, this.how),
       this.coming,
     );
     this.writing = new LatestRequest();
@@ -50,6 +51,7 @@ class Generator {
     this.context = null;
     this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
     this.keep.addEventListener("click", () => this.field.write(this.field.text.value + this.added));
+    this.how.addEventListener("click", () => this.context?.store.set({ screen: "follow", stage: "" }));
     this.inside.addEventListener("click", () => this.context?.store.set({ screen: "steps", step: this.last }));
   }
 
@@ -62,6 +64,8 @@ class Generator {
     this.output.setAttribute("aria-label", t("generate.output"));
     this.keep.textContent = t("generate.keep");
     this.inside.textContent = t("translate.look");
+    this.how.textContent = t("how");
+    this.how.title = t("how.title");
     this.nextHead.textContent = t("generate.next");
     this.nextNote.textContent = t("generate.next.note");
     this.show();
@@ -149,7 +153,7 @@ class Generator {
     this.output.scrollTop = this.output.scrollHeight;
     this.go.textContent = t(this.running ? "generate.stop" : this.added ? "generate.again" : "generate.go");
     this.keep.toggleAttribute("disabled", this.running || !this.added);
-    this.inside.toggleAttribute("disabled", !prompt.trim());
+    for (const button of [this.inside, this.how]) button.toggleAttribute("disabled", !prompt.trim());
     this.status.className = this.problem ? "status problem" : "status soft";
     this.status.textContent = this.problem;
     this.coming.hidden = !this.candidates.length;

@@ -12,6 +12,7 @@ import { segments } from "../parts/controls.js";
 import { h, s } from "../parts/dom.js";
 import { describeError, soon } from "../state/requests.js";
 import { isOff } from "../state/source.js";
+import { toKind } from "../state/store.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /**
@@ -176,7 +177,7 @@ function thumb(context, shown, by) {
           kind: kind.kind,
           layer,
           head,
-          ...(kind.kind === state.kind ? {} : { query: -1, key: -1 }),
+          ...toKind(state, kind.kind),
         }),
       onmousemove: (event) => tip.show(tooltip, event),
       onmouseleave: () => tip.hide(),

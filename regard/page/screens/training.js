@@ -7,7 +7,7 @@ import { stack } from "../figures/svg.js";
 import { checkbox, segments, stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { Player } from "../parts/player.js";
-import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.js";
+import { attentionAt, curveOf, journal, probeAt, probesOf, RECORDED, recorded } from "../state/runs.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/runs.js").Entry} Entry */
@@ -210,10 +210,10 @@ export const training = {
   render: async (context) => {
     const { server, state, store, t } = context;
     const all = server.models.filter((each) => each.run);
-    if (!all.length) return { body: h("p", { class: "empty" }, t("training.none")) };
-    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0];
+    const example = all.length ? null : await recorded(); // no model of this server has a run
+    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0] ?? { id: RECORDED, does: "" };
     // Losses of different tasks are not comparable.
-    const ids = all.filter((each) => each.does === chosen.does).map((each) => each.id);
+    const ids = example ? [RECORDED] : all.filter((each) => each.does === chosen.does).map((each) => each.id);
     const tell = () => store.state.screen === "training" && store.notify();
     /** @type {Run[]} */
     const runs = await Promise.all(
@@ -250,11 +250,12 @@ export const training = {
           (measure) => store.set({ measure }),
         ),
         ...AXES.map(axis),
-        h("span", { class: "soft" }, t("training.so-far", { run: first.run, step })),
+        h("span", { class: "soft" }, t("training.so-far", { run: example?.id ?? first.run, step })),
       ],
       body: h(
         "div",
         { class: "training" },
+        example && h("p", { class: "recorded" }, t("training.recorded"), " ", h("code", {}, example.command)),
         h("div", { class: "scroll" }, curves),
         samples(context, first),
         h("section", { class: "played" }, h("h2", {}, t("training.attention")), played),

@@ -1,11 +1,14 @@
 // Keyboard shortcuts that all screens share.
 
+import { toKind } from "./store.js";
+
 export const LAST_SCREEN = "last"; // stands for the number of the last screen
 const SECOND_DIGIT_MS = 500; // time for the second digit of a number
 
 /** The list of keyboard shortcuts. */
 export const KEYS = [
   { keys: ["1", "…", LAST_SCREEN], words: "key.screens" },
+  { keys: ["Esc"], words: "key.out" },
   { keys: ["e", "d", "x"], words: "key.kinds" },
   { keys: ["[", "]"], words: "key.layer" },
   { keys: [",", "."], words: "key.head" },
@@ -36,7 +39,7 @@ export function stateChanges(key, state, about) {
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
   const to = { e: "encoder", d: "decoder", x: "cross" }[key];
-  if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
+  if (to) return about.kinds.some((each) => each.kind === to) ? toKind(state, to) : null;
   const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "layers", arcs: "layers" };
   if (key === "v") return { view: views[state.view] ?? "matrix" };
   const moves = {

@@ -250,7 +250,7 @@ async function opened(body) {
         return current[name](...given);
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file", "page"];
+  const names = ["heads", "matrix", "activation", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file", "page"];
   /** @type {any} */
   const source = Object.fromEntries(names.map((name) => [name, renewed(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };

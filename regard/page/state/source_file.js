@@ -75,6 +75,7 @@ export function fileSource(held) {
     influences: async () => null,
     precision: () => ({ precision, kept: held.kept }),
     matrix: async (kind, layer, head, form) => headMatrix(kind, layer, head, form),
+    activation: async (address) => (precision === "top" ? null : arrays(address)),
     heads: async (kind, layer) => {
       const count = about.sizes.n_heads;
       const each = Array.from({ length: count }, (_, head) => headMatrix(kind, layer, head).data);

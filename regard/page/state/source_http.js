@@ -36,6 +36,7 @@ export function httpSource(id, base = "/api/v1/traces") {
     walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
+    activation: async (address) => readTensor(await get("/activation", { address })),
     influence: (row) => json("/influence", { row }),
     influences: (row) => json("/influences", { row }),
     page: async (hash) => (await get("/page", { state: hash })).blob(),

@@ -25,6 +25,8 @@ import { keep, kept } from "./preferences.js";
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
  * @property {number} tour The step of the tour; -1: none.
  * @property {string} exercise The exercise that is open; empty: none.
+ * @property {string} box The box of Figure 1 that is open; empty: none.
+ * @property {string} stage The stage of the path of a word, such as `encoder.3.weights`; empty: the first.
  * @property {number} present Whether the page is presented: full screen, large type.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
@@ -84,6 +86,8 @@ export const DEFAULTS = {
   node: -1,
   tour: -1,
   exercise: "",
+  box: "",
+  stage: "",
   present: 0,
   table: 0,
   lang: "",
@@ -124,6 +128,19 @@ export const NEW_TEXT = {
   ...{ target: "", prefix: "", whole: "", drop: "", unplaced: "", gold: "" },
   ...{ query: -1, key: -1, step: -1, node: -1 },
 };
+
+/**
+ * The change to another kind of attention, with the same tokens as far as it has them: a selected input stays a query
+ * or becomes the key, and an output that was selected stays so.
+ * @param {State} state
+ * @param {string} kind
+ * @returns {Partial<State>}
+ */
+export function toKind({ kind: from, query, key }, kind) {
+  if (kind === from) return {};
+  if (kind === "cross") return { kind, query: from === "decoder" ? query : -1, key: from === "encoder" ? query : -1 };
+  return { kind, query: from === "cross" ? (kind === "encoder" ? key : query) : -1, key: -1 };
+}
 
 /** The state as the hash of an address, without defaults. @param {State} state */
 export function toHash(state) {
@@ -224,6 +241,9 @@ export class Store {
     this.lang = lang;
     /** @type {((state: State) => unknown)[]} */
     this.listeners = [];
+    /** The text while the user has written none. @type {(state: State) => string} */
+    this.example = () => "";
+    this.cleared = false; // whether the user has emptied the text field
     this.read();
     addEventListener("hashchange", () => {
       this.read();
@@ -246,6 +266,7 @@ export class Store {
     this.about = about;
     /** @type {State} */
     this.state = fitted(this.chosen, about);
+    if (!this.state.text.trim()) this.state.text = this.example(this.state);
     const { kind, layer, screen } = this.state;
     if (about && screen === "walk") this.chosen = { ...this.chosen, kind, layer }; // other screens show this head, too
   }
@@ -262,6 +283,7 @@ export class Store {
   setQuietly(changes) {
     const before = toHash(this.chosen);
     const screen = this.state.screen;
+    if ("text" in changes) this.cleared = !changes.text;
     for (const name of /** @type {const} */ (["lang", "theme"])) if (changes[name]) keep(name, changes[name]);
     this.chosen = { ...this.chosen, ...linked(changes, this.state, this.about) };
     this.fit(this.about);

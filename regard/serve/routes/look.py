@@ -119,6 +119,13 @@ async def attention(
     return matrix_response(found.data, found.shape, dtype, found.scale)
 
 
+@router.get("/traces/{trace}/activation", responses=MATRIX, response_class=Response)
+async def activation(request: Request, trace: str, address: str) -> Response:
+    """The activations at an address, tokens first, such as `encoder.layers.0.feed_forward.output`."""
+    found = await _shown(request, trace, lambda found: document.activation(found, address))
+    return matrix_response(found.data, found.shape, "f32", found.scale)
+
+
 @router.get("/traces/{trace}/walk")
 async def walk(request: Request, trace: str, kind: Kind, layer: Index, head: Index, query: Index) -> Response:
     """The formula, step by step, with the numbers of one token in one head."""
