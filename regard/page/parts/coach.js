@@ -15,6 +15,9 @@ const CLOSED = { tour: -1, exercise: "" };
 export class Coach {
   constructor() {
     this.node = h("section", { class: "coach", hidden: true });
+    // What else sticks to the end of the window leaves room for it.
+    const room = () => document.documentElement.style.setProperty("--coach", `${this.node.offsetHeight}px`);
+    new ResizeObserver(room).observe(this.node);
     this.drawn = "";
     this.opened = false; // just now
     this.ready = false;
