@@ -18,12 +18,12 @@ help:
 	@echo "make demo    translate; train a small translator of numbers and dates, score it, and show where it looks;"
 	@echo "             PYTHON=PATH takes what is installed there, as does an active virtual environment"
 	@echo "make test    every test"
-	@echo "make check   formatting, lint, types and the quick tests"
+	@echo "make check   formatting, lint, types (of the page, too, where there is Node) and the quick tests"
 	@echo "make bench   one table: training, decoding, serving and looking, beside other projects"
 	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
 	@echo "make size    files, folders, imports, cycles, lengths and hops: the measures of the package"
 	@echo "make docs    write the pages that are made from the code"
-	@echo "make site    build the documentation as a site in _site/"
+	@echo "make site    build the documentation as a site in _site/, with a gallery of saved pages"
 	@echo "make format  put the code into the one format"
 	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
@@ -48,6 +48,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/python tools/page_types.py
 	$(PYTEST) -m "not slow"
 
 bench: $(INSTALLED)
@@ -65,6 +66,7 @@ size: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
 	$(BIN)/python -c "from regard.experiments.report import claims_page; print(claims_page(), end='')" > docs/claims.md
+	$(BIN)/python tools/glossary.py > regard/page/words/glossary.json
 	$(BIN)/python tools/python_page.py > docs/python.md
 	$(BIN)/python tools/table_3.py > docs/table-3.md
 

@@ -1,6 +1,7 @@
 // Everything around a screen: side bar, top bar, tooltip, list of keys, and empty states.
 
 import { h } from "./parts/dom.js";
+import { linkButton } from "./parts/presenter.js";
 import { KEYS, LAST_SCREEN } from "./state/keys.js";
 import { describeError } from "./state/requests.js";
 
@@ -18,6 +19,7 @@ import { describeError } from "./state/requests.js";
  * @property {import("./state/source.js").Token[]} queries
  * @property {import("./state/source.js").Token[]} keys
  * @property {Tooltip} tip
+ * @property {string[]} screens Ids of the screens that the page has for this model.
  *
  * @typedef {object} View What a screen returns.
  * @property {(Node | false | null)[]} [controls]
@@ -38,6 +40,7 @@ import { describeError } from "./state/requests.js";
  * @property {(context: Context) => Promise<import("./parts/strips.js").Strip>} [strip] What the tokens above show;
  *   default: the query and its weights.
  * @property {Record<string, (context: Context) => void>} [keys] Keys that only this screen has.
+ * @property {(context: Context, by: number) => boolean} [moves] Goes on by a step; returns whether there is one.
  */
 
 /** The tooltip at the pointer. */
@@ -88,11 +91,14 @@ export function sideBar(context, screens) {
  * @param {Context} context
  * @param {object} doings
  * @param {(kind: "svg" | "png" | "csv") => void} doings.save
+ * @param {(button: HTMLElement) => void} doings.savePage
+ * @param {() => void} doings.present
  * @param {() => void} doings.help
  * @param {boolean} doings.canSave
  * @param {boolean} doings.hasTable
  */
-export function bar({ about, server, state, store, t }, { save, help, canSave, hasTable }) {
+export function bar(context, { save, savePage, present, help, canSave, hasTable }) {
+  const { about, server, source, state, store, t } = context;
   const button = (id, text, title, onclick, more = {}) =>
     h("button", { id, type: "button", title, onclick, ...more }, text);
   const next = { auto: "light", light: "dark", dark: "auto" }[state.theme];
@@ -101,6 +107,10 @@ export function bar({ about, server, state, store, t }, { save, help, canSave, h
     server && h("span", { class: "served" }, server.way(state).model),
     model(about ?? server?.description(state), t),
     h("span", { class: "gap" }),
+    linkButton(context),
+    source?.page &&
+      button("save-page", t("save.page"), t("save.page.title"), (event) => savePage(event.currentTarget)),
+    button("present", t("present"), t("present.title"), present),
     button("table", t("table"), t("table.title"), () => store.set({ table: state.table ? 0 : 1 }), {
       "aria-pressed": String(Boolean(state.table)),
       disabled: !hasTable,
@@ -123,7 +133,7 @@ export function bar({ about, server, state, store, t }, { save, help, canSave, h
       { lang: state.lang === "zh" ? "en" : "zh" },
     ),
     button("help", "?", t("keys"), help, { "aria-label": t("keys") }),
-  ].filter((each) => each !== null);
+  ].filter(Boolean);
 }
 
 /**
@@ -180,17 +190,6 @@ export function keyList(t, server, count) {
 function toTheText(context, first) {
   const go = () => context.store.set({ screen: first.id });
   return h("button", { type: "button", class: "primary", onclick: go }, context.t(titleKey(first, context)));
-}
-
-/**
- * What a screen shows while there is no text.
- * @param {Context} context
- * @param {Screen} first The screen with the text field.
- */
-export function nothing(context, first) {
-  const { t } = context;
-  const text = [h("strong", {}, t("nothing")), h("p", {}, t("nothing.note"))];
-  return { body: h("div", { class: "empty" }, text, toTheText(context, first)) };
 }
 
 /**

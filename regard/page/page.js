@@ -1,23 +1,27 @@
 // The page: draws the current screen whenever the state changes, and handles keys.
 
-import { csv, fixed } from "./compute/number.js";
+import { fixed } from "./compute/number.js";
 import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
-import { download, pngBlob, svgText } from "./figures/svg.js";
-import { bar, failed, nothing, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { growth, resize } from "./figures/svg.js";
+import { bar, failed, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
+import { explainTerms } from "./parts/explain.js";
+import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
+import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
+import { heading, outwards } from "./parts/trail.js";
 import { NumberKeys, stateChanges } from "./state/keys.js";
+import { firstExample } from "./state/examples.js";
 import { connection } from "./state/requests.js";
 import { Store } from "./state/store.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
+/** Factors by which figures grow or shrink to fill their place. @type {Record<string, [number, number]>} */
+const FACTORS = { read: [1, 1.9], presented: [0.6, 2.6] };
 const SLOW = 200; // milliseconds before the page shows that it is loading
-
-/** @param {string} title @param {string} note */
-const heading = (title, note) =>
-  h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "note soft" }, note));
 
 export class Page {
   /**
@@ -32,8 +36,11 @@ export class Page {
     this.source = held?.source ?? null;
     this.about = held?.about ?? null;
     this.store = new Store(this.about, preferredLanguage(navigator.languages));
+    if (server) this.store.example = (state) => this.example(state);
+    this.store.fit(this.about);
     this.drawn = "";
     this.tip = new Tooltip();
+    this.coach = new Coach();
     this.turn = 0;
     this.numbers = new NumberKeys((place) => this.store.set({ screen: this.screens[place].id }));
     this.selected = "";
@@ -50,17 +57,29 @@ export class Page {
       skip: h("button", { class: "skip", type: "button", onclick: () => this.parts.main.focus() }),
       heard: h("div", { class: "unseen", "aria-live": "polite" }),
       lost: h("div", { class: "lost", role: "status", hidden: true }),
+      presenter: h("div", { class: "presenter", role: "group" }),
     };
-    const { bar: top, rail: left, strips: texts, main, heard, lost, skip } = this.parts;
-    const content = h("div", { class: "content" }, texts, main);
-    document.body.replaceChildren(skip, top, left, content, heard, lost, this.tip.node);
+    const { bar: top, rail: left, strips: texts, main, heard, lost, skip, presenter } = this.parts;
+    const content = h("div", { class: "content" }, texts, main, this.coach.node);
+    document.body.replaceChildren(skip, top, left, content, heard, lost, presenter, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
     this.store.listen(() => this.draw());
     this.night.addEventListener("change", () => this.draw());
     addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("resize", () => this.hintAtMore());
+    addEventListener("resize", () => this.fill());
+    document.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement && this.store.state.present) this.store.set({ present: 0 });
+    });
     left.addEventListener("scroll", () => this.hintAtMore());
+  }
+
+  /** The text while the user has written none; where the user writes, an emptied field stays empty. @param {import("./state/store.js").State} state */
+  example(state) {
+    const screen = this.all.find(({ id }) => id === state.screen) ?? this.all[0];
+    const writes = screen.alone && screen.task;
+    return this.store.cleared && writes ? "" : firstExample(this.server, state);
   }
 
   /** The screens that fit the model's task. */
@@ -78,8 +97,8 @@ export class Page {
   /** @returns {import("./frame.js").Context} */
   context() {
     const { state } = this.store;
-    const systemTheme = this.night.matches ? "dark" : "light";
-    const theme = state.theme === "auto" ? systemTheme : state.theme;
+    const wanted = state.theme === "auto" ? this.night.matches && "dark" : state.theme;
+    const theme = wanted === "dark" ? "dark" : "light";
     const kind = this.about?.kinds.find((each) => each.kind === state.kind);
     return {
       source: this.source,
@@ -94,6 +113,7 @@ export class Page {
       queries: kind ? this.about?.[kind.queries].tokens : [],
       keys: kind ? this.about?.[kind.keys].tokens : [],
       tip: this.tip,
+      screens: this.screens.map(({ id }) => id),
     };
   }
 
@@ -103,6 +123,7 @@ export class Page {
     const { theme } = this.context();
     document.documentElement.lang = this.store.state.lang === "zh" ? "zh-CN" : "en";
     document.documentElement.dataset.theme = theme;
+    document.documentElement.toggleAttribute("data-present", Boolean(this.store.state.present));
     this.parts.lost.textContent = this.context().t("lost");
     this.parts.skip.textContent = this.context().t("skip");
     const waiting = setTimeout(() => turn === this.turn && this.wait(screen), SLOW);
@@ -116,11 +137,7 @@ export class Page {
     const strip = this.source && (await (screen.strip ?? readStrip)(context).catch(() => null));
     const [first] = this.screens;
     const refused = (why) => failed(context, first, why, () => this.draw());
-    const view = problem
-      ? refused(problem)
-      : screen.alone || opened
-        ? await screen.render(context).catch(refused)
-        : nothing(context, first);
+    const view = problem ? refused(problem) : await screen.render(context).catch(refused);
     clearTimeout(waiting);
     if (turn !== this.turn) return;
     this.show(context, view, strip ?? { kind: context.kind, query: context.state.query, row: null });
@@ -147,8 +164,9 @@ export class Page {
     this.parts.main.setAttribute("aria-busy", "true");
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
+    this.coach.draw(this.context(), false);
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
-    this.parts.main.replaceChildren(heading(t(titleKey(screen, this.context())), t("loading")));
+    this.parts.main.replaceChildren(heading(this.context(), t(titleKey(screen, this.context())), t("loading")));
   }
 
   /**
@@ -165,6 +183,8 @@ export class Page {
     this.towards = "";
     const doings = {
       save: (kind) => void this.save(kind),
+      savePage: (button) => void savePage(this.context(), button),
+      present: () => this.present(true),
       help: () => this.help(),
       canSave: Boolean(view.figure) && !state.table,
       hasTable: Boolean(view.table),
@@ -179,13 +199,19 @@ export class Page {
     const words = titleKey(this.screen, context);
     this.keepScroll(this.parts.main, () =>
       this.parts.main.replaceChildren(
-        heading(t(words), t(view.note ?? `${words}.note`)),
+        heading(context, t(words), t(view.note ?? `${words}.note`)),
         h("div", { class: "controls" }, (view.controls ?? []).filter(Boolean)),
         h("div", { class: "body" }, shown),
         this.source ? this.footer(context) : "",
       ),
     );
+    this.parts.presenter.replaceChildren(...(state.present ? this.presenter(context) : []));
+    const advice = this.coach.draw(context);
+    if (advice) this.parts.heard.textContent = advice;
+    explainTerms(this.parts.main, state.lang);
+    this.fill();
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
+    this.coach.takeFocus();
     this.follow(state);
     this.hintAtMore();
     if (this.keyed) this.announce(context, view, strip);
@@ -211,6 +237,44 @@ export class Page {
         source.matrix(kind.kind, layer, head, "weights").catch(() => null); // fetched again when needed
   }
 
+  /** Let the figures grow until they fill their place; while presenting, so that they are seen as a whole. */
+  fill() {
+    const { main } = this.parts;
+    const present = Boolean(this.store.state.present);
+    const zoom = main.getBoundingClientRect().width / (main.offsetWidth || 1);
+    /** @type {NodeListOf<SVGElement>} */
+    const figures = main.querySelectorAll(".scroll > svg.figure");
+    const factors = [...figures].map((drawn) => {
+      const width = drawn.parentElement?.clientWidth || 1;
+      const above = present ? drawn.getBoundingClientRect().top + scrollY + 20 : 0.18 * innerHeight;
+      const height = Math.max(0.4 * innerHeight, innerHeight - above) / zoom;
+      return growth(drawn, { width, height }, present ? FACTORS.presented : FACTORS.read);
+    });
+    const together = main.querySelector(".compare") ? Math.min(...factors) : 0; // what is compared has one size
+    figures.forEach((drawn, i) => resize(drawn, together || factors[i]));
+  }
+
+  /** Show the page in full screen and large type, or as usual. @param {boolean} on */
+  present(on) {
+    if (on) showFullScreen();
+    else leaveFullScreen();
+    return this.store.set({ present: on ? 1 : 0 });
+  }
+
+  /** @param {import("./frame.js").Context} context */
+  presenter(context) {
+    const place = this.screens.indexOf(this.screen);
+    const moves = { next: () => this.move(1), back: () => this.move(-1), leave: () => this.present(false) };
+    return presenterBar(context, { place, count: this.screens.length, ...moves });
+  }
+
+  /** The next step of this screen, or else the next screen. @param {1 | -1} by */
+  move(by) {
+    if (this.screen.moves?.(this.context(), by)) return;
+    const next = this.screens[this.screens.indexOf(this.screen) + by];
+    if (next) void this.store.set({ screen: next.id });
+  }
+
   /** Redraw a part and keep its scroll positions. @param {HTMLElement} part @param {() => void} redraw */
   keepScroll(part, redraw) {
     const places = [...part.querySelectorAll(".chips, .scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
@@ -233,11 +297,11 @@ export class Page {
    * @param {import("./state/store.js").State} state
    */
   follow(state) {
-    const selected = [state.screen, state.kind, state.query, state.step, state.panel].join();
+    const selected = [state.screen, state.kind, state.query, state.step, state.panel, state.stage].join();
     if (selected === this.selected) return;
     this.selected = selected;
     for (const each of document.querySelectorAll(
-      ".looks, .skyline [aria-current], .way [aria-current], .rail [aria-current]",
+      ".looks, .skyline [aria-current], .way [aria-current], .chapters [aria-current], .rail [aria-current]",
     )) {
       each.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
@@ -256,7 +320,7 @@ export class Page {
       source.file &&
         h(
           "button",
-          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => this.saveTrace() },
+          { id: "save-trace", type: "button", title: t("save.trace.title"), onclick: () => void saveTrace(source) },
           t("save.trace"),
         ),
     );
@@ -264,23 +328,8 @@ export class Page {
 
   /** @param {"svg" | "png" | "csv"} kind */
   async save(kind) {
-    const { figure, table } = this.view ?? {};
-    const { state, palette } = this.context();
-    const blob =
-      kind === "csv"
-        ? table && new Blob([csv(table)], { type: "text/csv" })
-        : figure && !state.table
-          ? kind === "png"
-            ? await pngBlob(figure, palette.paper)
-            : new Blob([svgText(figure, palette.paper)], { type: "image/svg+xml" })
-          : null;
-    const place = this.source ? [state.kind, state.layer, state.head] : [];
-    if (blob) download(blob, `${["regard", state.screen, ...place].join("-")}.${kind}`);
-  }
-
-  async saveTrace() {
-    const file = await this.source?.file?.();
-    if (file) download(file, "trace.safetensors");
+    const context = this.context();
+    if (this.view) await saveFigure(context, this.view, context.t(titleKey(this.screen, context)), kind);
   }
 
   help() {
@@ -291,7 +340,7 @@ export class Page {
 
   /** @param {KeyboardEvent} event */
   pressed(event) {
-    const target = event.target;
+    const target = /** @type {Element} */ (event.target);
     if (
       event.ctrlKey ||
       event.metaKey ||
@@ -303,6 +352,7 @@ export class Page {
       return;
     if (event.key === " " && target.matches("button, input")) return;
     if (this.numbers.pressed(event.key, this.screens.length)) return event.preventDefault();
+    if (this.store.state.present && this.presented(event.key)) return event.preventDefault();
     const own = this.screen.keys?.[event.key];
     const changes = own ? null : stateChanges(event.key, this.context().state, this.about);
     this.keyed = Boolean(own || changes);
@@ -312,9 +362,20 @@ export class Page {
       this.towards = "text";
       this.store.set({ screen: this.screens[0].id });
     } else if (event.key === "s") void this.save("svg");
+    else if (event.key === "Escape") this.store.set(outwards(this.context()) ?? {});
+    else if (event.key === "p") void this.present(!this.store.state.present);
     else if (changes) this.store.set(changes);
     else return;
     event.preventDefault();
+  }
+
+  /** The keys of a presenter: those of remote controls, too. Returns whether this is one. @param {string} key */
+  presented(key) {
+    if (["n", "PageDown"].includes(key)) this.move(1);
+    else if (["b", "PageUp"].includes(key)) this.move(-1);
+    else if (key === "Escape") void this.present(false);
+    else return false;
+    return true;
   }
 
   /**

@@ -2,22 +2,26 @@
 
 import { Page } from "./page.js";
 import { h } from "./parts/dom.js";
+import { liveTraining } from "./parts/live_training.js";
 import { alignment } from "./screens/alignment.js";
 import { api } from "./screens/api.js";
 import { beam } from "./screens/beam.js";
 import { classify } from "./screens/classify.js";
 import { compare } from "./screens/compare.js";
 import { experiments } from "./screens/experiments.js";
+import { follow } from "./screens/follow.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
-import { headsOff } from "./screens/heads_off.js";
+import { learn } from "./screens/learn.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
+import { model } from "./screens/model.js";
 import { positions } from "./screens/positions.js";
 import { steps } from "./screens/steps.js";
 import { training } from "./screens/training.js";
 import { translate } from "./screens/translate.js";
 import { walk } from "./screens/walk.js";
+import { readRuns } from "./state/examples.js";
 import { Server } from "./state/server.js";
 import { request, storeKey, RequestError } from "./state/requests.js";
 import { kept } from "./state/preferences.js";
@@ -26,8 +30,9 @@ import { preferredLanguage, wordsIn } from "./words/i18n.js";
 // In the order of the side bar: first the screens of the tasks, then those of a trace, then the rest.
 const SCREENS = [
   ...[translate, generate, classify],
-  ...[map, head, walk, steps, beam, alignment, influence, headsOff, compare],
-  ...[positions, training, experiments, api],
+  ...[model, follow],
+  ...[map, head, walk, steps, beam, alignment, influence, compare],
+  ...[positions, training, experiments, learn(liveTraining), api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));
 
@@ -70,7 +75,11 @@ const night = matchMedia("(prefers-color-scheme: dark)").matches;
 document.documentElement.dataset.theme = ["light", "dark"].includes(kept("theme")) ? kept("theme") : night ? "dark" : "light";
 request("/api/v1/models")
   .then((answer) => answer.json())
-  .then(({ models }) => new Page(SCREENS, new Server(models), null).draw())
+  .then(async ({ models }) => {
+    await readRuns(models);
+    return models;
+  })
+  .then((models) => new Page(SCREENS, new Server(models), null).draw())
   .catch((problem) => {
     const wantsKey = problem instanceof RequestError && [401, 403].includes(problem.status);
     document.body.replaceChildren(wantsKey ? keyForm() : failed(problem));

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from regard.errors import RequestError
 from regard.host import step_back
 from regard.look.trace.trace import Trace
 from regard.serve.cache import BlobStore, ResultCache
-from regard.serve.http.errors import bad_value, busy, too_large, unclear_language
+from regard.serve.http.errors import ApiError, bad_value, busy, too_large, unclear_language
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
 from regard.serve.models import ServedClassifier, ServedGenerator, ServedModel, ServedTranslator
@@ -27,7 +27,8 @@ from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 
 if TYPE_CHECKING:  # they import torch, which the process for large work does without
-    from regard.look.interventions.interventions import Intervention
+    from regard.look.interventions.ablation import ChangedOutput
+    from regard.look.interventions.interventions import HeadOff, Intervention
 
 T = TypeVar("T")
 Served = ServedModel[Any]
@@ -35,6 +36,12 @@ PATIENCE_S = 2.0
 """Maximum number of seconds that other requests go first."""
 CONTINUATION_TOKENS = 24
 """Number of tokens that a generator adds to an ablated text."""
+
+
+EFFECT_TOKENS = 256
+"""Tokens in a batch of the effects of heads: whoever switches a head meanwhile waits for one batch."""
+TURN_S = 0.002
+"""Seconds between two batches, in which another look may begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ class Inspector:
             options |= {"prefix": text.prefix, "beam_size": beam, "length_penalty": text.length_penalty}
         trace = self.look(served, job, lambda: served.model.look(text.source, text.target, **options))
         if not np.isfinite(trace.log_probs).all():
-            raise bad_value("With these interventions the model's numbers are infinite.", "interventions")
+            raise infinite()
         return trace
 
     def check_length(self, served: Served, param: str, text: str | Sequence[int]) -> None:
@@ -221,9 +228,12 @@ class Inspector:
         response: dict[str, Any] = {"model": served.id, "intact": intact.to_json(), "items": []}
         forced = replace(text, target=intact.ids)
         for changes in lists:
-            item = {"log_prob_of_intact": self._output(served, job, forced, changes).log_prob}
-            if text.target is None:
-                item |= self._output(served, job, text, changes).to_json()
+            if isinstance(served, ServedTranslator) and text.target is None:
+                item = self._changed(served, job, text, intact, changes)
+            else:
+                item = {"log_prob_of_intact": self._output(served, job, forced, changes).log_prob}
+                if text.target is None:
+                    item |= self._output(served, job, text, changes).to_json()
             response["items"].append(item)
         if effects:
             response["effects"] = self._outputs.get(
@@ -236,11 +246,38 @@ class Inspector:
         if not isinstance(served, ServedGenerator):  # whose trace is of its prompt
             self._outputs.get(_key(served, text), lambda: _traced_output(served, trace))
 
+    def _changed(
+        self,
+        served: ServedTranslator,
+        job: RequestJob,
+        text: TracedText,
+        intact: ModelOutput,
+        changes: Sequence[Intervention],
+    ) -> dict[str, Any]:
+        """What a changed translator writes, without traces: a page waits for this at every click."""
+
+        def work() -> ChangedOutput:
+            beam = served.model.decoding.beam_size
+            return served.model.changed_output(text.source, intact.ids, changes, to=text.to, beam_size=beam)
+
+        found = self.look(served, job, work)
+        if not np.isfinite([found.log_prob, found.log_prob_of_intact]).all():
+            raise infinite()
+        output = ModelOutput(found.ids, served.model.subwords.decode(found.ids), found.log_prob)
+        return {"log_prob_of_intact": found.log_prob_of_intact} | output.to_json()
+
     def _effects(self, served: Served, job: RequestJob, forced: TracedText, first: int) -> dict[str, Any]:
         """How much more likely the unchanged output becomes without each head."""
+        from regard.look.interventions.ablation import collected
+
         trace = self.trace(served, job, forced)
-        effects = self.look(served, job, lambda: served.model.head_effects(trace, first))
-        return {kind: each.tolist() for kind, each in effects.items()}
+        batches = served.model.effects_of_heads(trace, first, EFFECT_TOKENS)
+        found: list[Mapping[HeadOff, float]] = []
+        while (batch := self.look(served, job, lambda: next(batches, None))) is not None:
+            found.append(batch)
+            with job.waiting():
+                time.sleep(TURN_S)  # a lock alone would let this thread go on
+        return {kind: each.tolist() for kind, each in collected(trace, found).items()}
 
     def _output(
         self, served: Served, job: RequestJob, text: TracedText, changes: Sequence[Intervention] = ()
@@ -277,6 +314,11 @@ class Inspector:
 def _cancellable(job: RequestJob, work: Callable[[], T]) -> T:
     with cancellable(job.check):
         return work()
+
+
+def infinite() -> ApiError:
+    """An error for interventions with which a model computes no numbers."""
+    return bad_value("With these interventions the model's numbers are infinite.", "interventions")
 
 
 def _key(served: Served, text: TracedText) -> Hashable:

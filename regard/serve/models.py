@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from regard.engine.engines.protocol import Engines
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from regard.engine.generator import Generator
 
 JOURNAL = "journal.jsonl"
+CHECKPOINT = re.compile(r"step-(\d{8})")
+"""The name of a checkpoint's folder, in `checkpoints` of its run."""
 L = TypeVar("L", bound=LoadedModel)
 S = TypeVar("S", bound="ServedModel[Any]")
 
@@ -62,6 +65,8 @@ class ServedModel(Generic[L]):
         languages = model.task.directions if self.verb == "translate" else ()
         self.directions = [(source, target) for source, target in languages if source and target]
         """Source and target languages; empty if the model folder names none."""
+        self.of_checkpoint: TemporaryDirectory[str] | None = None
+        """The folder written for a checkpoint; deleted with this."""
         if metrics is not None:
             self.start(metrics)
 
@@ -311,6 +316,9 @@ class ModelRegistry:
     def close(self, seconds: float | None = None) -> bool:
         """Finish queued work and stop the schedulers; returns whether they stopped within some seconds."""
         closed = [each.scheduler.close(seconds) for each in self]
+        for each in self:
+            if each.of_checkpoint is not None:
+                each.of_checkpoint.cleanup()
         return all(closed)
 
 
@@ -324,6 +332,8 @@ def load_models(
 ) -> ModelRegistry:
     """Load models and, with metrics, start their schedulers.
 
+    A checkpoint of a run is served as a model of its own.
+
     Raises:
         ConfigError: two models have one id, or one cannot be served.
         BundleError: a model folder is missing or damaged.
@@ -335,14 +345,34 @@ def load_models(
             raise ConfigError(
                 f"two models would have the id {name!r}: rename the folder {path}", code="duplicate_model"
             )
-        model = load(path, engine=engine, device=device, threads=threads)
-        models[name] = KINDS[model.verb](name, path, model, metrics)
+        kept = _model_of_checkpoint(path) if CHECKPOINT.fullmatch(path.name) else None
+        place = path if kept is None else Path(kept.name) / BEST
+        models[name] = served_model(name, place, metrics, engine=engine, device=device, threads=threads)
+        models[name].of_checkpoint = kept
     return ModelRegistry(list(models.values()))
 
 
+def served_model(name: str, path: Path, metrics: Metrics | None = None, **options: Any) -> ServedModel[Any]:
+    """A model, served as its task needs it."""
+    model = load(path, **options)
+    found: ServedModel[Any] = KINDS[model.verb](name, path, model, metrics)
+    return found
+
+
+def _model_of_checkpoint(path: Path) -> TemporaryDirectory[str]:
+    """A folder with the model of a checkpoint, which holds weights alone."""
+    from regard.training.checkpoints.averaging import model_of_checkpoint  # imports torch
+
+    kept = TemporaryDirectory(prefix="regard-checkpoint-")
+    model_of_checkpoint(path, Path(kept.name) / BEST)
+    return kept
+
+
 def model_id(path: Path) -> str:
-    """The id of a model: the name of its folder, or of its run."""
+    """The id of a model: the name of its folder, or of its run; for a checkpoint, with its step."""
     path = path.resolve()
+    if found := CHECKPOINT.fullmatch(path.name):
+        return f"{model_id(path.parent.parent)}-step-{int(found[1])}"
     named = path.parent if path.name in (BEST, "last") else path
     return re.sub(r"[^A-Za-z0-9._-]+", "-", named.name).strip("-") or "model"
 

@@ -27,7 +27,9 @@ def at(server, **state):
 
 
 def typed(tab, written):
-    """Write a text, and wait until its translation has said where its words come from."""
+    """Write a text instead of another, and wait until its translation has said where its words come from."""
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
     tab.fill("#text", written)
     until(tab, "document.querySelector('#output .word') && !document.querySelector('#output[aria-busy]')")
 

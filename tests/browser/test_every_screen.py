@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.browser.served import SOURCE, at, page_text
-from tests.browser.waiting import drawn, is_chinese, visit
+from tests.browser.waiting import drawn, is_chinese, until, visit
 
 pytestmark = pytest.mark.slow
 SCREENS = [
-    "translate", "map", "head", "walk", "steps", "beam", "alignment",
-    "influence", "off", "compare", "positions", "training", "experiments", "api",
+    "translate", "model", "follow", "map", "head", "walk", "steps", "beam", "alignment",
+    "influence", "compare", "positions", "training", "experiments", "learn", "api",
 ]  # fmt: skip
 
 
@@ -51,8 +51,8 @@ def rail(tab):
 
 def test_numbers_lead_to_every_screen_and_choices_outlive_the_address(opened, server):
     tab = opened(at(server, screen="api", text=SOURCE, lang="en"))
-    assert tab.locator("#screen-training").get_attribute("title").endswith("(12)")
-    drawn(tab, lambda: tab.keyboard.type("12"))
+    assert tab.locator("#screen-training").get_attribute("title").endswith("(13)")
+    drawn(tab, lambda: tab.keyboard.type("13"))
     assert tab.locator("#screen-training").get_attribute("aria-current") == "page"
     drawn(tab, lambda: tab.keyboard.press("l"))
     drawn(tab, lambda: tab.click("#theme"))
@@ -83,11 +83,21 @@ def luminance(colour):
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_screens_without_a_text_say_what_to_do(opened, server):
-    tab = opened(at(server, screen="walk", lang="en"))
-    assert page_text("nothing") in tab.locator("main .empty").inner_text()
-    drawn(tab, lambda: tab.click("main .empty button"))
-    assert tab.locator("#text").is_visible()
+def test_screens_without_a_text_show_an_example(opened, server):
+    """Of the model's own run, if it stored some; also after the text field was emptied, which stays empty."""
+    tab = opened(at(server, lang="en"))
+    until(tab, "document.querySelector('#output .word')")
+    assert tab.input_value("#text") == SOURCE
+    assert tab.locator(".example.here").count() == 1
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
+    for screen in visit(tab, SCREENS[1:]):
+        assert tab.locator("main .empty").count() == 0, screen
+        if tab.locator(".strips").is_visible():
+            assert SOURCE[0] in tab.locator(".strips").inner_text(), screen
+    assert "text=" not in tab.url
+    drawn(tab, lambda: tab.click("#screen-translate"))
+    assert tab.input_value("#text") == ""
 
 
 def test_keys_reach_the_screen_without_every_token_before_it(opened, server):
@@ -97,12 +107,12 @@ def test_keys_reach_the_screen_without_every_token_before_it(opened, server):
     tab.keyboard.press("Enter")
     assert tab.locator(":focus").get_attribute("id") == "main"
     tab.keyboard.press("Tab")
-    assert tab.locator(":focus").get_attribute("id").startswith("choose-")
+    assert tab.locator(":focus").get_attribute("id") == "zoom-out"
 
 
 def test_figures_can_be_saved(opened, server):
     tab = opened(at(server, screen="map", text=SOURCE, kind="cross"))
-    screens = ["map", "head", "walk", "steps", "beam", "influence", "off", "positions", "training"]
+    screens = ["map", "head", "walk", "steps", "beam", "influence", "positions", "training"]
     for screen in visit(tab, screens):
         with tab.expect_download() as got:
             tab.click("#save-svg")

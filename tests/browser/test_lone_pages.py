@@ -40,7 +40,9 @@ def shares(tab, within):
 
 def test_labels_as_one_types_and_the_tokens_that_made_them(opened, server, folders):
     tab = opened(at(server, model="labeller", lang="en"))
-    assert tab.locator("#look").is_disabled()
+    until(tab, "document.querySelector('#look:not([disabled])')")  # an example
+    tab.fill("#text", "")
+    until(tab, "document.querySelector('#look').disabled")
     tab.fill("#text", TEXT)
     until(tab, "document.querySelectorAll('.why .read').length")
     model = regard.load(folders / "labeller")
@@ -178,15 +180,14 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     tab = opened(at(server, model=model, lang=language, text=TEXT))
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
-    looking = ["map", "head", "walk", "steps", "influence", "off", "compare", "positions"]
+    looking = ["model", "follow", "map", "head", "walk", "steps", "influence", "compare", "positions"]
     assert ids == [first, *looking, "training", "experiments", "api"]
     for screen in ids:
         drawn(
             tab,
             lambda screen=screen: tab.click(f"#screen-{screen}") if screen != first else tab.click("#theme"),
         )
-        # There was no run, and no head is off.
-        assert tab.locator("main .empty").count() == (screen in ("training", "compare"))
+        assert tab.locator("main .empty").count() == 0, screen
         told = tab.locator(".head").inner_text()
         assert not re.search(
             "LibreTranslate" if model == "writer" else "LibreTranslate|OpenAI|生成|Step", told
@@ -206,15 +207,16 @@ def test_another_model_can_be_chosen(opened, server):
 
 def test_a_label_without_some_heads_beside_the_intact_one(opened, server, folders):
     model, off = regard.load(folders / "labeller"), HeadOff(kind="encoder", layer=0, head=1)
-    tab = opened(at(server, model="labeller", lang="en", text=TEXT, screen="off"))
-    until(tab, "document.querySelectorAll('.pressable text').length === 3")
+    tab = opened(at(server, model="labeller", lang="en", text=TEXT, screen="map", op="off"))
+    until(tab, "document.querySelector('.dock .shares')")
     found = model.classify(TEXT)
-    assert [name for name, _ in shares(tab, ".aside")] == list(found.probabilities)
-    drawn(tab, lambda: tab.click("#off-encoder\\.0\\.1"))
+    assert [name for name, _ in shares(tab, ".dock")] == list(found.probabilities)
+    tab.click("#thumb-encoder-0-1")
+    until(tab, "document.querySelector('.dock .was')")
     without = model.look(TEXT, found.label, interventions=[off])
     change = float(without.log_probs[0] - model.look(TEXT).log_probs[0])
-    assert f"{change:.3f}".replace("-", "−") in tab.locator(".aside").inner_text()
-    until(tab, "document.querySelectorAll('.pressable text').length === 2")  # of three heads, one is off
+    assert f"{change:.2f}".replace("-", "−") in tab.locator(".dock").inner_text()
+    assert tab.locator("[data-op=off]").count() == 1
     drawn(tab, lambda: tab.click("#beside"))
     assert found.label in tab.locator(".compare").inner_text()
     assert tab.locator(".apart").count() == 3
@@ -241,10 +243,11 @@ def test_more_runs_than_a_browser_has_connections(opened, folders, tmp_path):
 
 
 def test_how_a_text_goes_on_without_some_heads(opened, server, folders):
-    tab = opened(at(server, model="writer", lang="en", text=TEXT, screen="off", off="decoder.0.0"))
+    tab = opened(at(server, model="writer", lang="en", text=TEXT, screen="map", off="decoder.0.0"))
     intact = regard.load(folders / "writer").generate(TEXT, max_tokens=24, temperature=0).text
-    first = tab.locator(".aside .rewritten").first
-    assert first.evaluate("each => each.textContent") == TEXT + intact
-    assert tab.locator(".aside .rewritten").count() == 2
+    until(tab, "document.querySelector('.dock .was')")
+    assert tab.locator(".dock .was [dir]").inner_text() == intact.strip()
+    written = tab.locator(".dock .rewritten").evaluate("each => each.textContent")
+    assert written.startswith(TEXT)
     drawn(tab, lambda: tab.click("#beside"))
     assert tab.locator(".compare svg").count() == 2

@@ -76,6 +76,14 @@ def test_its_engines_nearly_always_agree(translator):
     assert sum(a.text == b.text for a, b in zip(exact, rounded, strict=True)) >= 27
 
 
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_its_shortlist_changes_few_translations(engine):
+    texts = [pair.chinese for pair in sample("test", 20, 1)]
+    model = regard.load(engine=engine)
+    with_it, without = (model.translate(texts, to="en", beam_size=1, shortlist=on) for on in (True, False))
+    assert sum(a.text == b.text for a, b in zip(with_it, without, strict=True)) >= 17
+
+
 def test_it_is_whole_and_small():
     folder = bundled.folder()
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 35_000_000

@@ -12,7 +12,8 @@ from regard.config import TaskConfig
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.look.influence.attribution import integrated_gradients
 from regard.look.interventions.ablation import effect_of_each_head
-from regard.look.interventions.interventions import HeadOff, NoPositions
+from regard.look.interventions.activations import Ablate, Patch
+from regard.look.interventions.interventions import HeadOff, MaskSource, NoPositions
 from regard.look.trace.recorder import look
 from regard.look.trace.trace import Trace
 from tests.look.traced import ARCHITECTURES, SOURCE, TARGET, model_of, subwords
@@ -91,6 +92,27 @@ def test_a_given_target_is_read_and_the_model_may_be_changed(models):
     assert searched.engine == "torch"
     path = searched.beam.path(searched.beam.winner.id)
     np.testing.assert_allclose(searched.log_probs[: len(path)], [n.log_prob for n in path], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [HeadOff(kind="cross", layer=0, head=1)],
+        [NoPositions(), MaskSource(token=0)],
+        [Ablate(at="input_positions.added", by="zero", positions=(1, 2))],
+        [Patch(at="decoder.layers.0.multi_head_attention.heads", head=0, text=(SOURCE, TARGET + TARGET))],
+        [Ablate(at="encoder.layers.0.multi_head_attention.heads", by="mean", texts=((SOURCE, None),))],
+    ],
+)
+def test_a_changed_output_is_that_of_two_traces(models, changes):
+    model = models["torch"]
+    intact = model.look(SOURCE, beam_size=3).targets[:-1]
+    found = model.changed_output(SOURCE, intact, changes, beam_size=3)
+    free = model.look(SOURCE, beam_size=3, interventions=changes)
+    forced = model.look(SOURCE, intact, interventions=changes)
+    assert found.ids == free.targets[:-1]
+    assert found.log_prob == pytest.approx(free.log_probs.sum(), abs=1e-4)
+    assert found.log_prob_of_intact == pytest.approx(forced.log_probs.sum(), abs=1e-4)
 
 
 def test_one_engine_searches_for_all_who_look_and_another_without_positions(folders, monkeypatch):

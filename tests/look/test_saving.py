@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import subprocess
 import sys
 from functools import cache
@@ -21,6 +20,7 @@ from regard.look.views import MODULES
 from regard.look.views.alignment import aligned
 from regard.look.views.view import Records, Table, choose, numbers, picture
 from tests.look.pictures import parse
+from tests.look.test_html import held
 from tests.look.traced import SOURCE, model_of, subwords, trace_of, with_influences
 from tests.refusals import refused
 
@@ -102,9 +102,9 @@ def test_a_page_has_the_search_and_the_heads_that_words_are_aligned_by(tmp_path)
     kept = AligningHeads(heads=((0, 1),), rows="predicting", accuracy=0.75, n_pairs=7)
     searched().save(tmp_path / "a.html", aligning=kept)
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    held = json.loads(re.search(r'id="held">(.*?)</script>', page, re.DOTALL)[1])
-    assert held["beam"] == json.loads(json.dumps(searched().beam.to_json()))
-    assert held["alignment"] == alignment(searched(), ((0, 1),), "predicting")
+    kept = held(page)
+    assert kept["beam"] == json.loads(json.dumps(searched().beam.to_json()))
+    assert kept["alignment"] == alignment(searched(), ((0, 1),), "predicting")
     assert searched().show(300) == Frame(html(searched()), 300)
 
 

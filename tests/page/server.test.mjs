@@ -3,16 +3,21 @@
 import assert from "node:assert/strict";
 import { test } from "./cases.mjs";
 import { logTicks, thinOut, tickLabel, ticks } from "../../regard/page/figures/chart.js";
-import { distance, meanDistance } from "../../regard/page/screens/compare.js";
+import { alike, distance, meanDistance } from "../../regard/page/screens/compare.js";
 import { changesOf, diff } from "../../regard/page/compute/text.js";
 import { parsed } from "../../regard/page/state/requests.js";
-import { Server, changes } from "../../regard/page/state/server.js";
+import { changes } from "../../regard/page/state/changes.js";
+import { Server } from "../../regard/page/state/server.js";
 import { examples, shellQuoted } from "../../regard/page/screens/api.js";
 import { formatCell } from "../../regard/page/screens/experiments.js";
 import { byDistance, sinusoids } from "../../regard/page/screens/positions.js";
-import { effectText } from "../../regard/page/screens/heads_off.js";
+import { effectText } from "../../regard/page/screens/map.js";
 import { spreadOut } from "../../regard/page/screens/training.js";
-import { DEFAULTS } from "../../regard/page/state/store.js";
+import { rollout } from "../../regard/page/figures/streams.js";
+import { cellSize } from "../../regard/page/figures/layout.js";
+import { wrapped } from "../../regard/page/figures/svg.js";
+import { isPainted, opOf, painting } from "../../regard/page/parts/breaking.js";
+import { DEFAULTS, fromHash } from "../../regard/page/state/store.js";
 import { textOfPiece, cut, marked, pieces, wordProbabilities } from "../../regard/page/compute/text.js";
 
 const link = (source, target, start, end) => ({
@@ -244,4 +249,91 @@ test("a cell of an experiment tells its seeds, where they differ", () => {
 
 test("a piece adds what it spells, and an end or half a character nothing", () => {
   assert.deepEqual(["▁the", "<0x0A>", "<0x41>", "<0xE7>", "</s>"].map(textOfPiece), [" the", "\n", "A", null, null]);
+});
+
+test("a drag paints heads as the first one, and one change of a head replaces another", () => {
+  const state = { ...DEFAULTS, off: "mean.cross.0.1,skip.encoder.1,no-scale", op: "freeze" };
+  const paint = (item, on) => painting(state, item, on, 3);
+  assert.equal(opOf(state.off, "cross", 0, 1), "mean");
+  assert.equal(opOf(state.off, "encoder", 1, 5), "skip");
+  assert.equal(opOf(state.off, "decoder", 0, 1), "");
+  assert.deepEqual(paint("head.cross.0.1", true), { off: "skip.encoder.1,no-scale,freeze.cross.0.1" });
+  assert.deepEqual(paint("head.cross.0.2", false), { off: "mean.cross.0.1,skip.encoder.1,no-scale" });
+  assert.equal(isPainted({ ...state, off: "freeze.cross.0.1" }, "head.cross.0.1"), true);
+  assert.equal(isPainted(state, "head.cross.0.1"), false); // it is changed in another way
+  assert.deepEqual(painting({ ...state, op: "" }, "head.cross.0.2", true, 3).off.split(",").pop(), "cross.0.2");
+});
+
+test("tokens and positions are dropped one by one, and one token stays", () => {
+  const state = { ...DEFAULTS, drop: "0", unplaced: "1" };
+  assert.deepEqual(painting(state, "drop.2", true, 3), { drop: "0,2" });
+  assert.equal(painting({ ...state, drop: "0,2" }, "drop.1", true, 3), null);
+  assert.deepEqual(painting({ ...state, drop: "0,2" }, "drop.2", false, 3), { drop: "0" });
+  assert.deepEqual(painting(state, "unplaced.2", true, 3), { unplaced: "1,2" });
+});
+
+test("averaged and frozen heads refer to the text and its output", () => {
+  const side = (text) => ({ text, tokens: [{}, {}, {}] });
+  const kinds = ["encoder", "decoder", "cross"].map((kind) => ({ kind, layers: 2, heads: 3 }));
+  const settings = { positions: "sinusoidal", similarity: "scaled-dot" };
+  const about = { architecture: "encoder-decoder", kinds, settings, inputs: side("猫"), outputs: side("cat") };
+  const state = { off: "mean.cross.1.2,freeze.decoder.0.1,freeze.decoder.0.3", drop: "", unplaced: "1,2,7" };
+  const place = "decoder.layers";
+  assert.deepEqual(changes(state, about), [
+    { op: "ablate", by: "mean", texts: [["猫", "cat"]], at: `${place}.1.multi_head_attention.heads`, head: 2 },
+    { op: "patch", text: ["猫", "cat"], at: `${place}.0.masked_multi_head_attention.heads`, head: 1 },
+    { op: "ablate", at: "input_positions.added", by: "zero", positions: [1, 2] },
+  ]);
+  const alone = { ...about, inputs: null, kinds: kinds.slice(1, 2), settings: { ...settings, positions: "rotary" } };
+  assert.deepEqual(changes({ ...state, off: "freeze.decoder.0.1" }, alone)[0].text, "cat");
+  assert.equal(changes({ ...state, off: "" }, alone).length, 0); // nothing is added to its embeddings
+  assert.deepEqual(changes({ ...state, off: "no-positions" }, about), [{ op: "no-positions" }]);
+});
+
+test("heads of two models are paired only if tokens and shapes are the same", () => {
+  const side = (...ids) => ({ tokens: ids.map((id) => ({ id })) });
+  const kinds = [{ kind: "cross", layers: 2, heads: 3 }];
+  const about = { inputs: side(1, 2), outputs: side(3), kinds };
+  assert.equal(alike(about, { ...about }), true);
+  assert.equal(alike(about, { ...about, inputs: side(1, 5) }), false);
+  assert.equal(alike(about, { ...about, kinds: [{ kind: "cross", layers: 2, heads: 4 }] }), false);
+});
+
+test("the rollout of a token divides it among the tokens of every column", () => {
+  const matrix = (...rows) => ({ data: Float32Array.from(rows.flat()), shape: [rows.length, rows[0].length] });
+  const even = [{ head: 0, matrix: matrix([0.5, 0.5], [0, 1]) }, { head: 1, matrix: matrix([0.5, 0.5], [1, 0]) }];
+  const streams = {
+    columns: [{ side: "inputs" }, { side: "inputs" }, { side: "outputs" }, { side: "outputs" }],
+    blocks: [
+      { from: 0, base: 0, to: 1, heads: even },
+      { from: 1, base: 2, to: 3, heads: [{ head: 0, matrix: matrix([0.25, 0.75]) }] },
+    ],
+    texts: { inputs: ["a", "b"], outputs: ["c"] },
+    selected: { side: "outputs", token: 0 },
+  };
+  const found = rollout(streams);
+  assert.deepEqual(found[3], [1]);
+  assert.deepEqual(found[2], [0.5]); // through the residual connection
+  assert.deepEqual(found[1], [0.125, 0.375]);
+  const [a, b] = found[0];
+  assert.ok(Math.abs(a + b - 0.5) < 1e-6);
+  assert.ok(Math.abs(a - (0.125 / 2 + 0.125 / 4 + 0.375 / 4)) < 1e-6);
+});
+
+test("a caption is broken between words and between Chinese characters", () => {
+  assert.deepEqual(wrapped("one two three", 60, 12), ["one two", "three"]);
+  assert.deepEqual(wrapped("猫坐在垫子上", 40, 12), ["猫坐在", "垫子上"]);
+  assert.deepEqual(wrapped("", 40, 12), [""]);
+});
+
+test("cells shrink in a narrow place, but not without limit", () => {
+  assert.equal(cellSize(10, 10), 44);
+  assert.equal(cellSize(10, 10, 240), 24);
+  assert.equal(cellSize(10, 60, 240), cellSize(10, 60)); // a long text scrolls
+  assert.ok(cellSize(10, 30, 240) >= 15);
+});
+
+test("an older link to Heads off opens all heads", () => {
+  assert.equal(fromHash("#screen=off&off=cross.0.1").screen, "map");
+  assert.equal(fromHash("#screen=off&off=cross.0.1").off, "cross.0.1");
 });

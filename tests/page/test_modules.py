@@ -17,11 +17,11 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", ["pure.test.mjs", "server.test.mjs"])
+@pytest.mark.parametrize("file", ["pure.test.mjs", "server.test.mjs", "lesson.test.mjs", "learn.test.mjs"])
 def test_modules_that_need_no_browser(node, file):
     result = node("cases", f"./{file}")
     assert result["failed"] == []
-    assert result["count"] > 10
+    assert result["count"] > 9
 
 
 def words(language):
@@ -68,7 +68,7 @@ def test_forbidden_things_are_found():
 def test_every_screen_has_its_words():
     ids = [re.search(r'^  id: "(\w+)"', page.read(name), re.MULTILINE) for name in MODULES]
     screens = [found[1] for found in ids if found]
-    assert len(screens) == 16
+    assert len(screens) == 18
     assert {key for screen in screens for key in (screen, f"{screen}.note")} <= words("en").keys()
 
 
@@ -80,3 +80,51 @@ def test_the_style_sheet_has_the_colours_of_figures():
         shared = colours.keys() & palettes[theme].keys()
         assert len(shared) >= 9
         assert {name: colours[name] for name in shared} == {name: palettes[theme][name] for name in shared}
+
+
+JOINED = """\
+import { add, start as begin } from "./parts/sum.js";
+import numbers from "../numbers.json" with { type: "json" };
+export const { one: ONE, two } = numbers;
+export class Pair {}
+export async function* each() {}
+export function sum() { return add(begin, two); }
+"""
+
+
+def test_modules_become_one_script_which_node_runs_as_it_runs_modules(node, tmp_path):
+    for entry in ("server.js", "saved.js"):
+        text = page.joined(entry)
+        places = [text.index(f"\n// {name}\n") if i else 0 for i, name in enumerate(page.needed(entry))]
+        assert places == sorted(places)
+    files = {
+        "a/main.js": JOINED,
+        "a/parts/sum.js": "export const start = 3;\nexport const add = (a, b) => a + b;\n",
+        "numbers.json": '{"one": 1, "two": 2}',
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "read", files.__getitem__)
+        script = tmp_path / "script.mjs"
+        ends = "export const found = [$a_main_js.sum(), $a_main_js.ONE, Object.keys($a_main_js).join()];"
+        script.write_text(page.joined("a/main.js") + ends, encoding="utf-8")
+        assert node("found_in", str(script)) == [5, 1, "ONE,two,Pair,each,sum"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export let counted = 0;",
+        "export default 3;",
+        'export * from "./parts/sum.js";',
+        'import "./parts/sum.js";',
+        'import whole from "./parts/sum.js";',
+        'import * as sum from "./parts/sum.js";',
+        'import { two } from "./parts/sum.js";',
+        'import { main } from "./main.js";',
+    ],
+)
+def test_what_cannot_be_joined_is_refused(line, monkeypatch):
+    files = {"main.js": f"{line}\n", "parts/sum.js": "export const one = 1, two = 2;\n"}
+    monkeypatch.setattr(page, "read", files.__getitem__)
+    with pytest.raises(ValueError, match=r"main\.js"):
+        page.joined("main.js")

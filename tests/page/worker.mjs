@@ -14,6 +14,11 @@ const FUNCTIONS = {
     return failures();
   },
 
+  /** What a module exports as `found`. */
+  async found_in(file) {
+    return (await import(file)).found;
+  },
+
   /** What the source of a saved file answers. */
   async answers(held, questions) {
     const source = fileSource(held);

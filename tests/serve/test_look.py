@@ -70,6 +70,18 @@ def test_scores_are_those_before_the_softmax(server, made, trace):
     assert np.allclose(found, trace.scores("decoder", 0, 1), atol=1e-5)
 
 
+def test_every_activation_has_an_address(server, made, trace):
+    path = f"/api/v1/traces/{made['trace_id']}/activation"
+    for address in ("input_embedding.embedded", "decoder.layers.0.multi_head_attention.q", "encoder.output"):
+        found = matrix(server.get(path, address=address))
+        assert found.shape == trace.arrays[address].shape
+        assert np.allclose(found, trace.arrays[address], atol=1e-5)
+    for address in ("decoder.layers.9.feed_forward.output", "said.ids"):
+        answer = server.get(path, address=address)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["param"] is None
+
+
 def test_walk_steps_beam_and_alignment(server, made, trace, model):
     path = f"/api/v1/traces/{made['trace_id']}"
     walk = server.get(f"{path}/walk", kind="cross", layer=0, head=0, query=1).json()
@@ -210,7 +222,7 @@ def test_ablation_tells_what_becomes_of_a_text(server, model, trace, sources):
 
 def test_the_intact_model_is_asked_once_however_often_heads_are_switched(registry, sources, monkeypatch):
     looks, effects = [], []
-    look, head_effects = LoadedTranslator.look, LoadedTranslator.head_effects
+    look, effects_of_heads = LoadedTranslator.look, LoadedTranslator.effects_of_heads
 
     def spied(self, source, target=None, **options):
         looks.append((target is None, len(options["interventions"])))
@@ -218,10 +230,17 @@ def test_the_intact_model_is_asked_once_however_often_heads_are_switched(registr
 
     def spied_effects(self, *given):
         effects.append(given)
-        return head_effects(self, *given)
+        return effects_of_heads(self, *given)
+
+    changed = LoadedTranslator.changed_output
+
+    def spied_changes(self, source, intact, interventions, **options):
+        looks.append((False, len(interventions)))
+        return changed(self, source, intact, interventions, **options)
 
     monkeypatch.setattr(LoadedTranslator, "look", spied)
-    monkeypatch.setattr(LoadedTranslator, "head_effects", spied_effects)
+    monkeypatch.setattr(LoadedTranslator, "changed_output", spied_changes)
+    monkeypatch.setattr(LoadedTranslator, "effects_of_heads", spied_effects)
     with running(registry) as server:
 
         def ask(source, *heads, **more):
@@ -232,16 +251,16 @@ def test_the_intact_model_is_asked_once_however_often_heads_are_switched(registr
         assert looks == [(True, 0)]
         for head in (0, 1):
             assert ask(sources[0], head)["intact"] == intact
-        assert looks == [(True, 0), *[(False, 1), (True, 1)] * 2]
+        assert looks == [(True, 0), (False, 1), (False, 1)]
         made = server.post("/api/v1/traces", source=sources[1]).json()
         other = ask(sources[1])["intact"]
         assert other != intact
         assert other["text"] in made["outputs"]["text"]
-        assert looks[5:] == [(True, 0)], "who looked at a text has it remembered"
+        assert looks[3:] == [(True, 0)], "who looked at a text has it remembered"
         off = {"op": "head-off", "kind": "cross", "layer": 0, "head": 0}
         server.post("/api/v1/traces", source=sources[2], interventions=[off])
         ask(sources[2])
-        assert looks[6:] == [(True, 1), (True, 0)], "but not what a changed model said"
+        assert looks[4:] == [(True, 1), (True, 0)], "but not what a changed model said"
         told = [ask(sources[0], effects=True)["effects"] for _ in range(2)]
         assert told[0] == told[1]
         assert len(effects) == 1

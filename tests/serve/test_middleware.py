@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import pytest
 
@@ -56,9 +57,43 @@ def test_the_page_is_served_from_the_package_and_nothing_else_is(server):
 def test_browsers_keep_the_files_of_this_version_of_the_page_and_no_others(server):
     start = server.get("/")
     assert "no-cache" in start.headers["cache-control"]
-    assert f"/page/{page_version()}/server.js" in start.text
-    assert "immutable" in server.get(f"/page/{page_version()}/server.js").headers["cache-control"]
-    assert "no-cache" in server.get("/page/older/server.js").headers["cache-control"]
+    assert f"/page/{page_version()}/joined.js" in start.text
+    assert "immutable" in server.get(f"/page/{page_version()}/joined.js").headers["cache-control"]
+    assert "no-cache" in server.get("/page/older/joined.js").headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [
+        ("gzip, deflate, br", True),
+        ("br;q=1.0, GZIP;q=0.2", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.0, *", False),
+        ("br", False),
+        ("", False),
+    ],
+)
+def test_files_of_the_page_are_compressed_for_who_accepts_it(server, accepted, zipped):
+    sent = {"Accept-Encoding": accepted}
+    answer = server.http.get(f"/page/{page_version()}/joined.js", headers=sent)
+    assert (answer.headers.get("content-encoding") == "gzip") == zipped
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert answer.content == page_files()["joined.js"].content  # the client has decompressed it
+    length = int(answer.headers["content-length"])
+    assert length < len(answer.content) / 3 if zipped else length == len(answer.content)
+    again = {"If-None-Match": answer.headers["etag"]}
+    assert server.http.get("/page/x/joined.js", headers=sent | again).status_code == 304
+    other = {"Accept-Encoding": "br" if zipped else "gzip"}
+    assert server.http.get("/page/x/joined.js", headers=other | again).status_code == 200
+
+
+def test_the_page_takes_one_script_whatever_its_modules_import(server):
+    """What a browser requests before the first API call: the page, its style sheet, its script."""
+    found = re.findall(r'(?:src|href)="(/[^"]+)"', server.get("/").text)
+    assert [address.rpartition("/")[2] for address in found] == ["page.css", "joined.js"]
+    script = server.get(found[1]).text
+    assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
 
 
 def test_nothing_comes_from_elsewhere(server):

@@ -242,6 +242,21 @@ def matrix(
     return Matrix(numbers.astype(DTYPES[dtype]).tobytes(), numbers.shape, scale)
 
 
+def activation(trace: TraceData, address: str) -> Matrix:
+    """The array at an address, such as `decoder.layers.1.feed_forward.output`, as f32.
+
+    Raises:
+        RequestError: the trace has no such array of numbers.
+    """
+    found = trace.arrays.get(address)
+    if found is None or found.dtype.kind != "f":
+        like = address.rpartition(".")[2]
+        names = [name for name, array in trace.arrays.items() if array.dtype.kind == "f"]
+        has = next((name for name in names if name.endswith(f".{like}")), names[0])
+        raise RequestError(f"no activation {address!r}; there is {has}", code="unknown_place")
+    return Matrix(found.astype("<f4").tobytes(), found.shape, 1.0)
+
+
 def plain(array: np.ndarray) -> Any:
     """Nested lists of numbers as short as float32 allows; None if not finite."""
     short = np.empty(array.size, dtype=object)

@@ -1,19 +1,21 @@
 """One HTML file that shows a trace: the modules of the page and the data, and nothing from elsewhere.
 
-Modules are an import map of data: URLs, so that the file works from disk without a server. Its content policy
-allows these modules and nothing else; texts are data, whatever they contain. A short text is stored with all
+The modules are joined to one script, so that the file works from disk without a server. Its content policy
+allows this script and nothing else; texts are data, whatever they contain. A short text is stored with all
 arrays, from which the browser computes every head and walk; of a long one, the largest weights of each row.
+All of it is compressed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
-from posixpath import dirname, join, normpath
 from typing import Any
 
 import numpy as np
@@ -27,26 +29,33 @@ from regard.look.trace.data import TraceData
 from regard.look.trace.tokens import visible
 from regard.look.walk import TEMPLATE, Step, StepText, mask_sentence, sentence, walk
 
-LIMIT = 9_800_000
+LIMIT = 4_000_000
 """Approximate bytes of a file: small enough for an e-mail. Arrays are stored as precisely as that allows."""
+DEFLATED = 0.87
+"""Size of arrays when they are compressed: the digits of numbers are noise, their exponents are not."""
 HEIGHT = 640
 """Pixels of a frame in a notebook."""
 
-_IMPORT = re.compile(r'(?<= from )"(\.[\w./]+)"')
 _ENTRY = "saved.js"
-_START = f'import {{ start }} from "regard/{_ENTRY}"; '
-_START += 'start(JSON.parse(document.getElementById("held").textContent));'
+_BLOCK = re.compile(
+    r"(?P<of>(?P<stack>encoder|decoder)\.layers\.(?P<layer>\d+)\.)add_and_norm\.(?P<place>\d+)\.output"
+)
 
 
-def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
+def html(trace: TraceData, *, aligned: dict[str, Any] | None = None, start: str = "") -> str:
     """The whole file.
 
     Args:
         trace: what it shows.
         aligned: the word alignment, as `document.alignment` returns it; default: by the default heads.
+        start: the part of an address behind `#`, which says how the file opens; default: with all heads.
     """
-    modules, style = _script(json.dumps({"imports": _modules()})), page.read("page.css")
+    script, style = page.joined(_ENTRY), page.read("page.css")
+    assert not re.search("</script|<!--", script, re.IGNORECASE), (
+        "the page's modules would end their own script"
+    )
     about = {
+        "start": start,
         "about": describe(trace),
         "steps": steps(trace),
         "summaries": head_summaries(trace),
@@ -54,13 +63,12 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
         "influence": _influence(trace),
         "beam": None if trace.beam is None else beam(trace.beam),
     }
-    room = LIMIT - len(modules) - len(style) - len(json.dumps(about).encode())
-    held = _script(json.dumps({**about, **embedded(trace, room * 3 // 4)}, ensure_ascii=False))
+    room = LIMIT - len(script.encode()) - len(style) - len(_deflated(json.dumps(about).encode()))
+    held = _packed({**about, **embedded(trace, int(room * 3 / 4 / DEFLATED))})
     policy = [
         "default-src 'none'",
-        f"script-src data: {_hash(modules)} {_hash(_START)}",
+        f"script-src {_hash(script)}",
         f"style-src {_hash(style)}",
-        "connect-src data:",  # for JSON modules
         "img-src data: blob:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -75,8 +83,7 @@ def html(trace: TraceData, *, aligned: dict[str, Any] | None = None) -> str:
             f"<title>{escape(visible(_title(trace)))}</title>",
             f"<style>{style}</style>",
             f'<script type="application/json" id="held">{held}</script>',
-            f'<script type="importmap">{modules}</script>',
-            f'<script type="module">{_START}</script>',
+            f'<script type="module">{script}</script>',
             "",
         ]
     )
@@ -101,17 +108,20 @@ class Frame:
 def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
     """Arrays in base64 with their `precision`: f32 or f16 if all fit into the budget in bytes, else `top`.
 
-    With `top`, each kind, layer and head has the largest weights of every query, largest first: pairs of a
-    key and a weight in units of 1/65535, two bytes each.
+    What is the sum of two other arrays is not stored, but named in `sums`. With `top`, each kind, layer and
+    head has the largest weights of every query, largest first: pairs of a key and a weight in units of
+    1/65535, two bytes each.
     """
     stored = {
         name: array for name, array in trace.arrays.items() if not name.startswith(("said.", INFLUENCE))
     }
-    numbers = sum(array.size for array in stored.values())
+    sums = sums_in(stored)
+    kept = {name: array for name, array in stored.items() if name not in sums}
+    numbers = sum(array.size for array in kept.values())
     for precision, width in (("f32", 4), ("f16", 2)):
         if numbers * width <= budget:
-            arrays = {name: _encoded(array, DTYPES[precision]) for name, array in stored.items()}
-            return {"precision": precision, "arrays": arrays, "sentences": sentences(trace)}
+            arrays = {name: _encoded(array, DTYPES[precision]) for name, array in kept.items()}
+            return {"precision": precision, "arrays": arrays, "sums": sums, "sentences": sentences(trace)}
     n_heads = trace.config.n_heads
     rows = sum(layers_of(trace.config, kind) * n_heads * len(trace.queries(kind)) for kind in trace.kinds)
     most = max(1, budget // (4 * rows))
@@ -122,6 +132,48 @@ def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
         for head in range(n_heads)
     }
     return {"precision": "top", "arrays": arrays, "kept": most}
+
+
+def sums_in(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str]]:
+    """The residual stream, where it is the sum of two other arrays up to rounding, and their names.
+
+    With post-norm it is normalised after the sum, and there are none.
+    """
+    sums: dict[str, tuple[str, str]] = {}
+    stream = {"encoder": "input_embedding.with_positions", "decoder": "output_embedding.with_positions"}
+    blocks = (match for name in arrays if (match := _BLOCK.fullmatch(name)))
+    for block in sorted(blocks, key=lambda block: (block["stack"], int(block["layer"]), int(block["place"]))):
+        name, layer, before = block[0], block["of"], stream[block["stack"]]
+        stream[block["stack"]] = name
+        outputs = (each for each in arrays if each.startswith(layer) and each.endswith(".output"))
+        for added in outputs:
+            if not _BLOCK.fullmatch(added) and _adds_up(arrays.get(before), arrays[added], arrays[name]):
+                sums[name] = before, added
+                break
+    return sums
+
+
+def _adds_up(one: np.ndarray | None, other: np.ndarray, total: np.ndarray) -> bool:
+    if one is None or not one.shape == other.shape == total.shape:
+        return False
+    return np.allclose(one + other, total, rtol=1e-5, atol=1e-5)
+
+
+def _packed(held: dict[str, Any]) -> str:
+    """What a file holds, compressed: a JSON text, and the bytes of all arrays in its order.
+
+    The first bytes of all numbers precede their second bytes, and so on: that compresses better.
+    """
+    arrays, width = held["arrays"], {"f32": 4, "f16": 2, "top": 2}[held["precision"]]
+    numbers = b"".join(b64decode(each["data"]) for each in arrays.values())
+    planes = np.frombuffer(numbers, np.uint8).reshape(-1, width).T.tobytes()
+    shapes = {name: {"shape": each["shape"]} for name, each in arrays.items()}
+    text = json.dumps({**held, "arrays": shapes}, ensure_ascii=False)
+    return json.dumps({"text": _deflated(text.encode()), "numbers": _deflated(planes)})
+
+
+def _deflated(content: bytes) -> str:
+    return b64encode(zlib.compress(content, 6)).decode("ascii")
 
 
 def sentences(trace: TraceData) -> dict[str, Any]:
@@ -176,31 +228,6 @@ def _alignment(trace: TraceData) -> dict[str, Any] | None:
         return alignment(trace)
     except RequestError:
         return None  # the model does not align, or there is nothing to align
-
-
-def _modules() -> dict[str, str]:
-    """The modules that a file needs as data: URLs, by the names under which they import each other.
-
-    Relative imports do not work in data: URLs, so `../figures/svg.js` becomes `regard/figures/svg.js`.
-    """
-    modules: dict[str, str] = {}
-    needed = [_ENTRY]
-    while needed:
-        name = needed.pop()
-        if f"regard/{name}" in modules:
-            continue
-        text = page.read(name)
-        for path in set(_IMPORT.findall(text)):
-            needed.append(normpath(join(dirname(name), path)))
-            text = text.replace(f' from "{path}"', f' from "regard/{needed[-1]}"')
-        data = b64encode(text.encode()).decode("ascii")
-        modules[f"regard/{name}"] = f"data:{page.TYPES[name.rpartition('.')[2]]};base64,{data}"
-    return modules
-
-
-def _script(text: str) -> str:
-    """JSON that cannot end a script or open a comment."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _hash(text: str) -> str:

@@ -31,7 +31,7 @@ from regard.look.figures.svg import (
 
 CELL = 22.0
 SMALLEST_CELL = 4.0
-WIDEST_CELL = 44.0
+WIDEST_CELL = float(STYLE["matrix"]["cell"]["most"])
 """A column widens up to here to hold its name; with longer names, all of them lean."""
 LONGEST_WORD = 160.0
 """Pixels; longer names are cut."""

@@ -105,7 +105,10 @@ class Add(AtAddress):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Patch(AtAddress):
-    """The activation becomes that of another text: one row per position, from its `from_positions`."""
+    """The activation becomes that of another text: one row per position, from its `from_positions`.
+
+    Without positions, it is changed at the first ones, as many as there are rows and tokens.
+    """
 
     OP: ClassVar[str] = "patch"
     text: Reference | None = None
@@ -162,7 +165,7 @@ def with_rows(each: Activation, found: Sequence[np.ndarray]) -> Any:
     if (last := max(chosen)) >= len(rows):
         what = f"the other text has no token {last}; they are numbered 0 to {len(rows) - 1}"
         raise RequestError(what, code="intervention_mismatch")
-    return replace(each, values=_rows(rows[list(chosen)]), positions=each.positions or chosen)
+    return replace(each, values=_rows(rows[list(chosen)]))
 
 
 def _rows(array: np.ndarray) -> Rows:

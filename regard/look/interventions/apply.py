@@ -66,12 +66,16 @@ class Changes:
             if isinstance(each, Activation):
                 self._at.setdefault(each.at, []).append((i, each))
         self._places: dict[str, Tensor] = {}
+        self._values: dict[int, Tensor] = {}
 
     def __call__(self, address: str, value: Tensor) -> Tensor:
         """The value to continue with."""
         value = self._on_attention(address, value)
         for i, each in self._at.get(address, ()):
-            value = _changed(value, each, f"interventions[{i}] ({each.OP})", self._places.get(each.side))
+            if i not in self._values:
+                self._values[i] = torch.tensor(each.values, dtype=value.dtype, device=value.device)
+            where, places = f"interventions[{i}] ({each.OP})", self._places.get(each.side)
+            value = _changed(value, each, self._values[i], where, places)
         return value
 
     def watch(self, address: str, value: Tensor) -> None:
@@ -80,14 +84,13 @@ class Changes:
             self._places[address.removesuffix("_embedding.places")] = value
 
 
-def _changed(value: Tensor, each: Activation, where: str, places_N: Tensor | None) -> Tensor:
+def _changed(value: Tensor, each: Activation, values: Tensor, where: str, places_N: Tensor | None) -> Tensor:
     """A copy of an activation with one intervention applied to the rows of its positions."""
     changed = value.clone(memory_format=torch.contiguous_format)
     if each.head is not None:
         rows_ND = changed[:, each.head]
     else:
         rows_ND = changed.view(len(changed), -1)
-    values = torch.tensor(each.values, dtype=value.dtype, device=value.device)
     if each.values and values.shape[1] != rows_ND.shape[1]:
         what = f"{where}: {each.at} has {rows_ND.shape[1]} numbers per token, values have {values.shape[1]}"
         raise RequestError(what, code="intervention_mismatch")
@@ -95,7 +98,8 @@ def _changed(value: Tensor, each: Activation, where: str, places_N: Tensor | Non
         places = [0] * len(rows_ND)
     else:  # several copies of a text may share one memory
         places = places_N.repeat(len(rows_ND) // len(places_N)).tolist()
-    wanted = None if each.positions is None else {place: i for i, place in enumerate(each.positions)}
+    positions = range(len(values)) if isinstance(each, Patch) and each.positions is None else each.positions
+    wanted = None if positions is None else {place: i for i, place in enumerate(positions)}
     rows = [i for i, place in enumerate(places) if wanted is None or place in wanted]
     if not rows:
         return changed
@@ -109,7 +113,7 @@ def _changed(value: Tensor, each: Activation, where: str, places_N: Tensor | Non
         case Add():
             rows_ND[rows] += each.scale * values[0]
         case Patch():
-            assert wanted is not None, "resolved patches have positions"
+            assert wanted is not None, "a patch has as many positions as values"
             rows_ND[rows] = values[[wanted[places[i]] for i in rows]]
     return changed
 

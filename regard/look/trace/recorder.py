@@ -15,7 +15,7 @@ from torch.nn.functional import logsigmoid
 from regard.engine.engines.protocol import Request, Search
 from regard.engine.engines.torch_engine import TorchEngine
 from regard.errors import RequestError
-from regard.look.interventions.activations import Activation, Patch, rows_of, with_rows
+from regard.look.interventions.activations import Activation, Reference, rows_of, with_rows
 from regard.look.interventions.apply import intervened, recording_changed, replacing
 from regard.look.interventions.interventions import Intervention, check, check_addresses, from_json
 from regard.look.trace.attention_check import AttentionCheck, array_of
@@ -142,40 +142,58 @@ def resolved(
         return tuple(interventions)
     check_addresses(interventions, addresses(model), model.config.n_heads)
     bos, eos = subwords.bos_id if bos is None else bos, subwords.eos_id if eos is None else eos
-    read = read or partial(_ids, subwords)
-    engine: TorchEngine | None = None
+    run = partial(_run_over, model, subwords, read or partial(_ids, subwords), bos, eos)
+    referring: dict[Reference, list[Activation]] = {}
+    for each in interventions:
+        if isinstance(each, Activation):
+            for reference in each.references:
+                referring.setdefault(reference, []).append(each)
+    seen: dict[Reference, Mapping[str, Tensor]] = {}
 
-    def rows(each: Activation, source: str, target: str | None) -> np.ndarray:
-        nonlocal engine
-        ids = token_ids(read(source), subwords.vocab_size)
-        answer = None if target is None else _target_ids(model, subwords, target)
-        if isinstance(model, Transformer) and answer is None and each.side == "output":
-            engine = engine or TorchEngine([model], bos=bos, eos=eos, device=_device(model))
-            ((best, *_),) = engine.decode([Request(ids=ids)], Search(beam_size=1))
-            answer = best.ids
-        pair = _pair(model, subwords, ids, answer or (), bos, eos)
-        if max(len(pair.inputs), len(pair.outputs)) > model.config.max_length:
-            most = model.config.max_length
-            raise RequestError(f"a text has more than {most:,} tokens: shorten it", code="too_long")
-        packs = (pack([side], _device(model)) if side else None for side in (pair.inputs, pair.outputs))
-        with recording(model, keep=[each.at]) as seen:
-            predicting_states(model, *packs)
-        if each.at not in seen:
+    def rows(each: Activation, reference: Reference) -> np.ndarray:
+        if reference not in seen:  # once, for all interventions that refer to it
+            seen[reference] = run(reference, referring[reference])
+        if each.at not in seen[reference]:
             raise RequestError(f"{each.at} does not run on a text alone: give values", code="not_recorded")
-        return rows_of(array_of(seen[each.at]), each.head)
+        return rows_of(array_of(seen[reference][each.at]), each.head)
 
     found: list[Intervention] = []
     for i, each in enumerate(interventions):
-        if isinstance(each, Activation):
+        if isinstance(each, Activation) and each.references:
             try:
-                if each.references:
-                    each = with_rows(each, [rows(each, *text) for text in each.references])
-                elif isinstance(each, Patch) and each.positions is None:
-                    each = replace(each, positions=tuple(range(len(each.values))))
+                each = with_rows(each, [rows(each, reference) for reference in each.references])
             except RequestError as error:
                 raise RequestError(f"interventions[{i}] ({each.OP}): {error}", code=error.code) from error
         found.append(each)
     return tuple(found)
+
+
+def _run_over(
+    model: Model,
+    subwords: Vocabulary,
+    read: Callable[[str], Sequence[int]],
+    bos: int,
+    eos: int,
+    reference: Reference,
+    referring: Sequence[Activation],
+) -> Mapping[str, Tensor]:
+    """What the model computes for a text, at the addresses of the interventions that refer to it."""
+    source, target = reference
+    ids = token_ids(read(source), subwords.vocab_size)
+    answer = None if target is None else _target_ids(model, subwords, target)
+    writes = any(each.side == "output" for each in referring)
+    if isinstance(model, Transformer) and answer is None and writes:
+        engine = TorchEngine([model], bos=bos, eos=eos, device=_device(model))
+        ((best, *_),) = engine.decode([Request(ids=ids)], Search(beam_size=1))
+        answer = best.ids
+    pair = _pair(model, subwords, ids, answer or (), bos, eos)
+    if max(len(pair.inputs), len(pair.outputs)) > model.config.max_length:
+        most = model.config.max_length
+        raise RequestError(f"a text has more than {most:,} tokens: shorten it", code="too_long")
+    packs = (pack([side], _device(model)) if side else None for side in (pair.inputs, pair.outputs))
+    with recording(model, keep=sorted({each.at for each in referring})) as seen:
+        predicting_states(model, *packs)
+    return seen
 
 
 def predicting_states(model: Model, inputs: Packed | None, outputs: Packed | None) -> Tensor:

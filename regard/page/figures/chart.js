@@ -41,6 +41,7 @@ export function ticks(least, most, count) {
 export function thinOut(points, most) {
   if (points.length <= most) return points;
   const size = points.length / (most - 1);
+  /** @type {[number, number][]} */
   const means = Array.from({ length: most - 1 }, (_, i) => {
     const some = points.slice(Math.floor(i * size), Math.max(Math.floor((i + 1) * size), Math.floor(i * size) + 1));
     const mean = (axis) => some.reduce((sum, each) => sum + each[axis], 0) / some.length;

@@ -1,5 +1,7 @@
 // Layout: widths of texts, cell sizes, places of tree nodes.
 
+import style from "../style.json" with { type: "json" };
+
 const WIDE =
   /[\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{20000}-\u{3ffff}\u{1f300}-\u{1faff}]/u;
 
@@ -25,9 +27,18 @@ export function shortened(text, width, size) {
   return `${letters.join("")}…`;
 }
 
-/** Size of a matrix's cells in pixels. @param {number} rows @param {number} columns */
-export function cellSize(rows, columns) {
-  return Math.max(2, Math.min(44, Math.floor(Math.min(760 / columns, 620 / rows))));
+const { most: MOST, place: PLACE, least: LEAST } = style.matrix.cell;
+
+/**
+ * Size of a matrix's cells in pixels: as large as the place allows, within limits.
+ * @param {number} rows
+ * @param {number} columns
+ * @param {number} [width] Of the place, if it is narrower than usual.
+ */
+export function cellSize(rows, columns, width = PLACE[0]) {
+  const fits = (across) => Math.floor(Math.min(MOST, across / columns, PLACE[1] / rows));
+  const usual = Math.max(2, fits(PLACE[0]));
+  return Math.max(Math.min(usual, LEAST), Math.min(usual, fits(width)));
 }
 
 /** Number of cells per label. @param {number} cell */

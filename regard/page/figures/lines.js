@@ -2,6 +2,7 @@
 
 import { s } from "../parts/dom.js";
 import style from "../style.json" with { type: "json" };
+import { room } from "./chart.js";
 import { shortened, textWidth } from "./layout.js";
 import { LABEL, widest } from "./matrix.js";
 import { emphasis, figure, label, withTip } from "./svg.js";
@@ -10,7 +11,7 @@ import { emphasis, figure, label, withTip } from "./svg.js";
 /** @typedef {import("./matrix.js").Shown} Shown */
 
 const SIZE = 13;
-const SPAN = 360;
+const SPAN = { least: 190, most: 620, share: 0.45 }; // between two columns of tokens: a share of the place
 const MANY = 160; // from this many tokens on, only the lines of the selected token are drawn
 const FEW = 24;
 const { width: WIDTH, opacity: OPACITY, faintest: FAINTEST } = style.attention_line;
@@ -27,11 +28,12 @@ export function linesFigure(context, shown) {
   if (most > MANY && shown.row >= 0) return linesFigure(context, fewest(shown));
   const step = Math.max(18, Math.min(30, 620 / most));
   const left = widest(rows, SIZE);
-  const right = left + SPAN;
+  const span = Math.max(SPAN.least, Math.min(SPAN.most, room() * SPAN.share));
+  const right = left + span;
   const y = (i, count) => 10 + ((most - count) / 2 + i + 0.5) * step;
   const curve = (row, column) => {
     const [y1, y2] = [y(row, rows.length), y(column, columns.length)];
-    return `M${left} ${y1}C${left + SPAN / 2} ${y1} ${left + SPAN / 2} ${y2} ${right} ${y2}`;
+    return `M${left} ${y1}C${left + span / 2} ${y1} ${left + span / 2} ${y2} ${right} ${y2}`;
   };
   const pickRow = (i) => shown.pick(i, -1);
   const pickColumn = (i) => shown.pick(shown.row, i);
@@ -71,6 +73,7 @@ function fewest(shown) {
     may: (_, key) => shown.may(shown.row, best[key]),
     say: (_, key) => shown.say(shown.row, best[key]),
     pick: (_, key) => shown.pick(shown.row, key < 0 ? -1 : best[key]),
+    superposed: undefined,
   };
 }
 
@@ -101,24 +104,28 @@ export function arcsFigure(context, shown) {
  * @param {Shown} shown
  * @param {(row: number, column: number) => string} path
  */
-function curves({ palette, tip }, { matrix, rows, columns, row: selected, threshold = 0.1, may, say }, path) {
+function curves({ palette, tip }, shown, path) {
+  const { rows, columns, row: selected, threshold = 0.1, may, say, superposed } = shown;
   /** @type {SVGElement[][]} */
   const [faint, strong] = [[], []];
-  for (let row = 0; row < rows.length; row++) {
-    const isStrong = selected < 0 || row === selected;
-    if (rows.length > MANY && !isStrong) continue;
-    for (let column = 0; column < columns.length; column++) {
-      const weight = matrix.data[row * columns.length + column];
-      if (!may(row, column) || weight < Math.max(threshold, FAINTEST)) continue;
-      const drawn = s("path", {
-        d: path(row, column),
-        fill: "none",
-        stroke: isStrong ? palette.blue : palette.soft,
-        "stroke-width": (WIDTH[0] + WIDTH[1] * weight).toFixed(2),
-        opacity: (isStrong ? OPACITY[0] + OPACITY[1] * weight : 0.08 + 0.22 * weight).toFixed(3),
-        "stroke-linecap": "round",
-      });
-      (isStrong ? strong : faint).push(withTip(drawn, tip, say(row, column)));
+  for (const { head, matrix, look } of superposed ?? [{ head: -1, matrix: shown.matrix, look: null }]) {
+    for (let row = 0; row < rows.length; row++) {
+      const isStrong = selected < 0 || row === selected;
+      if (rows.length > MANY && !isStrong) continue;
+      for (let column = 0; column < columns.length; column++) {
+        const weight = matrix.data[row * columns.length + column];
+        if (!may(row, column) || weight < Math.max(threshold, FAINTEST)) continue;
+        const drawn = s("path", {
+          d: path(row, column),
+          fill: "none",
+          ...(isStrong ? (look ?? { stroke: palette.blue }) : { stroke: palette.soft }),
+          "stroke-width": (WIDTH[0] + WIDTH[1] * weight).toFixed(2),
+          opacity: (isStrong ? OPACITY[0] + OPACITY[1] * weight : 0.08 + 0.22 * weight).toFixed(3),
+          "stroke-linecap": "round",
+        });
+        const words = head < 0 ? say(row, column) : (shown.sayOf?.(head, row, column, weight) ?? "");
+        (isStrong ? strong : faint).push(withTip(drawn, tip, words));
+      }
     }
   }
   return [...faint, ...strong];

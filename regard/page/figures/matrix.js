@@ -4,6 +4,7 @@ import { fixed, short } from "../compute/number.js";
 import { furthest } from "../compute/tensor.js";
 import { s } from "../parts/dom.js";
 import style from "../style.json" with { type: "json" };
+import { room } from "./chart.js";
 import { on, rgb, shade } from "./colour.js";
 import { cellSize, labelEvery, shortened, textWidth } from "./layout.js";
 import { emphasis, figure, hatching, label, scale } from "./svg.js";
@@ -21,7 +22,12 @@ import { emphasis, figure, hatching, label, scale } from "./svg.js";
  * @property {string} label
  * @property {number} [most] The value of the darkest shade; default: the largest one.
  * @property {number} [threshold]
+ * @property {{ head: number, matrix: import("../compute/tensor.js").Tensor, look: Record<string, string> }[]} [superposed]
+ *   Heads that are drawn over each other as lines.
+ * @property {(head: number, row: number, column: number, weight: number) => string} [sayOf] What a line of these says.
  * @property {number} [least] Smallest height of a row, for a few named rows with many columns.
+ * @property {number} [width] Of the place; default: that of all figures.
+ * @property {[rows: number, columns: number]} [like] The size of a larger matrix whose cells these are like.
  * @property {boolean} [plain] Whether hidden cells are left empty instead of hatched.
  * @property {{ name: string, from: number, to: number }[]} [groups] Names of consecutive columns.
  * @property {{ row: number, column: number, sure: boolean }[]} [marks] Outlined cells; dashed if not sure.
@@ -34,6 +40,7 @@ const { most_rectangles: MOST_RECTANGLES, label_angle: ANGLE } = style.matrix;
 export const { most_weight: MOST_WEIGHT, off: OFF } = style.attention;
 export const LABEL = 120; // maximum width of a label
 const LEGEND = 160; // width of the legend below the matrix
+const RIGHT = 60; // for the leaning names of the last columns
 
 /** @param {string[]} labels */
 export const widest = (labels, size = 12) =>
@@ -42,9 +49,10 @@ export const widest = (labels, size = 12) =>
 /** Draw a matrix. @param {Context} context @param {Shown} shown */
 export function matrixFigure({ theme, palette, tip }, shown) {
   const { matrix, rows, columns, row, column } = shown;
-  const wide = cellSize(rows.length, columns.length);
-  const cell = { wide, tall: Math.max(wide, shown.least ?? 0) };
   const [left, top] = [widest(rows), widest(columns) * 0.8 + 8 + (shown.groups ? GROUP : 0)];
+  const [down, along] = shown.like ?? [rows.length, columns.length];
+  const wide = cellSize(down, along, (shown.width ?? room()) - left - RIGHT);
+  const cell = { wide, tall: Math.max(wide, shown.least ?? 0) };
   const [width, height] = [cell.wide * columns.length, cell.tall * rows.length];
   const most =
     shown.most ?? furthest(matrix.data, (i) => shown.may(Math.floor(i / columns.length), i % columns.length));
@@ -73,7 +81,7 @@ export function matrixFigure({ theme, palette, tip }, shown) {
     column >= 0 && s("rect", { x: column * wide, width: wide, height, "stroke-width": 1, ...outline }),
     s("g", { transform: `translate(0 ${height + 18})` }, legendOf(most, signed, theme, palette)),
   );
-  return figure(left + Math.max(width, LEGEND) + 60, top + height + 44, shown.label, [hatch.definition, inside]);
+  return figure(left + Math.max(width, LEGEND) + RIGHT, top + height + 44, shown.label, [hatch.definition, inside]);
 }
 
 /**

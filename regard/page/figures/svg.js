@@ -1,6 +1,7 @@
 // Builds SVG figures without external styles, so that they can be saved as they are.
 
 import { s } from "../parts/dom.js";
+import { textWidth } from "./layout.js";
 
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
 
@@ -34,6 +35,28 @@ export function figure(width, height, label, children) {
 }
 
 /**
+ * The factor by which a figure fills its place.
+ * @param {SVGElement} drawn
+ * @param {{ width: number, height: number }} place
+ * @param {[number, number]} factors The least and the largest.
+ */
+export function growth(drawn, place, [least, most]) {
+  const [width, height] = sizeOf(drawn);
+  const whole = least < 1 || height < place.height; // one that is higher scrolls anyway, and fills the width
+  return Math.max(least, Math.min(most, place.width / width, whole ? place.height / height : most));
+}
+
+/** Resize a figure with its text. @param {SVGElement} drawn @param {number} factor */
+export function resize(drawn, factor) {
+  const [width, height] = sizeOf(drawn);
+  drawn.setAttribute("width", String(Math.floor(width * factor)));
+  drawn.setAttribute("height", String(Math.floor(height * factor)));
+}
+
+/** Width and height of a figure as it was drawn. @param {SVGElement} drawn */
+const sizeOf = (drawn) => (drawn.getAttribute("viewBox") ?? "0 0 1 1").split(" ").slice(2).map(Number);
+
+/**
  * A text element.
  * @param {string} text
  * @param {number} x
@@ -56,7 +79,7 @@ export function emphasis(selected, palette) {
  * Add a tooltip, and optionally a click handler.
  * @template {SVGElement} T
  * @param {T} node
- * @param {import("../frame.js").Tip} tip
+ * @param {import("../frame.js").Tooltip} tip
  * @param {string} text
  * @param {() => void} [pick]
  * @returns {T}
@@ -108,7 +131,7 @@ export function scale(width, height, colour) {
 
 /** A figure of parts below each other. @param {(Part | null | undefined | false)[]} parts @param {string} label */
 export function stack(parts, label) {
-  const there = parts.filter(Boolean);
+  const there = /** @type {Part[]} */ (parts.filter(Boolean));
   let y = 4;
   const placed = there.map((part) => {
     const group = s("g", { transform: `translate(0 ${y})` }, part.node);
@@ -135,9 +158,45 @@ export function hatching(colour) {
   return { definition, fill: `url(#${id})` };
 }
 
+const LINE = 19; // height of a line of a caption
+const EDGE = 14; // around a figure with a caption
+
+/**
+ * A figure below what a reader of the file has to know.
+ * @param {SVGElement} drawn
+ * @param {string[]} lines The first one is the title.
+ * @param {Record<string, string>} palette
+ */
+export function captioned(drawn, lines, palette) {
+  const [width, height] = ["width", "height"].map((side) => Number(drawn.getAttribute(side)));
+  const wide = Math.max(width, 360);
+  const rows = lines.flatMap((text, i) => wrapped(text, wide, i ? 13 : 17).map((row) => ({ row, title: !i })));
+  const top = rows.length * LINE + 10;
+  const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
+  copy.setAttribute("x", String(EDGE));
+  copy.setAttribute("y", String(EDGE + top));
+  const words = rows.map(({ row, title }, i) =>
+    label(row, EDGE, EDGE + (i + 0.5) * LINE, {
+      ...{ "font-size": title ? 17 : 13, "font-weight": title ? 650 : 400, fill: title ? palette.ink : palette.soft },
+    }),
+  );
+  return figure(wide + 2 * EDGE, height + top + 2 * EDGE, lines[0], [...words, copy]);
+}
+
+/** A text in lines of a width, broken between words or Chinese characters. @param {string} text @param {number} width @param {number} size */
+export function wrapped(text, width, size) {
+  const lines = [""];
+  for (const part of text.match(/[^\s\u2e80-\u9fff]+\s*|[\u2e80-\u9fff]\s*|\s+/gu) ?? []) {
+    const line = lines[lines.length - 1] + part;
+    if (textWidth(line.trimEnd(), size) <= width || !lines[lines.length - 1]) lines[lines.length - 1] = line;
+    else lines.push(part);
+  }
+  return lines.map((line) => line.trimEnd());
+}
+
 /** A figure as the text of an SVG file. @param {SVGElement} drawn @param {string} paper */
 export function svgText(drawn, paper) {
-  const copy = drawn.cloneNode(true);
+  const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
   for (const name of ["class", "tabindex", "style"]) copy.removeAttribute(name);
   copy.prepend(s("rect", { width: "100%", height: "100%", fill: paper }));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}`;

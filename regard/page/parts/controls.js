@@ -1,6 +1,6 @@
 // Controls that several screens share.
 
-import { NEW_TEXT } from "../state/store.js";
+import { NEW_TEXT, toKind } from "../state/store.js";
 import { h } from "./dom.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -74,7 +74,7 @@ export function placeControls({ state, store, about, kind, t }) {
         title: t(`kind.${each.kind}.title`),
       })),
       state.kind,
-      (value) => store.set({ kind: value, key: -1, query: -1 }),
+      (value) => store.set(toKind(state, value)),
     ),
     stepper(t("layer"), "layer", state.layer, kind.layers, (layer) => store.set({ layer })),
     stepper(t("head.number"), "head", state.head, kind.heads, (head) => store.set({ head })),

@@ -8,11 +8,16 @@ const MATH = "http://www.w3.org/1998/Math/MathML";
  * @typedef {Node | string | null | undefined | false} Child A number is formatted first: `0 && …` would show 0.
  */
 
-/** @param {Element} element @param {Attributes} attributes @param {(Child | Child[])[]} children */
+/**
+ * @template {HTMLElement | SVGElement | MathMLElement} E
+ * @param {E} element
+ * @param {Attributes} attributes
+ * @param {(Child | Child[])[]} children
+ */
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (name === "dataset") Object.assign(element.dataset, value);
     else if (name === "style")
       Object.entries(value).forEach(([property, set]) => element.style.setProperty(property, String(set)));
@@ -29,10 +34,11 @@ function fill(element, attributes, children) {
 
 /**
  * An HTML element: `h("button", { onclick }, "Next")`.
- * @param {string} name
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
  * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
+ * @returns {HTMLElementTagNameMap[Name]}
  */
 export function h(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
@@ -40,10 +46,11 @@ export function h(name, attributes = {}, ...children) {
 
 /**
  * An SVG element. Colours are attributes rather than classes: a saved figure has no style sheet.
- * @param {string} name
+ * @template {keyof SVGElementTagNameMap} Name
+ * @param {Name} name
  * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {SVGElement}
+ * @returns {SVGElementTagNameMap[Name]}
  */
 export function s(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
@@ -54,7 +61,7 @@ export function s(name, attributes = {}, ...children) {
  * @param {string} name
  * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {Element}
+ * @returns {MathMLElement}
  */
 export function m(name, attributes = {}, ...children) {
   return fill(document.createElementNS(MATH, name), attributes, children);

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 export class Player {
   /**
    * @param {string} screen
-   * @param {"panel" | "step" | "moment"} field The state's field with the current step.
+   * @param {"panel" | "step" | "moment" | "stage"} field The state's field with the current step.
    * @param {number} pace Milliseconds per step.
    */
   constructor(screen, field, pace) {
@@ -32,6 +32,14 @@ export class Player {
   /** @param {import("../state/store.js").Store} store @param {number} by */
   turn(store, by) {
     return this.go(store, Math.min(Math.max(0, this.place(store.state) + by), this.last));
+  }
+
+  /** Go on by a step; returns whether there is one. @param {Context} context @param {number} by */
+  moves({ store }, by) {
+    const next = this.place(store.state) + by;
+    if (next < 0 || next > this.last) return false;
+    void this.go(store, next);
+    return true;
   }
 
   /** @param {import("../state/store.js").Store} store @param {number} place */

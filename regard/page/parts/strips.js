@@ -12,6 +12,8 @@ import { h } from "./dom.js";
  * @property {import("../state/source.js").Kind} kind The attention whose queries and keys are marked.
  * @property {number} query The selected token; outside of the text: none.
  * @property {ArrayLike<number> | null} row The shade of each key.
+ * @property {(side: string, i: number) => Partial<import("../state/store.js").State> | null} [pick] What a click on a
+ *   token changes, if not the query or the key.
  * @property {boolean} [written] Whether the screen shows how the selected token was written, not what it attends to.
  */
 
@@ -113,7 +115,7 @@ function chip(context, strip, side, token, i) {
   const space = token.text === "␣" ? ` (${t("strip.space")})` : "";
   const facts = [i, `${token.text}${spelt}${space}`, `#${token.id}`, row && percent(row[i]), markOf(context, token)];
   const tooltip = facts.filter((fact) => fact || fact === 0).join(" · ");
-  const changes = picked(context, strip, side, i);
+  const changes = strip.pick ? strip.pick(side, i) : picked(context, strip, side, i);
   return h(
     "button",
     {

@@ -104,7 +104,7 @@ function onTyping(field, pause, taken) {
     };
     timer = setTimeout(paused, field.value.trim() ? pause : 0);
   };
-  field.addEventListener("input", (event) => {
+  field.addEventListener("input", (/** @type {InputEvent} */ event) => {
     clearTimeout(timer); // the field now holds the letters of an unfinished character
     if (!event.isComposing) later();
   });

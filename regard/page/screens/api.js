@@ -119,6 +119,7 @@ const translation = (base, { text, model, from, to, target }, key) => {
   ].join("\n");
   const messages = `[{"role": "user", "content": ${string(text)}}]`;
   const call = `chat.completions.create(model=${string(model)}, messages=${messages})`;
+  /** @type {[string, string, string][]} */
   const asLibre = [
     ["libretranslate", "curl", curl(`${base}/translate`, key ? { ...libre, api_key: "YOUR_KEY" } : libre, false)],
     ["libretranslatepy", "Python", client],

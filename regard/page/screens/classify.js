@@ -15,13 +15,15 @@ class Classifier {
     this.output = h("div", { class: "output labels", id: "output", tabindex: 0 });
     this.status = h("p", { class: "status soft", role: "status" });
     this.why = h("section", { class: "why", hidden: true });
-    this.inside = h("button", { id: "look", type: "button", class: "primary" });
-    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
+    this.how = h("button", { id: "how", type: "button", class: "primary" });
+    this.how.addEventListener("click", () => this.context?.store.set({ screen: "follow", stage: "" }));
+    this.inside = h("button", { id: "look", type: "button" });
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "model" }));
     this.body = h(
       "div",
       { class: "translate" },
       this.field.beside(this.title, this.output, this.status),
-      h("div", { class: "under" }, this.inside),
+      h("div", { class: "under" }, this.how, this.inside),
       this.why,
     );
     this.labelling = new LatestRequest();
@@ -29,7 +31,7 @@ class Classifier {
     this.requested = "";
     /** @type {any} */
     this.answer = null;
-    /** @type {{ label: string, tokens: import("../state/source.js").Token[], values: number[] } | null} */
+    /** @type {{ label: string, tokens: import("../state/source.js").Token[], found: import("../state/source.js").Influence } | null} */
     this.influence = null;
     /** @type {Context | null} */
     this.context = null;
@@ -43,6 +45,8 @@ class Classifier {
     this.title.textContent = t("classify.labels");
     this.output.setAttribute("aria-label", t("classify.labels"));
     this.inside.textContent = t("translate.look");
+    this.how.textContent = t("how");
+    this.how.title = t("how.title");
     this.show();
     void this.label();
   }
@@ -110,7 +114,7 @@ class Classifier {
           )
         : h("span", { class: "soft" }, t("classify.here")),
     );
-    this.inside.toggleAttribute("disabled", !answer);
+    for (const button of [this.inside, this.how]) button.toggleAttribute("disabled", !answer);
     this.status.className = "status soft";
     this.status.textContent = answer?.cut ? t("classify.cut", { count: answer.cut }) : "";
     this.explain();

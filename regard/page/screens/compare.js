@@ -1,15 +1,22 @@
-// Compare two traces side by side, and how far apart their heads are.
+// Compare two traces side by side: of two models, of a model and its changes, or of two texts; how far apart their heads
+// are, and which tokens each of two models finds likelier.
 
 import { fixed } from "../compute/number.js";
 import { at } from "../compute/tensor.js";
 import { changesOf } from "../compute/text.js";
+import { BESIDE, scalars } from "../figures/bars.js";
+import { across, room } from "../figures/chart.js";
 import { on, shade } from "../figures/colour.js";
 import { matrixFigure, MOST_WEIGHT, OFF } from "../figures/matrix.js";
-import { figure, label } from "../figures/svg.js";
+import { figure, label, stack } from "../figures/svg.js";
 import { placeControls, segments } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
-import { changes } from "../state/server.js";
+import { changes } from "../state/changes.js";
+import { exampleOf, examplesFor } from "../state/examples.js";
 import { isOff, mayAttend } from "../state/source.js";
+
+const SIDE_BY_SIDE = 1000; // width of the window, as in the style sheet
+const GAP = 30;
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/server.js").Opened} Opened */
@@ -27,34 +34,89 @@ function again({ architecture, wanted }) {
 const likely = (about) => about.wanted.reduce((sum, each) => sum + each.log_prob, 0);
 
 /**
- * The other trace: the same output of the changed model, or another text; null if there is none.
+ * The models that can stand beside this one: those with the same task, such as a checkpoint of its run.
+ * @param {Context} context
+ */
+function rivals({ server, state }) {
+  const own = server.model(state);
+  return server.models.filter(({ id, does }) => id !== own.id && does === own.does).map(({ id }) => id);
+}
+
+/** The model that stands beside this one; empty if there is none. @param {Context} context */
+function rivalOf(context) {
+  const all = rivals(context);
+  return all.includes(context.state.rival) ? context.state.rival : (all[0] ?? "");
+}
+
+/** The text to compare with: the user's, or else an example. @param {Context} context */
+function otherText({ server, state }) {
+  const all = examplesFor(server, state);
+  const here = exampleOf(all, state.text);
+  const other = here?.variant ?? all.find((each) => each !== here)?.text ?? "";
+  return state.other.trim() || (other === state.text.trim() ? (here?.text ?? "") : other);
+}
+
+/**
+ * What is changed inside the model: what the user chose, or else the selected head is off, as an example.
+ * @param {Context} context
+ */
+function changed({ about, state: { kind, layer, head, ...state } }) {
+  const chosen = changes(state, about);
+  return chosen.length ? chosen : [{ op: "head-off", kind, layer, head }];
+}
+
+/**
+ * The other trace: the same output of the changed model or of another one, or another text; null if there is none.
  * @param {Context} context
  * @returns {Promise<Opened | null>}
  */
-async function beside({ about, server, state }) {
-  if (state.beside === "text")
-    return server.trace({ ...state, target: "", prefix: "", whole: "", text: state.other });
-  const interventions = changes(state, about);
-  if (!interventions.length) return null;
+async function beside(context) {
+  const { about, server, state } = context;
+  const plain = { ...state, target: "", prefix: "", whole: "" };
+  if (state.beside === "text") return server.trace({ ...plain, text: otherText(context) });
+  if (state.beside === "model") {
+    const model = rivalOf(context);
+    // The output is a text for the other model, whose tokens may be others.
+    return model ? server.trace({ ...plain, model, target: about.inputs && about.outputs ? about.outputs.text : "" }) : null;
+  }
+  const interventions = changed(context);
   return server.trace({ ...state, prefix: "", target: "" }, { ...again(about), interventions });
 }
 
-/** The figure of one trace at the current layer and head. @param {Context} context @param {Opened} opened */
-async function column(context, { source, about }) {
+/** What a model writes by itself. @param {Context} context @param {string} [model] Default: the other one. */
+async function ownOutput(context, model = rivalOf(context)) {
+  const { server, state } = context;
+  const found = await server.trace({ ...state, target: "", prefix: "", whole: "", model });
+  return found?.about.outputs?.text ?? "";
+}
+
+/** The tokens of the longer side. @param {Opened[]} both @param {"inputs" | "outputs"} side */
+const longest = (both, side) => Math.max(...both.map(({ about }) => about[side]?.tokens.length ?? 0));
+
+/**
+ * The figure of one trace at the current layer and head.
+ * @param {Context} context
+ * @param {Opened} opened
+ * @param {Opened[]} both Their cells have one size.
+ */
+async function column(context, { source, about }, both) {
   const { state, store, t } = context;
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
-  const matrix = await source.matrix(kind.kind, state.layer, state.head, "weights");
+  const [layer, head] = [Math.min(state.layer, kind.layers - 1), Math.min(state.head, kind.heads - 1)]; // of a smaller model
+  const matrix = await source.matrix(kind.kind, layer, head, "weights");
   const [queries, keys] = [about[kind.queries].tokens, about[kind.keys].tokens];
   const rows = queries.flatMap(({ text }, query) =>
     keys.flatMap((key, i) =>
       mayAttend(kind, query, i) ? [[text, key.text, fixed(matrix.data[query * keys.length + i], 3)]] : [],
     ),
   );
-  const off = isOff(about, kind.kind, state.layer, state.head);
-  const place = `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${state.layer}, ${t("head.number")} ${state.head}`;
+  const off = isOff(about, kind.kind, layer, head);
+  const place = `${t(`kind.${kind.kind}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${head}`;
   const drawn = matrixFigure(context, {
     matrix,
     most: MOST_WEIGHT,
+    width: innerWidth > SIDE_BY_SIDE ? (room() - GAP) / 2 : room(),
+    like: [longest(both, kind.queries), longest(both, kind.keys)],
     rows: queries.map((token) => token.text),
     columns: keys.map((token) => token.text),
     may: (query, key) => mayAttend(kind, query, key),
@@ -67,7 +129,7 @@ async function column(context, { source, about }) {
   });
   if (off) drawn.classList.add("off");
   const note = off && h("p", { class: "tag" }, `${OFF} ${t("compare.is-off")}`);
-  return { drawn, note, rows };
+  return { drawn, note, rows, place };
 }
 
 /**
@@ -118,12 +180,45 @@ async function apart({ state, store, t, theme }, one, other) {
   );
 }
 
+/**
+ * Whether two traces have the same tokens, layers and heads, so that these can be compared one by one.
+ * @param {import("../state/source.js").About} one
+ * @param {import("../state/source.js").About} other
+ */
+export function alike(one, other) {
+  const ids = (side) => JSON.stringify(side?.tokens.map((token) => token.id) ?? null);
+  const shape = ({ kinds }) => JSON.stringify(kinds.map(({ kind, layers, heads }) => [kind, layers, heads]));
+  return ids(one.inputs) === ids(other.inputs) && ids(one.outputs) === ids(other.outputs) && shape(one) === shape(other);
+}
+
+/**
+ * The probability of each token in both models, as bars on one scale.
+ * @param {Context} context
+ * @param {import("../state/source.js").About} one
+ * @param {import("../state/source.js").About} other
+ * @param {string[]} names
+ */
+function tokenByToken(context, one, other, names) {
+  const { t } = context;
+  const [mine, theirs] = [one, other].map(({ wanted }) => wanted.map((each) => Math.exp(each.log_prob)));
+  const part = scalars(context, {
+    rows: one.wanted.map((each) => each.text),
+    values: mine,
+    most: 1,
+    ghost: theirs,
+    loud: true,
+    caption: t("compare.tokens", { one: names[0], other: names[1] }),
+    across: across(BESIDE + 420) - BESIDE,
+  });
+  return h("section", {}, h("h2", {}, t("compare.by-token")), h("div", { class: "scroll" }, stack([part], t("compare.by-token"))));
+}
+
 /** Both figures as one, for saving. @param {Context} context @param {string[]} names @param {SVGElement[]} drawn */
 function both({ palette, t }, names, drawn) {
   const [wide, tall] = ["width", "height"].map((side) => drawn.map((each) => Number(each.getAttribute(side))));
   const places = [0, wide[0] + 30];
   const copies = drawn.map((each, i) => {
-    const copy = each.cloneNode(true);
+    const copy = /** @type {SVGElement} */ (each.cloneNode(true));
     copy.setAttribute("x", String(places[i]));
     copy.setAttribute("y", "26");
     return copy;
@@ -133,27 +228,42 @@ function both({ palette, t }, names, drawn) {
 }
 
 /** The controls of this screen. @param {Context} context */
-function choices({ state, store, t }) {
+function choices(context) {
+  const { state, store, t } = context;
   const choice = (value) => ({ value, text: t(`compare.${value}`) });
   const field = h("input", {
     id: "other",
     type: "text",
-    value: state.other,
+    value: otherText(context),
     placeholder: t("compare.write"),
     "aria-label": t("compare.text"),
     onchange: (event) => store.set({ other: event.target.value }),
   });
+  const others = rivals(context);
   return [
-    segments(t("compare"), ["off", "text"].map(choice), state.beside, (value) => store.set({ beside: value })),
+    segments(t("compare"), ["off", "model", "text"].map(choice), state.beside, (value) => store.set({ beside: value })),
+    state.beside === "model" &&
+      others.length > 0 &&
+      h(
+        "select",
+        { id: "rival", "aria-label": t("compare.model"), onchange: (event) => store.set({ rival: event.target.value }) },
+        others.map((id) => h("option", { value: id, selected: id === rivalOf(context) }, id)),
+      ),
     state.beside === "text" && field,
     state.beside === "off" &&
       h(
         "button",
-        { id: "to-off", type: "button", onclick: () => store.set({ screen: "off" }) },
+        { id: "to-off", type: "button", onclick: () => store.set({ screen: "map", op: state.op || "off" }) },
         t("compare.choose"),
       ),
   ];
 }
+
+/** @type {Record<string, "span" | "del" | "ins">} */
+const MARKS = { same: "span", gone: "del", new: "ins" };
+
+/** A text with its changes against another one. @param {string} before @param {string} text */
+const diffed = (before, text) => changesOf(before, text).map((part) => h(MARKS[part.change], {}, part.text));
 
 /**
  * An output and its log-probability, with a diff against another output.
@@ -164,14 +274,13 @@ function choices({ state, store, t }) {
  */
 function heading({ t }, title, { about }, before) {
   const text = about.outputs?.text ?? about.wanted[0].text;
-  const marks = { same: "span", gone: "del", new: "ins" };
   return [
     h("h2", {}, title),
     about.inputs && h("p", { class: "soft", dir: "auto" }, about.inputs.text),
     h(
       "p",
       { class: "rewritten", dir: "auto" },
-      changesOf(before ?? text, text).map((part) => h(marks[part.change], {}, part.text)),
+      diffed(before ?? text, text),
     ),
     h("p", { class: "soft number" }, t("off.log-prob", { value: fixed(likely(about), 3) })),
   ];
@@ -187,28 +296,40 @@ export const compare = {
     const other = await beside(context);
     const controls = [...choices(context), ...placeControls(context)];
     if (!other) return { controls, body: h("p", { class: "empty" }, t(`compare.${state.beside}.none`)) };
-    const same = state.beside === "off";
-    const [left, right] = await Promise.all([one, other].map((each) => column(context, each)));
-    const names = same
-      ? [t("off.intact"), t("off.without", { count: changes(state, about).length })]
-      : [t("compare.one"), t("compare.other")];
+    const [off, models] = [state.beside === "off", state.beside === "model"];
+    const example = off && !changes(state, about).length;
+    const [left, right] = await Promise.all([one, other].map((each, _, both) => column(context, each, both)));
+    const names = off
+      ? [t("off.intact"), t("off.without", { count: changed(context).length })]
+      : models
+        ? [context.server.way(state).model, rivalOf(context)]
+        : [t("compare.one"), t("compare.other")];
+    const same = off || (models && alike(about, other.about));
+    const own = models && about.inputs && about.outputs ? await ownOutput(context) : "";
+    const written = (text) =>
+      own && [h("p", { class: "soft" }, t("compare.own")), h("p", { class: "rewritten", dir: "auto" }, diffed(about.outputs.text, text))];
+    const mine = own && (about.interventions.length || state.target || state.whole ? await ownOutput(context, state.model) : about.outputs.text);
     return {
       controls,
       body: h(
         "div",
         { class: "compare" },
+        example && h("p", { class: "soft" }, t("compare.example", { layer: state.layer, head: state.head })),
         h(
           "div",
           { class: "split even" },
-          h("section", {}, heading(context, names[0], one), left.note, h("div", { class: "scroll" }, left.drawn)),
+          h("section", {}, heading(context, names[0], one), written(mine), left.note, h("div", { class: "scroll" }, left.drawn)),
           h(
             "section",
             {},
-            heading(context, names[1], other, same ? undefined : about.outputs?.text),
+            heading(context, names[1], other, off || models ? undefined : about.outputs?.text),
+            written(own),
             right.note,
             h("div", { class: "scroll" }, right.drawn),
           ),
         ),
+        models && !same && h("p", { class: "soft" }, t("compare.unlike")),
+        models && same && about.wanted.length > 0 && tokenByToken(context, about, other.about, names),
         same && (await apart(context, one, other)),
       ),
       figure: both(context, names, [left.drawn, right.drawn]),

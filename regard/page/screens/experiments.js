@@ -48,7 +48,7 @@ export function formatCell(cell, lang) {
 /** @param {number | null} value */
 const brief = (value) => (value && Math.abs(value) < 0.001 ? value.toExponential(1) : short(value));
 
-/** The means of a line's points. @param {Chart["lines"][number]} line */
+/** The means of a line's points. @param {Chart["lines"][number]} line @returns {[number, number][]} */
 const points = ({ x, y }) =>
   x.flatMap((place, i) => {
     const mean = y[i].mean;
@@ -61,6 +61,7 @@ const points = ({ x, y }) =>
  * @returns {[number, number, number][] | undefined}
  */
 function band({ x, y }) {
+  /** @type {[number, number, number][]} */
   const ends = x.flatMap((place, i) => {
     const { low, high } = y[i];
     return low === null || high === null ? [] : [[place, low, high]];

@@ -18,6 +18,7 @@ class Generator {
     this.status = h("p", { class: "status soft", role: "status" });
     this.go = h("button", { id: "go", type: "button", class: "primary" });
     this.keep = h("button", { id: "keep", type: "button" });
+    this.how = h("button", { id: "how", type: "button" });
     this.inside = h("button", { id: "look", type: "button" });
     this.nextHead = h("h2", {});
     this.nextNote = h("p", { class: "soft" });
@@ -32,7 +33,7 @@ class Generator {
       "div",
       { class: "translate" },
       this.field.beside(this.title, this.output, this.status),
-      h("div", { class: "under" }, this.go, this.keep, this.inside),
+      h("div", { class: "under" }, this.go, this.keep, this.inside, this.how),
       this.coming,
     );
     this.writing = new LatestRequest();
@@ -44,11 +45,13 @@ class Generator {
     this.last = 0; // index of the step after the whole text
     /** @type {import("../state/source.js").Candidate[]} */
     this.candidates = [];
-    this.logProbs = new Float32Array(); // of all tokens, the most likely first
+    /** Of all tokens, the most likely first. @type {Float32Array} */
+    this.logProbs = new Float32Array();
     /** @type {Context | null} */
     this.context = null;
     this.go.addEventListener("click", () => (this.running ? this.stop() : void this.write()));
     this.keep.addEventListener("click", () => this.field.write(this.field.text.value + this.added));
+    this.how.addEventListener("click", () => this.context?.store.set({ screen: "follow", stage: "" }));
     this.inside.addEventListener("click", () => this.context?.store.set({ screen: "steps", step: this.last }));
   }
 
@@ -61,6 +64,8 @@ class Generator {
     this.output.setAttribute("aria-label", t("generate.output"));
     this.keep.textContent = t("generate.keep");
     this.inside.textContent = t("translate.look");
+    this.how.textContent = t("how");
+    this.how.title = t("how.title");
     this.nextHead.textContent = t("generate.next");
     this.nextNote.textContent = t("generate.next.note");
     this.show();
@@ -148,7 +153,7 @@ class Generator {
     this.output.scrollTop = this.output.scrollHeight;
     this.go.textContent = t(this.running ? "generate.stop" : this.added ? "generate.again" : "generate.go");
     this.keep.toggleAttribute("disabled", this.running || !this.added);
-    this.inside.toggleAttribute("disabled", !prompt.trim());
+    for (const button of [this.inside, this.how]) button.toggleAttribute("disabled", !prompt.trim());
     this.status.className = this.problem ? "status problem" : "status soft";
     this.status.textContent = this.problem;
     this.coming.hidden = !this.candidates.length;
@@ -204,12 +209,13 @@ export function truncated(logProbs, { heat, top_k, top_p, min_p }) {
 let generator = null;
 
 /** @param {Event} event */
-const value = (event) => event.target.value;
+const value = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 
 /** Controls for sampling; the candidates are updated while a slider moves. @param {Context} context */
 function choices({ state, store, t }) {
   const all = (value) => (value ? String(value) : t("generate.all"));
   const whole = (value) => (value < 1 ? String(value) : t("generate.all"));
+  /** @type {["heat" | "top_k" | "top_p" | "min_p", number[], (value: number) => string][]} */
   const sliding = [
     ["heat", [0, 2, 0.1], String],
     ["top_k", [0, 100, 1], all],

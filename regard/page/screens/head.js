@@ -1,4 +1,4 @@
-// One head as a matrix, lines or arcs.
+// One head as a matrix, lines or arcs; several over each other; and lines through all layers.
 
 import { fixed, percent } from "../compute/number.js";
 import { entropy } from "../compute/tensor.js";
@@ -6,6 +6,7 @@ import { arcsFigure, linesFigure } from "../figures/lines.js";
 import { matrixFigure, MOST_WEIGHT } from "../figures/matrix.js";
 import { placeControls, segments, slider } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
+import { headChoice, layersFigure, superposed } from "../parts/superposed.js";
 import { mayAttend } from "../state/source.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -98,8 +99,17 @@ export const head = {
       pick: (query, key) => store.set({ query: Math.max(0, query), key }),
       label: `${t(`kind.${name}.title`)}, ${t("layer")} ${layer}, ${t("head.number")} ${number}`,
     };
-    const figure = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure }[state.view](context, shown);
-    const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : [])];
+    const lined = ["lines", "arcs"].includes(state.view);
+    const several = lined ? await superposed(context) : null;
+    if (several)
+      Object.assign(shown, {
+        superposed: several,
+        sayOf: (head, query, key, weight) =>
+          `${queries[query].text} → ${keys[key].text}: ${percent(weight)} · ${t("head.number")} ${head}`,
+      });
+    const drawers = { matrix: matrixFigure, lines: linesFigure, arcs: arcsFigure, layers: layersFigure };
+    const figure = await drawers[state.view](context, shown);
+    const views = ["matrix", "lines", ...(kind.queries === kind.keys ? ["arcs"] : []), "layers"];
     const choice = (value) => ({ value, text: t(`view.${value}`) });
     return {
       controls: [
@@ -108,9 +118,16 @@ export const head = {
         state.view === "matrix" &&
           exact &&
           segments(t("form"), ["weights", "scores"].map(choice), form, (value) => store.set({ form: value })),
+        state.view !== "matrix" && headChoice(context),
         state.view !== "matrix" && threshold(context),
+        state.view === "layers" && h("span", { class: "soft" }, t("layers.note")),
       ],
-      body: h("div", { class: "split" }, h("div", { class: "scroll" }, figure), favourites(context, weights)),
+      body: h(
+        "div",
+        { class: state.view === "layers" ? "split below" : "split" },
+        h("div", { class: "scroll" }, figure),
+        favourites(context, weights),
+      ),
       figure,
       table: {
         caption: shown.label,

@@ -98,6 +98,7 @@ export const influence = {
     const names = Object.keys(measures.methods).map((name) => t(`influence.${name}`));
     const each = Object.values(measures.methods);
     const at = (values) => tokens.map(({ place }) => (place < 0 ? 0 : values[place]));
+    /** @type {import("../figures/chart.js").Line[]} */
     const lines = each.map(({ curve }, i) => ({
       name: names[i],
       points: curve.map((value, x) => ([measures.masked[x], value])),

@@ -204,6 +204,7 @@ export const positions = {
     const dims = chosen(state.dims, width);
     const names = dims.map((dim) => t("positions.dim", { dim }));
     const products = byDistance(values);
+    /** @type {import("../figures/chart.js").Line[]} */
     const curves = dims.map((dim, i) => ({
       name: names[i],
       points: Array.from({ length: places }, (_, place) => ([place, values.data[place * width + dim]])),

@@ -178,6 +178,7 @@ export const steps = {
     return labels ? "label" : "steps";
   },
   keys: player.keys,
+  moves: (context, by) => player.moves(context, by),
   strip: (context) => writtenStrip(context),
   render: async (context) => {
     const { source, state, t } = context;

@@ -7,7 +7,7 @@ import { stack } from "../figures/svg.js";
 import { checkbox, segments, stepper } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
 import { Player } from "../parts/player.js";
-import { attentionAt, curveOf, journal, probeAt, probesOf } from "../state/runs.js";
+import { attentionAt, curveOf, journal, probeAt, probesOf, RECORDED, recorded } from "../state/runs.js";
 
 /** @typedef {import("../frame.js").Context} Context */
 /** @typedef {import("../state/runs.js").Entry} Entry */
@@ -68,8 +68,9 @@ async function moment(context, { run, ...place }) {
  * @param {Context} context
  * @param {string} run
  * @param {number} validations How many there are by now.
+ * @param {Player} player
  */
-async function attentionThroughTraining(context, run, validations) {
+export async function attentionThroughTraining(context, run, validations, player) {
   const { state, store, t } = context;
   const { steps, probes } = await probesOf(run, validations);
   if (!probes.length) return [h("p", { class: "soft" }, t("training.no-probes"))];
@@ -152,7 +153,7 @@ function speeds(entries) {
 }
 
 /** @param {Context} context @param {Run[]} runs */
-function lines({ state, t }, runs) {
+export function lines({ state, t }, runs) {
   const [trained, valid] = MEASURES[state.measure] ?? MEASURES.loss;
   const several = runs.length > 1;
   return runs.flatMap(({ run, entries }, hue) =>
@@ -178,7 +179,7 @@ export function spreadOut(all, most) {
 }
 
 /** Sample outputs from the first validation to the last. @param {Context} context @param {Run} run */
-function samples({ t }, { entries }) {
+export function samples({ t }, { entries }) {
   const shown = spreadOut(entries.filter((each) => each.sample), SAMPLES);
   if (!shown.length) return null;
   return h(
@@ -209,10 +210,10 @@ export const training = {
   render: async (context) => {
     const { server, state, store, t } = context;
     const all = server.models.filter((each) => each.run);
-    if (!all.length) return { body: h("p", { class: "empty" }, t("training.none")) };
-    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0];
+    const example = all.length ? null : await recorded(); // no model of this server has a run
+    const chosen = all.find((each) => each.id === server.way(state).model) ?? all[0] ?? { id: RECORDED, does: "" };
     // Losses of different tasks are not comparable.
-    const ids = all.filter((each) => each.does === chosen.does).map((each) => each.id);
+    const ids = example ? [RECORDED] : all.filter((each) => each.does === chosen.does).map((each) => each.id);
     const tell = () => store.state.screen === "training" && store.notify();
     /** @type {Run[]} */
     const runs = await Promise.all(
@@ -238,7 +239,7 @@ export const training = {
       title,
     );
     const validations = first.entries.filter((each) => each.valid_loss !== undefined).length;
-    const played = await attentionThroughTraining(context, first.run, validations);
+    const played = await attentionThroughTraining(context, first.run, validations, player);
     const { step = 0 } = first.entries[first.entries.length - 1] ?? {};
     return {
       controls: [
@@ -249,11 +250,12 @@ export const training = {
           (measure) => store.set({ measure }),
         ),
         ...AXES.map(axis),
-        h("span", { class: "soft" }, t("training.so-far", { run: first.run, step })),
+        h("span", { class: "soft" }, t("training.so-far", { run: example?.id ?? first.run, step })),
       ],
       body: h(
         "div",
         { class: "training" },
+        example && h("p", { class: "recorded" }, t("training.recorded"), " ", h("code", {}, example.command)),
         h("div", { class: "scroll" }, curves),
         samples(context, first),
         h("section", { class: "played" }, h("h2", {}, t("training.attention")), played),

@@ -4,9 +4,13 @@ import { fixed, percent } from "../compute/number.js";
 import { cut, marked, pieces, wordProbabilities } from "../compute/text.js";
 import { modelPicker } from "../parts/controls.js";
 import { h } from "../parts/dom.js";
+import { figureOne } from "../figures/figure_one.js";
+import { examples } from "../parts/examples.js";
 import { FileTranslation } from "../parts/file_translation.js";
+import { LivingText } from "../parts/living.js";
 import { TextField } from "../parts/text_field.js";
 import { connection, LatestRequest } from "../state/requests.js";
+import { exampleOf, examplesFor } from "../state/examples.js";
 import { NEW_TEXT } from "../state/store.js";
 
 /** @typedef {import("../frame.js").Context} Context */
@@ -28,7 +32,18 @@ class Translator {
     this.notices = h("div", { class: "notices", role: "status" });
     this.others = h("ol", { class: "others" });
     this.legend = h("p", { class: "soft legend" });
-    this.inside = h("button", { id: "look", type: "button", class: "primary" });
+    this.how = h("button", { id: "how", type: "button", class: "primary" });
+    this.inside = h("button", { id: "look", type: "button" });
+    this.again = h("button", { id: "again", type: "button", hidden: true });
+    this.examples = h("section", {});
+    this.figure = h("aside", { class: "lead-figure" });
+    /** @type {import("../figures/figure_one.js").Drawn | null} */
+    this.drawn = null;
+    this.living = new LivingText((i) => {
+      this.light(i);
+      if (i >= 0) this.drawn?.go("softmax", "cross"); // a word is written
+    });
+    this.lived = ""; // the example that was written word by word
     this.copy = h("button", { id: "copy", type: "button" });
     this.othersHead = h("h2", {});
     this.files = new FileTranslation();
@@ -57,15 +72,17 @@ class Translator {
         h(
           "section",
           { class: "pane said" },
-          h("div", { class: "pane-head" }, this.title, this.copy),
+          h("div", { class: "pane-head" }, this.title, h("div", {}, this.again, this.copy)),
           this.output,
           this.notices,
           this.status,
         ),
       ),
-      h("div", { class: "under" }, this.inside, this.legend),
+      h("div", { class: "under" }, this.how, this.inside, this.legend),
+      this.examples,
       this.files.body,
       h("section", { class: "alternatives" }, this.othersHead, this.others),
+      this.figure,
     );
   }
 
@@ -73,7 +90,9 @@ class Translator {
     this.text.addEventListener("input", () => this.light(-1));
     this.text.addEventListener("scroll", () => (this.mirror.scrollTop = this.text.scrollTop));
     this.copy.addEventListener("click", () => this.copied());
-    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "map" }));
+    this.inside.addEventListener("click", () => this.context?.store.set({ screen: "model" }));
+    this.how.addEventListener("click", () => this.context?.store.set({ screen: "follow", stage: "" }));
+    this.again.addEventListener("click", () => this.live());
     this.output.addEventListener("keydown", (event) => this.walked(event));
     this.output.addEventListener("blur", () => this.light(-1));
     this.output.addEventListener("mouseleave", () => this.light(-1));
@@ -85,12 +104,18 @@ class Translator {
   draw(context) {
     this.context = context;
     const { server, state, t } = context;
-    const way = server.way(state);
     const { does } = server.model(state);
     this.field.draw(context, t(`${does}.text`), does);
     this.output.setAttribute("aria-label", t(`${does}.output`));
     this.copy.textContent = t("copy");
     this.inside.textContent = t("translate.look");
+    this.how.textContent = t("how");
+    this.how.title = t("how.title");
+    this.again.textContent = `↻ ${t("living.again")}`;
+    this.examples.replaceChildren(...examples(context));
+    const open = (box) => context.store.set({ screen: "model", box: box.id });
+    this.drawn = figureOne(context, server.description(state), { slim: true, pick: open });
+    this.figure.replaceChildren(this.drawn.node);
     this.legend.textContent = t("translate.legend");
     this.othersHead.textContent = t("translate.others");
     this.files.draw(context);
@@ -116,11 +141,12 @@ class Translator {
         if (!state.text.trim()) return this.answered(null);
         const waiting = setTimeout(() => this.output.setAttribute("aria-busy", "true"), SLOW);
         try {
-          item = await server.translate(state, { n_best: BEST }, signal);
+          // An example is not being typed, so its words and their sources are shown together.
+          if (!this.isExample(state)) item = await server.translate(state, { n_best: BEST }, signal);
         } finally {
           clearTimeout(waiting);
         }
-        this.answered(item);
+        if (item) this.answered(item);
         if (store.state.text !== state.text) return; // still being typed
         this.answered(await server.translate(state, { n_best: BEST, scores: true, alignment: true }, signal));
       },
@@ -136,12 +162,28 @@ class Translator {
     if (this.waiting === turn) this.waiting = null;
   }
 
+  /** @param {import("../state/store.js").State} state */
+  isExample(state) {
+    return Boolean(exampleOf(examplesFor(this.context.server, state), state.text));
+  }
+
+  /** Write the output once more, word by word. */
+  live() {
+    /** @type {HTMLElement[]} */
+    const nodes = Array.from(this.output.querySelectorAll(".word, .bare"));
+    const number = (node) => (node.dataset.word === undefined ? -1 : Number(node.dataset.word));
+    this.living.write(nodes, nodes.map(number));
+  }
+
   /** @param {any} item */
   answered(item) {
     this.answer = item;
     this.words = item ? pieces(item.text, item.alignment ?? [], this.sure(item), item.numbers ?? []) : [];
     this.output.removeAttribute("aria-busy");
     this.show();
+    const { state } = this.context.store;
+    if (item?.alignment && !item.numbers?.length && this.lived !== state.text && this.isExample(state)) this.live();
+    this.lived = state.text;
   }
 
   /** @param {any} item */
@@ -154,6 +196,7 @@ class Translator {
     const { answer } = this;
     server.shown = answer && { of: this.requested, text: answer.text };
     this.lit = -1;
+    this.living.stop();
     this.nameLanguages();
     this.markSource();
     this.notices.replaceChildren(...notices(this.context, answer));
@@ -162,7 +205,8 @@ class Translator {
         ? this.words.map((piece, i) => this.word(piece, i))
         : [h("span", { class: "soft" }, t(`${server.model(store.state).does}.here`))]),
     );
-    this.inside.toggleAttribute("disabled", !answer);
+    for (const button of [this.inside, this.how]) button.toggleAttribute("disabled", !answer);
+    this.again.hidden = !answer?.alignment?.length;
     this.copy.toggleAttribute("disabled", !answer);
     this.status.className = "status soft";
     this.status.textContent = answer ? this.summary(answer) : "";
@@ -177,7 +221,7 @@ class Translator {
           h("span", { dir: "auto", lang: this.output.lang }, each.text),
           h(
             "button",
-            { type: "button", onclick: () => store.set({ ...NEW_TEXT, target: each.text, screen: "map" }) },
+            { type: "button", onclick: () => store.set({ ...NEW_TEXT, target: each.text, screen: "model" }) },
             t("translate.look"),
           ),
         ),
@@ -224,15 +268,15 @@ class Translator {
 
   /** @param {Piece} piece @param {number} i */
   word(piece, i) {
-    if (!piece.link) return piece.changed ? h("mark", { class: "changed" }, piece.text) : piece.text;
+    if (!piece.link) return piece.changed ? h("mark", { class: "changed" }, piece.text) : h("span", { class: "bare" }, piece.text);
     const doubtful = piece.probability !== null && piece.probability < DOUBT;
     return h(
       piece.changed ? "mark" : "span",
       {
         class: `word${doubtful ? " doubtful" : ""}${piece.changed ? " changed" : ""}`,
         dataset: { word: i },
-        onmouseenter: (event) => this.light(i, event),
-        onclick: () => this.light(i),
+        onmouseenter: (event) => this.pointed(i, event),
+        onclick: () => this.pointed(i),
       },
       piece.text,
     );
@@ -250,11 +294,17 @@ class Translator {
     this.mirror.scrollTop = this.text.scrollTop;
   }
 
+  /** The user points at a word. @param {number} i @param {MouseEvent} [event] */
+  pointed(i, event) {
+    this.living.stop();
+    this.light(i, event);
+  }
+
   /** Highlight a word and its source. @param {number} i @param {MouseEvent} [event] */
   light(i, event) {
     const { tip } = this.context;
     this.lit = i;
-    for (const each of this.output.querySelectorAll(".word"))
+    for (const each of /** @type {NodeListOf<HTMLElement>} */ (this.output.querySelectorAll(".word")))
       each.classList.toggle("lit", Number(each.dataset.word) === i);
     const link = this.words[i]?.link;
     if (!link) {
@@ -280,6 +330,7 @@ class Translator {
   walked(event) {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
+    this.living.stop();
     event.preventDefault();
     event.stopPropagation();
     const words = this.words.flatMap((piece, i) => (piece.link ? [i] : []));

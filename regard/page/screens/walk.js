@@ -87,7 +87,7 @@ function comparison({ about, state, store, t }, at) {
  * @param {import("../compute/substitute.js").At} at
  * @param {import("../words/i18n.js").Say} t
  */
-function table(at, t) {
+export function table(at, t) {
   const lines = panelLines(at);
   const width = Math.max(...lines.map(({ numbers }) => numbers.length));
   const wide = (numbers) => Array.from({ length: width }, (_, i) => numbers[i] ?? "");
@@ -103,7 +103,7 @@ function table(at, t) {
  * @param {Context} context
  * @param {import("../compute/substitute.js").At} at
  */
-function formula(context, at) {
+export function formula(context, at) {
   const { t, queries } = context;
   const { name, latex, rows } = at.steps[at.index];
   const whose = { query: queries[at.query].text, key: rows[at.focus] };
@@ -156,6 +156,7 @@ export const walk = {
   id: "walk",
   sign: "ƒ",
   keys: player.keys,
+  moves: (context, by) => player.moves(context, by),
   render: async (context) => {
     const { source, state, store, about, t } = context;
     const steps = await source.walk(state.kind, state.layer, state.head, state.query);

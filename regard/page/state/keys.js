@@ -1,11 +1,14 @@
 // Keyboard shortcuts that all screens share.
 
+import { toKind } from "./store.js";
+
 export const LAST_SCREEN = "last"; // stands for the number of the last screen
 const SECOND_DIGIT_MS = 500; // time for the second digit of a number
 
 /** The list of keyboard shortcuts. */
 export const KEYS = [
   { keys: ["1", "…", LAST_SCREEN], words: "key.screens" },
+  { keys: ["Esc"], words: "key.out" },
   { keys: ["e", "d", "x"], words: "key.kinds" },
   { keys: ["[", "]"], words: "key.layer" },
   { keys: [",", "."], words: "key.head" },
@@ -16,6 +19,8 @@ export const KEYS = [
   { keys: ["t"], words: "key.table" },
   { keys: ["s"], words: "key.save" },
   { keys: ["l"], words: "key.language" },
+  { keys: ["p"], words: "key.present" },
+  { keys: ["n", "b"], words: "key.presenting" },
   { keys: ["/"], words: "key.text", server: true },
   { keys: ["?"], words: "key.help" },
 ];
@@ -34,8 +39,8 @@ export function stateChanges(key, state, about) {
   const kind = about.kinds.find((each) => each.kind === state.kind) ?? about.kinds[0];
   const [queries, keys] = [about[kind.queries].tokens.length, about[kind.keys].tokens.length];
   const to = { e: "encoder", d: "decoder", x: "cross" }[key];
-  if (to) return about.kinds.some((each) => each.kind === to) ? { kind: to, query: -1, key: -1 } : null;
-  const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "matrix" };
+  if (to) return about.kinds.some((each) => each.kind === to) ? toKind(state, to) : null;
+  const views = { matrix: "lines", lines: kind.queries === kind.keys ? "arcs" : "layers", arcs: "layers" };
   if (key === "v") return { view: views[state.view] ?? "matrix" };
   const moves = {
     "[": ["layer", -1, kind.layers],

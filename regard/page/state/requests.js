@@ -26,12 +26,15 @@ let lost = false;
 /** Retry until the server answers. */
 async function reach() {
   const there = await fetch("/livez").then(() => true, () => false);
-  if (!there) return setTimeout(reach, RETRY_MS);
+  if (!there) {
+    setTimeout(reach, RETRY_MS);
+    return;
+  }
   lost = false;
   connection.dispatchEvent(new Event("back"));
 }
 
-/** @param {unknown} problem */
+/** @param {unknown} problem @returns {never} */
 function unreached(problem) {
   if (problem instanceof TypeError && !lost) {
     lost = true;
@@ -56,13 +59,14 @@ export function hasKey() {
  * @param {string} address
  * @param {unknown} [body] Sent as JSON by POST; default: GET.
  * @param {AbortSignal} [signal] Cancels the request.
+ * @param {"GET" | "POST" | "DELETE"} [method]
  * @returns {Promise<Response>}
  */
-export async function request(address, body, signal) {
+export async function request(address, body, signal, method = body === undefined ? "GET" : "POST") {
   const key = globalThis.sessionStorage?.getItem(KEPT);
   const response = await fetch(address, {
     signal,
-    method: body === undefined ? "GET" : "POST",
+    method,
     headers: {
       ...(key ? { Authorization: `Bearer ${key}` } : {}),
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
@@ -128,7 +132,7 @@ export function describeError(problem, t) {
       ? t("lost")
       : fixable
         ? t(`refused.${problem.code}`, { message: problem.message })
-        : problem.message;
+        : String(problem instanceof Error ? problem.message : problem);
   return { retryAfter: seconds, message, fixable };
 }
 

@@ -1,5 +1,6 @@
 // Training runs: their journals as they grow, and the attention stored during training.
 
+import { decode, fromBase64 } from "../compute/tensor.js";
 import { eventsOf, request } from "./requests.js";
 import { readTensor } from "./source_http.js";
 
@@ -85,12 +86,23 @@ const known = new Map();
  */
 let followed = null;
 
+/** The folder of the page's files; joined modules are one file in it. */
+const FILES = import.meta.url.replace(/(state\/)?[^/]*$/, "");
+export const RECORDED = ""; // stands for the run that comes with the page
+
+/** The run that comes with the page (`tools/record_run.py`). @returns {Promise<any>} */
+export const recorded = () => once(`${FILES}recorded.json`, asJson);
+
+/** One validation of the recorded run. @param {number} step */
+const recordedAt = async (step) => (await recorded()).validations.find((each) => each.step === step);
+
 /**
  * The current entries of a run's journal; `notify` is called when there are more.
  * @param {string} run
  * @param {() => void} notify
  */
 export async function journal(run, notify) {
+  if (run === RECORDED) return (await recorded()).entries;
   if (followed?.run !== run) {
     followed?.journal.going.abort();
     followed = { run, journal: new RunJournal(run, notify) };
@@ -131,7 +143,12 @@ const asJson = (answer) => answer.json();
  * @param {number} validations Number of validations so far; a new one invalidates the cache.
  * @returns {Promise<{ steps: number[], probes: Probe[] }>}
  */
-export const probesOf = (run, validations) => once(at(run), asJson, `${validations}`);
+export async function probesOf(run, validations) {
+  if (run !== RECORDED) return once(at(run), asJson, `${validations}`);
+  const { validations: all } = await recorded();
+  const steps = all.map(({ step }) => step);
+  return { steps, probes: [await probeAt(run, { step: steps[0], probe: 0 })] };
+}
 
 /**
  * A probe sentence at one step.
@@ -139,7 +156,13 @@ export const probesOf = (run, validations) => once(at(run), asJson, `${validatio
  * @param {{ step: number, probe: number }} place
  * @returns {Promise<Probe>}
  */
-export const probeAt = (run, { step, probe }) => once(`${at(run)}/${step}/${probe}`, asJson);
+export async function probeAt(run, { step, probe }) {
+  if (run !== RECORDED) return once(`${at(run)}/${step}/${probe}`, asJson);
+  const { inputs, outputs } = await recorded();
+  const { weights, ...of } = await recordedAt(step);
+  const kinds = Object.fromEntries(Object.entries(weights).map(([kind, { shape }]) => [kind, shape.slice(0, 2)]));
+  return { inputs, outputs, kinds, ...of };
+}
 
 /**
  * The attention of one head in a probe sentence at one step.
@@ -147,5 +170,12 @@ export const probeAt = (run, { step, probe }) => once(`${at(run)}/${step}/${prob
  * @param {{ step: number, probe: number, kind: string, layer: number, head: number }} place
  * @returns {Promise<import("../compute/tensor.js").Tensor>}
  */
-export const attentionAt = (run, { step, probe, kind, layer, head }) =>
-  once(`${at(run)}/${step}/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`, readTensor);
+export async function attentionAt(run, { step, probe, kind, layer, head }) {
+  if (run !== RECORDED)
+    return once(`${at(run)}/${step}/${probe}/attention?kind=${kind}&layer=${layer}&head=${head}`, readTensor);
+  const { shape, data } = (await recordedAt(step)).weights[kind];
+  const [, heads, ...size] = shape;
+  const count = size[0] * size[1];
+  const from = (layer * heads + head) * count;
+  return { data: decode(fromBase64(data), "u8", 1 / 255).slice(from, from + count), shape: size };
+}

@@ -1,6 +1,6 @@
 // The server's API: models and directions, translations, generation, labels, traces.
 
-import { hasScale } from "../compute/attention.js";
+import { numbers } from "./changes.js";
 import { eventsOf, request, RequestError } from "./requests.js";
 import { cached } from "./source.js";
 import { httpSource, readTensor } from "./source_http.js";
@@ -23,39 +23,6 @@ import { httpSource, readTensor } from "./source_http.js";
 
 const KEPT = 12; // responses kept
 const READ = 500; // characters used to detect the language
-
-/** @param {string} ids */
-const numbers = (ids) => (ids ? ids.split(",").map(Number) : []);
-
-/**
- * Parse one intervention of the address: `cross.1.3` (this head is off), `uniform.cross.1.3`, `skip.cross.1`,
- * `no-scale`, `no-positions`. Returns null if it does not apply to this model.
- * @param {string} name
- * @param {import("./source.js").About} about
- */
-function changeOf(name, { kinds, settings }) {
-  if (name === "no-scale") return hasScale(settings) ? { op: name } : null;
-  if (name === "no-positions") return settings.positions === "none" ? null : { op: name };
-  const found = /^(?:(uniform|skip)\.)?(encoder|decoder|cross)\.(\d+)(?:\.(\d+))?$/.exec(name);
-  const [, op, kind, layer, head] = found ?? [];
-  const there = kinds.find((each) => each.kind === kind && Number(layer) < each.layers);
-  if (!there || (op === "skip") !== (head === undefined) || Number(head ?? 0) >= there.heads) return null;
-  if (op === "skip") return { op: "skip-block", block: kind, layer: Number(layer) };
-  return { op: op ?? "head-off", kind, layer: Number(layer), head: Number(head) };
-}
-
-/**
- * The interventions of the address that apply to this model and text.
- * @param {Pick<State, "off" | "drop">} state
- * @param {import("./source.js").About} about
- */
-export function changes({ off, drop }, about) {
-  const dropped = numbers(drop).filter((token) => about.inputs?.tokens[token]);
-  return [
-    ...off.split(",").flatMap((name) => changeOf(name, about) ?? []),
-    ...dropped.map((token) => ({ op: "mask-source", token })),
-  ];
-}
 
 export class Server {
   /** @param {Model[]} models */
@@ -283,7 +250,8 @@ async function opened(body) {
         return current[name](...given);
       }
     };
-  const names = ["heads", "matrix", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file"];
+  const names = ["heads", "matrix", "activation", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences", "file", "page"];
+  /** @type {any} */
   const source = Object.fromEntries(names.map((name) => [name, renewed(name)]));
   const whole = { ...source, describe: async () => about, precision: () => current.precision() };
   return { source: cached(whole), about: about };

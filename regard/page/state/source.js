@@ -117,6 +117,8 @@
  * @property {() => Promise<About>} describe
  * @property {(kind: string, layer: number) => Promise<Tensor>} heads All heads of a layer.
  * @property {(kind: string, layer: number, head: number, form: string) => Promise<Tensor>} matrix
+ * @property {(address: string) => Promise<Tensor | null>} activation The array at an address, tokens first; null if the
+ *   file of a long text does not keep it.
  * @property {(kind: string, layer: number, head: number, query: number) => Promise<WalkStep[] | null>} walk
  * @property {() => Promise<Prediction[]>} steps
  * @property {() => Promise<Record<string, HeadSummary[][]>>} summaries By kind, layer and head.
@@ -126,6 +128,7 @@
  *   in a saved file only for labels, and optional.
  * @property {(row: number) => Promise<Measures | null>} influences By every method; null in a saved file.
  * @property {() => Promise<Blob>} [file] The whole trace as a file for Python.
+ * @property {(hash: string) => Promise<Blob>} [page] A page with the trace, which opens as the address says.
  * @property {() => { precision: string, kept?: number }} precision Number format of the data.
  */
 
@@ -149,7 +152,7 @@ export function cached(source) {
       found.catch(() => known.delete(key));
       return found;
     };
-  const names = ["describe", "matrix", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences"];
+  const names = ["describe", "matrix", "activation", "walk", "steps", "summaries", "beam", "alignment", "influence", "influences"];
   const methods = names.map((name) => [name, ask(name)]);
   return { ...source, ...Object.fromEntries(methods) };
 }

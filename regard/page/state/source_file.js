@@ -4,6 +4,33 @@ import { addressOf, scores, weights } from "../compute/attention.js";
 import { decode, fromBase64 } from "../compute/tensor.js";
 import { buildWalk } from "../compute/walk.js";
 
+/** @param {string} text In base64. @returns {Promise<ArrayBuffer>} */
+async function inflated(text) {
+  const packed = new Blob([fromBase64(text)]).stream();
+  return new Response(packed.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+}
+
+/**
+ * The data in a file, which `_packed` in Python has compressed.
+ * @param {{ text: string, numbers: string }} packed
+ * @returns {Promise<Record<string, any>>}
+ */
+export async function unpacked({ text, numbers }) {
+  const [written, bytes] = await Promise.all([inflated(text), inflated(numbers)]);
+  const held = JSON.parse(new TextDecoder().decode(written));
+  const width = held.precision === "f32" ? 4 : 2;
+  const [planes, count] = [new Uint8Array(bytes), bytes.byteLength / width];
+  let first = 0;
+  for (const array of Object.values(held.arrays)) {
+    const size = array.shape.reduce((a, b) => a * b, 1);
+    const own = new Uint8Array(size * width);
+    for (let i = 0; i < size; i++) for (let byte = 0; byte < width; byte++) own[i * width + byte] = planes[byte * count + first + i];
+    array.bytes = own.buffer;
+    first += size;
+  }
+  return held;
+}
+
 /**
  * @param {Record<string, any>} held The data in the file.
  * @returns {import("./source.js").Source}
@@ -13,9 +40,14 @@ export function fileSource(held) {
   /** @type {Map<string, import("../compute/tensor.js").Tensor>} */
   const decoded = new Map();
   const arrays = (name) => {
+    const added = held.sums?.[name];
+    if (added && !decoded.has(name)) {
+      const [one, other] = added.map(arrays);
+      decoded.set(name, { data: one.data.map((value, i) => value + other.data[i]), shape: one.shape });
+    }
     const written = held.arrays[name];
     if (written && !decoded.has(name)) {
-      const data = decode(fromBase64(written.data), precision === "top" ? "u16" : precision);
+      const data = decode(written.bytes ?? fromBase64(written.data), precision === "top" ? "u16" : precision);
       decoded.set(name, { data, shape: written.shape });
     }
     return decoded.get(name) ?? null;
@@ -43,6 +75,7 @@ export function fileSource(held) {
     influences: async () => null,
     precision: () => ({ precision, kept: held.kept }),
     matrix: async (kind, layer, head, form) => headMatrix(kind, layer, head, form),
+    activation: async (address) => (precision === "top" ? null : arrays(address)),
     heads: async (kind, layer) => {
       const count = about.sizes.n_heads;
       const each = Array.from({ length: count }, (_, head) => headMatrix(kind, layer, head).data);

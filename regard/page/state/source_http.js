@@ -10,7 +10,7 @@ import { request, RequestError } from "./requests.js";
  */
 export async function readTensor(response) {
   const header = (name) => response.headers.get(name) ?? "";
-  const precision = header("X-Dtype");
+  const precision = /** @type {"u8" | "f16" | "f32"} */ (header("X-Dtype"));
   const data = decode(await response.arrayBuffer(), precision, Number(header("X-Scale")));
   return { data, shape: header("X-Shape").split(",").map(Number) };
 }
@@ -36,8 +36,10 @@ export function httpSource(id, base = "/api/v1/traces") {
     walk: (kind, layer, head, query) => json("/walk", { kind, layer, head, query }),
     matrix: (kind, layer, head, form) => attention({ kind, layer, head, form, dtype: "f32" }),
     heads: (kind, layer) => attention({ kind, layer, head: "*", form: "weights", dtype: "u8" }),
+    activation: async (address) => readTensor(await get("/activation", { address })),
     influence: (row) => json("/influence", { row }),
     influences: (row) => json("/influences", { row }),
+    page: async (hash) => (await get("/page", { state: hash })).blob(),
     file: async () => (await get("/file")).blob(),
     precision: () => ({ precision: "f32" }),
   };

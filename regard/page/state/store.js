@@ -10,8 +10,10 @@ import { keep, kept } from "./preferences.js";
  * @property {number} head
  * @property {number} query The query token.
  * @property {number} key The key token; -1: the one with the largest weight.
- * @property {string} by The measure that labels heads on the map; empty: their roles.
- * @property {string} view How a head is drawn: `matrix`, `lines` or `arcs`.
+ * @property {string} by The measure that labels heads on the map: `role`, `entropy` …; empty: the effect of each, or
+ *   without a server, their roles.
+ * @property {string} view How a head is drawn: `matrix`, `lines`, `arcs` or `layers`.
+ * @property {string} heads Heads that are drawn over each other as lines; empty: see `superposed.js`.
  * @property {string} form `weights` or `scores`.
  * @property {string} gold Reference links, such as `0-0 1-2`.
  * @property {number} threshold Smallest weight that is drawn as a line.
@@ -21,6 +23,11 @@ import { keep, kept } from "./preferences.js";
  * @property {number} hand Whether the walk has exercises.
  * @property {number} step The step that wrote the selected output token; -1: of the selected query.
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
+ * @property {number} tour The step of the tour; -1: none.
+ * @property {string} exercise The exercise that is open; empty: none.
+ * @property {string} box The box of Figure 1 that is open; empty: none.
+ * @property {string} stage The stage of the path of a word, such as `encoder.3.weights`; empty: the first.
+ * @property {number} present Whether the page is presented: full screen, large type.
  * @property {number} table Whether figures are shown as tables.
  * @property {string} lang
  * @property {string} theme `auto`, `light` or `dark`.
@@ -37,11 +44,12 @@ import { keep, kept } from "./preferences.js";
  * @property {string} whole Ids of all tokens of the output.
  * @property {string} off Interventions, such as `cross.1.3` for a head that is off (see `server.js`).
  * @property {string} drop Indices of masked input tokens.
- * @property {string} op What a click on a head does: `off`, `uniform` or `skip`.
- * @property {number} effects Whether the effect of every head is shown.
+ * @property {string} unplaced Indices of tokens that have no position.
+ * @property {string} op What is done to a head that is clicked, such as `off`; empty: it is opened.
  * @property {string} axes Logarithmic axes of training curves: `x`, `y` or both.
  * @property {string} other The text to compare with.
- * @property {string} beside What is compared: `text` or `off`.
+ * @property {string} beside What is compared: `off` (the changed model), `model` or `text`.
+ * @property {string} rival The model that stands beside this one; empty: the first other one.
  * @property {string} dims Dimensions of the positions that are plotted.
  * @property {string} measure The curve that is plotted of a run.
  * @property {string} experiment
@@ -66,6 +74,7 @@ export const DEFAULTS = {
   key: -1,
   by: "",
   view: "matrix",
+  heads: "",
   form: "weights",
   gold: "",
   threshold: 0.1,
@@ -75,6 +84,11 @@ export const DEFAULTS = {
   hand: 0,
   step: -1,
   node: -1,
+  tour: -1,
+  exercise: "",
+  box: "",
+  stage: "",
+  present: 0,
   table: 0,
   lang: "",
   theme: "auto",
@@ -89,11 +103,12 @@ export const DEFAULTS = {
   whole: "",
   off: "",
   drop: "",
-  op: "off",
-  effects: 1,
+  unplaced: "",
+  op: "",
   axes: "",
   other: "",
   beside: "off",
+  rival: "",
   dims: "0,8,16,24",
   measure: "loss",
   experiment: "",
@@ -110,9 +125,22 @@ export const DEFAULTS = {
 
 /** Resets the fields that belong to one text. */
 export const NEW_TEXT = {
-  ...{ target: "", prefix: "", whole: "", drop: "", gold: "" },
+  ...{ target: "", prefix: "", whole: "", drop: "", unplaced: "", gold: "" },
   ...{ query: -1, key: -1, step: -1, node: -1 },
 };
+
+/**
+ * The change to another kind of attention, with the same tokens as far as it has them: a selected input stays a query
+ * or becomes the key, and an output that was selected stays so.
+ * @param {State} state
+ * @param {string} kind
+ * @returns {Partial<State>}
+ */
+export function toKind({ kind: from, query, key }, kind) {
+  if (kind === from) return {};
+  if (kind === "cross") return { kind, query: from === "decoder" ? query : -1, key: from === "encoder" ? query : -1 };
+  return { kind, query: from === "cross" ? (kind === "encoder" ? key : query) : -1, key: -1 };
+}
 
 /** The state as the hash of an address, without defaults. @param {State} state */
 export function toHash(state) {
@@ -128,7 +156,7 @@ export function toHash(state) {
 /** The state from a hash; missing or invalid fields get their defaults. @param {string} hash @returns {State} */
 export function fromHash(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  /** @type {Record<string, string | number>} */
+  /** @type {any} */
   const state = { ...DEFAULTS };
   for (const [name, usual] of Object.entries(DEFAULTS)) {
     const value = fields.get(name);
@@ -136,6 +164,7 @@ export function fromHash(hash) {
     if (typeof usual === "string") state[name] = value;
     else if (value.trim() && Number.isFinite(Number(value))) state[name] = Number(value);
   }
+  if (state.screen === "off") state.screen = "map"; // its name before heads could be switched off there
   return state;
 }
 
@@ -190,7 +219,7 @@ export function fitted(state, about) {
     query,
     key: within(state.key, keys, -1),
     view:
-      ["matrix", "lines", "arcs"].includes(state.view) &&
+      ["matrix", "lines", "arcs", "layers"].includes(state.view) &&
       (state.view !== "arcs" || kind.queries === kind.keys)
         ? state.view
         : "matrix",
@@ -212,6 +241,9 @@ export class Store {
     this.lang = lang;
     /** @type {((state: State) => unknown)[]} */
     this.listeners = [];
+    /** The text while the user has written none. @type {(state: State) => string} */
+    this.example = () => "";
+    this.cleared = false; // whether the user has emptied the text field
     this.read();
     addEventListener("hashchange", () => {
       this.read();
@@ -234,6 +266,7 @@ export class Store {
     this.about = about;
     /** @type {State} */
     this.state = fitted(this.chosen, about);
+    if (!this.state.text.trim()) this.state.text = this.example(this.state);
     const { kind, layer, screen } = this.state;
     if (about && screen === "walk") this.chosen = { ...this.chosen, kind, layer }; // other screens show this head, too
   }
@@ -250,7 +283,8 @@ export class Store {
   setQuietly(changes) {
     const before = toHash(this.chosen);
     const screen = this.state.screen;
-    for (const name of ["lang", "theme"]) if (changes[name]) keep(name, changes[name]);
+    if ("text" in changes) this.cleared = !changes.text;
+    for (const name of /** @type {const} */ (["lang", "theme"])) if (changes[name]) keep(name, changes[name]);
     this.chosen = { ...this.chosen, ...linked(changes, this.state, this.about) };
     this.fit(this.about);
     const after = toHash(this.chosen);

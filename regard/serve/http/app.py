@@ -36,6 +36,7 @@ def create_app(state: AppState, *, hosts: Sequence[str] = (), cors_origins: Sequ
     app.state.regard = state
     for module in (native, look, runs, libretranslate, openai, tei, operations, page):
         app.include_router(module.router)
+    page.page_files()  # read and compressed once, before the first request
     app.add_exception_handler(Exception, _internal_error)
     app.add_exception_handler(RegardError, _regard_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

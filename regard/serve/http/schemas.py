@@ -99,6 +99,12 @@ class TranslateRequest(RequestBody):
         return given | {"beam_size": self.beam, "token_scores": self.scores}
 
 
+class DemonstrationRequest(BaseModel):
+    """Nothing: everything about the training is fixed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class HypothesisItem(BaseModel):
     """One translation."""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from regard.errors import RegardError
+from regard.errors import RegardError, RequestError
 from regard.look.alignment.alignment import AligningHeads
 from regard.look.export import document
+from regard.look.export.html import html
 from regard.look.influence import STEPS
 from regard.look.influence.methods import Method
 from regard.look.trace.blocks import Kind
@@ -40,6 +42,9 @@ FILE: dict[int | str, dict[str, Any]] = {
 KEPT_TRACES = 2
 """Traces that the process for large work keeps: the page asks for many parts of one."""
 _RECENT: OrderedDict[str, Future[Trace]] = OrderedDict()
+PAGE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "An HTML file.", "content": {"text/html": {"schema": {"type": "string"}}}}
+}
 router = APIRouter(prefix="/api/v1", responses=ERRORS, tags=["look"])
 
 
@@ -77,6 +82,32 @@ async def file(request: Request, trace: str) -> Response:
     return Response(stored.content, media_type="application/octet-stream", headers=headers)
 
 
+@router.get("/traces/{trace}/page", responses=PAGE, response_class=Response)
+async def page(
+    request: Request,
+    trace: str,
+    state: Annotated[
+        str, Query(max_length=4000, description="What the page shows: its address behind #.")
+    ] = "",
+) -> Response:
+    """One HTML file with the trace, which needs no server."""
+    try:
+        heads = _model_of(request, trace).model.aligning_heads
+    except RequestError:  # the model does not align
+        heads = None
+    content = await _shown(request, trace, _page, heads, state.removeprefix("#"))
+    headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+    return Response(content, media_type="text/html", headers=headers)
+
+
+def _page(trace: Trace, heads: AligningHeads | None, start: str) -> bytes:
+    aligned = None
+    if heads is not None:
+        with suppress(RequestError):  # there is nothing to align
+            aligned = document.alignment(trace, heads.heads, heads.rows) | {"measured": heads.measured}
+    return html(trace, aligned=aligned, start=start).encode()
+
+
 @router.delete("/traces/{trace}", status_code=204)
 async def drop(request: Request, trace: str) -> Response:
     """Delete a trace."""
@@ -98,6 +129,13 @@ async def attention(
     one = None if head == "*" else int(head)
     found = await _shown(request, trace, document.matrix, kind, layer, one, form, dtype)
     return matrix_response(found.data, found.shape, dtype, found.scale)
+
+
+@router.get("/traces/{trace}/activation", responses=MATRIX, response_class=Response)
+async def activation(request: Request, trace: str, address: str) -> Response:
+    """The activations at an address, tokens first, such as `encoder.layers.0.feed_forward.output`."""
+    found = await _shown(request, trace, document.activation, address)
+    return matrix_response(found.data, found.shape, "f32", found.scale)
 
 
 @router.get("/traces/{trace}/walk")

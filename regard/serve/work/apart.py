@@ -22,11 +22,11 @@ Ask = Callable[..., Any]
 """Asks the server about the engines of a model: `ask(what, *arguments)`."""
 
 
-def models_apart(paths: Sequence[Path]) -> ModelRegistry:
-    """The models of the server as the process has them; called when it starts."""
-    from regard.serve.models import load_models
+def models_apart(places: Sequence[tuple[str, Path]]) -> ModelRegistry:
+    """The models of the server, by name and folder, as the process has them; called when it starts."""
+    from regard.serve.models import ModelRegistry, served_model
 
-    return load_models(paths)
+    return ModelRegistry([served_model(name, path) for name, path in places])
 
 
 class AskingEngines(Engines):
@@ -54,7 +54,7 @@ class AskingEngines(Engines):
 class _AskingEngine:
     """An engine of the server; only schedulers use the lanes of engines, and there are none here."""
 
-    lanes = 1
+    lanes, queues = 1, False
 
     def __init__(self, ask: Ask, name: str) -> None:
         self._ask, self.name = ask, name

@@ -46,7 +46,7 @@ class RequestExecutor:
     def __init__(self, models: ModelRegistry, traces: BlobStore, limits: Limits, metrics: Metrics) -> None:
         self._models, self._traces, self._limits, self._metrics = models, traces, limits, metrics
         self._threads, self._turns = Pool(limits.waiting, "request"), Turns(TURN_S)
-        self._process = WorkProcess(partial(models_apart, [each.path for each in models]))
+        self._process = WorkProcess(partial(models_apart, [(each.id, each.path) for each in models]))
         self._jobs: dict[RequestJob, Callable[[], object]] = {}
         """What ends the wait for a job, whether its thread ends or not."""
         self._n_jobs: Counter[str] = Counter()

@@ -11,7 +11,7 @@ torch is imported on first use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from regard.look.influence.methods import Influence, InfluenceMeasures
-    from regard.look.interventions.interventions import Intervention
+    from regard.look.interventions.interventions import HeadOff, Intervention
     from regard.look.trace.blocks import Kind
     from regard.look.trace.comparison import Neighbours
     from regard.look.trace.recorder import Text
@@ -99,6 +99,16 @@ class LoadedModel(RunnableModel):
         from regard.look.interventions.ablation import effect_of_each_head
 
         return effect_of_each_head(self.bundle.model, trace, first)
+
+    def effects_of_heads(self, trace: Trace, first: int, batch_tokens: int) -> Iterator[dict[HeadOff, float]]:
+        """The same, batch by batch, so that something else can run in between.
+
+        Raises:
+            RequestError: there is no such token, or the trace is of another model.
+        """
+        from regard.look.interventions.ablation import effects_of_heads
+
+        return effects_of_heads(self.bundle.model, trace, first, batch_tokens)
 
     def influence(
         self,

@@ -28,6 +28,7 @@ from regard.text.vocabularies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from regard.engine.engines.torch_engine import TorchEngine
+    from regard.look.interventions.ablation import ChangedOutput
     from regard.look.interventions.interventions import Intervention
     from regard.look.trace.recorder import Text
     from regard.look.trace.trace import Trace
@@ -237,7 +238,8 @@ class LoadedTranslator(LoadedModel):
             )
         model = self.bundle.model
         ids = self._checked(self.read(source, to=to) if isinstance(source, str) else source)
-        search = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty).search(self.decoding)
+        options = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty)
+        search = options.search(self.decoding)
         if beam_size is None and not interventions:
             engine = self.engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if engine.name != "torch":  # whose search the trace records
@@ -254,6 +256,31 @@ class LoadedTranslator(LoadedModel):
             read=partial(self.read, to=to),
         )
         return self._named(trace)
+
+    def changed_output(
+        self,
+        source: str,
+        intact: Sequence[int],
+        interventions: Sequence[Intervention],
+        *,
+        to: str | None = None,
+        beam_size: int | None = None,
+    ) -> ChangedOutput:
+        """What the model writes with interventions, and how likely its unchanged output then is.
+
+        The same as two traces, without what they record.
+
+        Raises:
+            RequestError: the text or the interventions do not fit the model.
+        """
+        from regard.look.interventions.ablation import changed_output
+
+        request = Request(ids=self._checked(self.read(source, to=to)))
+        search = TranslateOptions(beam_size=beam_size).search(self.decoding)
+        model, read = self._transformer, partial(self.read, to=to)
+        return changed_output(
+            model, self._traced_engine, self.subwords, request, search, intact, interventions, read=read
+        )
 
     def measure_alignment(self, sources: Iterable[str], targets: Iterable[str]) -> AligningHeads:
         """Measure which heads align words best, on pairs not trained on, and store that in the folder.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from regard.bundle import Bundle, load_bundle, save_bundle
 from regard.bundle.bundle import read_labels
 from regard.bundle.weights import load_tensors, weight_problems
 from regard.errors import BundleError
-from regard.training.checkpoints.checkpoint import STATE, read_weights
+from regard.training.checkpoints.checkpoint import STATE, read_weights, step_of
 from regard.training.distributed.sharding import put
 
 
@@ -46,10 +47,20 @@ def mean_of(places: Sequence[Path]) -> dict[str, Tensor]:
     return {name: (weight / len(places)).float() for name, weight in total.items()}
 
 
-def average_models(places: Sequence[Path], out: Path) -> Path:
+def model_of_checkpoint(place: Path, out: Path) -> Path:
+    """Write the model of a checkpoint as a model folder.
+
+    Raises:
+        BundleError: it cannot be read, its run has no model folder yet, or `out` exists.
+    """
+    return average_models([place], out, metrics={"step": step_of(place)})
+
+
+def average_models(places: Sequence[Path], out: Path, metrics: Mapping[str, Any] | None = None) -> Path:
     """Write the mean of several checkpoints or model folders of one model as a model folder.
 
     Everything but the weights comes from the first one; for a checkpoint, from a model folder of its run.
+    `metrics` are by default the names of the models.
 
     Raises:
         BundleError: they are not of one model or cannot be read, or `out` exists. Nothing is written then.
@@ -65,7 +76,7 @@ def average_models(places: Sequence[Path], out: Path) -> Path:
         model,
         subwords=first.subwords,
         labels=_labels(first),
-        metrics={"averaged": [str(place) for place in places]},
+        metrics=metrics or {"averaged": [str(place) for place in places]},
         decoding=first.decoding,
         task=first.task,
     )
