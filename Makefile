@@ -23,7 +23,7 @@ help:
 	@echo "make bench-gpu PAIRS=DIR TEXT=FILE   the same for a GPU"
 	@echo "make size    files, folders, imports, cycles, lengths and hops: the measures of the package"
 	@echo "make docs    write the pages that are made from the code"
-	@echo "make site    build the documentation as a site in _site/"
+	@echo "make site    build the documentation as a site in _site/, with a gallery of saved pages"
 	@echo "make format  put the code into the one format"
 	@echo "make release-check   build wheel and sources, look into them, and try them on every Python"
 	@echo "make clean   remove what these doors made"
@@ -66,6 +66,7 @@ size: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/python -c "from regard.config import reference; print(reference(), end='')" > docs/configuration.md
 	$(BIN)/python -c "from regard.experiments.report import claims_page; print(claims_page(), end='')" > docs/claims.md
+	$(BIN)/python tools/glossary.py > regard/page/words/glossary.json
 	$(BIN)/python tools/python_page.py > docs/python.md
 	$(BIN)/python tools/table_3.py > docs/table-3.md
 

@@ -1,9 +1,10 @@
 """Build the documentation as a site: plain pages, light and dark, no script, readable from disk.
 
-    python tools/site.py [OUT]
+    python tools/site.py [OUT] [--no-gallery]
 
 The site mirrors the project: `docs/look.md` becomes `docs/look.html`, `README.md` is the first page, and a
 source file that some page links to becomes a page too. So a link that works in the project works here.
+The gallery has saved pages of models (`tools/gallery.py`); two of these are trained for it, in some seconds.
 Markdown is read by markdown-it-py and code coloured by Pygments, both of which `rich` brings along: nothing
 is installed for this.
 """
@@ -39,6 +40,7 @@ CONTENTS = {
         "docs/train-your-own.md",
         "docs/reading-the-paper.md",
         "docs/reading-attention.md",
+        "gallery/README.md",
         "examples/README.md",
     ],
     "Use": [
@@ -178,6 +180,10 @@ class Site:
         self.linked: set[PurePosixPath] = set()
         """Files that are no pages, but that pages link to or show."""
 
+    def add(self, path: str, text: str) -> None:
+        """Add a page that is in no file of the project."""
+        self.pages[PurePosixPath(path)] = Page(PurePosixPath(path), parser().parse(text))
+
     def build(self, out: Path) -> None:
         """Write all pages, then what they link to; an older site is replaced, and nothing else is."""
         if out.exists() and not (out / STYLE.name).is_file():
@@ -290,8 +296,19 @@ def main() -> None:
     """Build it, and say where."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", nargs="?", type=Path, default=ROOT / OUT, help="the folder to write")
-    out = parser.parse_args().out
-    Site(ROOT).build(out)
+    parser.add_argument("--no-gallery", action="store_true", help="leave out the saved pages of models")
+    options = parser.parse_args()
+    out, site, saved = options.out, Site(ROOT), []
+    if not options.no_gallery:
+        sys.path.insert(0, str(ROOT))
+        from tools.gallery import FOLDER, gallery_page, saved_pages
+
+        saved = list(saved_pages())
+        site.add(f"{FOLDER}/README.md", gallery_page(saved, "en"))
+        site.add(f"{FOLDER}/README{CHINESE}", gallery_page(saved, "zh"))
+    site.build(out)
+    for each in saved:
+        each.write(out / FOLDER)
     print(f"{sum(1 for _ in out.rglob('*.html'))} pages: open {out / 'index.html'}")
 
 

@@ -6,6 +6,7 @@
     labels.json         optional: the labels of a classifier, in the order of its outputs
     metrics.json        optional: measurements
     alignment.json      optional: which heads of cross-attention align words
+    shortlist.safetensors  optional: the output tokens that each input token may become
     card.md             the model card, for people
     manifest.json       the format number, and size and sha256 of every other file
 

@@ -23,7 +23,7 @@ DAMAGED = "damaged_model_folder"
 
 WEIGHTS, CONFIG, SUBWORDS = "model.safetensors", "config.toml", "subwords.model"
 METRICS, CARD, MANIFEST = "metrics.json", "card.md", "manifest.json"
-ALIGNMENT, LABELS = "alignment.json", "labels.json"
+ALIGNMENT, LABELS, SHORTLIST = "alignment.json", "labels.json", "shortlist.safetensors"
 REQUIRED = (WEIGHTS, CONFIG)
 IN_A_RUN = ".lock"
 """A file that every folder of a run holds."""

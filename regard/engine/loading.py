@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.bundle.bundle import Bundle, Description, describe_bundle
-from regard.bundle.manifest import MANIFEST, SUBWORDS, named_folder
+from regard.bundle.manifest import MANIFEST, SHORTLIST, SUBWORDS, named_folder
 from regard.config.checking import did_you_mean
+from regard.decode.shortlist import Shortlist, read_shortlist
 from regard.durable import leftovers
 from regard.engine.engines.protocol import EngineLoader, Engines
 from regard.errors import BundleError, ConfigError
@@ -77,6 +78,18 @@ def subword_model(described: Description) -> bytes:
             code="no_vocabulary",
         )
     return (described.folder / SUBWORDS).read_bytes()
+
+
+def shortlist_of(described: Description) -> Shortlist | None:
+    """The shortlist of a model folder; None if it has none.
+
+    Raises:
+        BundleError: the file is damaged.
+    """
+    if SHORTLIST not in described.files:
+        return None
+    content = (described.folder / SHORTLIST).read_bytes()
+    return read_shortlist(content, described.config.vocab_size, described.folder)
 
 
 def load_onto(folder: Path, device: str) -> Bundle:

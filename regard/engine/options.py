@@ -59,6 +59,9 @@ class TranslateOptions(SamplingOptions):
     """How many tokens longer than its sentence a translation may be."""
     sample: bool = False
     """Sample tokens instead of searching for the most likely ones."""
+    shortlist: bool = True
+    """On CPUs, search among the tokens that the model's shortlist has for the source, if it has one: faster,
+    with almost the same outputs. Not in streams, with `prefix`, `min_length` or `sample`, or for phrases."""
 
     def __post_init__(self) -> None:
         if self.too_long not in ("split", "error"):
@@ -170,6 +173,7 @@ class TranslateKeywords(SamplingKeywords, total=False):
     min_length: int
     extra_length: int | None
     sample: bool
+    shortlist: bool
 
 
 class GenerateKeywords(SamplingKeywords, total=False):

@@ -154,6 +154,8 @@ class SentenceDecoder:
         checked = {i: values for i, each in enumerate(sentences) if (values := self._required.values(each))}
         for i, values in checked.items():
             outputs[i] = [replace(each, numbers=values.reported(each.text)) for each in outputs[i]]
+        if self._search.shortlist and self._required.corrects_numbers:
+            self._search_among_all(sentences, outputs, checked)
         partly_right = partial(self._put_right, partly=True)
         for candidates in (self._put_right, self._next_best, self._with_stand_ins, partly_right):
             wrong = [i for i in checked if outputs[i][0].numbers]
@@ -166,6 +168,22 @@ class SentenceDecoder:
                     reported = checked[i].reported(better.text)
                     outputs[i] = [replace(better, numbers=reported), *outputs[i][1:]]
         return outputs
+
+    def _search_among_all(
+        self, sentences: list[Piece], outputs: list[list[Result]], checked: dict[int, CheckedSource]
+    ) -> None:
+        """Replace outputs that change a number by those of a search without a shortlist, if these are better.
+
+        A word that is not among the candidates, such as the name of a month, may be all that is wrong.
+        """
+        wrong = [i for i in checked if outputs[i][0].numbers]
+        search = replace(self._search, shortlist=False)
+        found = self._decode.decoded([sentences[i] for i in wrong], repeated=False, search=search)
+        for i, results in zip(wrong, found, strict=True):
+            best, *others = outputs[i]
+            fewer = len(best.numbers) - 1
+            if better := self._corrected(checked[i], sentences[i], best, results, fewer):
+                outputs[i] = [replace(better, numbers=checked[i].reported(better.text)), *others]
 
     def _corrected(
         self, values: CheckedSource, sentence: Piece, best: Result, candidates: list[Result], most: int
@@ -194,9 +212,10 @@ class SentenceDecoder:
         )
 
     def _next_best(self, wrong: list[Wrong]) -> list[list[Result]]:
-        """The outputs of a wider search, as they are and with the right values."""
+        """The outputs of a wider search, among all tokens, as they are and with the right values."""
         sentences = [piece for piece, *_ in wrong]
-        search = replace(self._search, n_best=N_BEST, beam_size=max(N_BEST, self._search.beam_size))
+        beam_size = max(N_BEST, self._search.beam_size)
+        search = replace(self._search, n_best=N_BEST, beam_size=beam_size, shortlist=False)
         found = self._decode.decoded(sentences, repeated=False, search=search)
         right = [
             [text for each in results if (text := values.corrected(each.text)) and self._decode.fits(text)]

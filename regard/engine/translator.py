@@ -107,6 +107,15 @@ class Translator:
         prefix = (options.prefix or "").rstrip()
         self._prefix = tuple(subwords.outputs.encode_one(prefix).tolist()) if prefix else ()
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether several threads that translate are faster than one: the engine queues their batches.
+
+        Phrases need the torch engine, which uses all cores for one batch after another.
+        """
+        options = self._options
+        return self._engines.first.queues and not (options.glossary or options.keep or options.sample)
+
     def __call__(self, texts: Sequence[str]) -> list[Result]:
         """The translation of each text; texts do not influence each other.
 

@@ -100,21 +100,28 @@ class Autoregressive(Assembly):
         """Log-probabilities after each new token, given those in the cache, (N, V); and the new cache."""
         return self._extend(Packed(outputs.ids_N, cache.place(outputs.boundaries)), cache)
 
-    def step(self, ids_R: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        """One more token in every row: log-probabilities of the next, (R, V), and the new cache."""
+    def step(
+        self, ids_R: Tensor, cache: Cache, output: OutputProbabilities | None = None
+    ) -> tuple[Tensor, Cache]:
+        """One more token in every row: log-probabilities of the next, (R, V), and the new cache.
+
+        `output` replaces the output layer, by one for some tokens only (`OutputProbabilities.among`).
+        """
         if len(ids_R) != cache.n_rows:
             expected = f"one new token for each of the cache's {cache.n_rows} rows"
             raise ShapeError("ids", expected, len(ids_R), code="row_count_mismatch")
-        return self._extend(Packed(ids_R, cache.place_one_each()), cache)
+        return self._extend(Packed(ids_R, cache.place_one_each()), cache, output)
 
-    def _extend(self, new: Packed, cache: Cache) -> tuple[Tensor, Cache]:
+    def _extend(
+        self, new: Packed, cache: Cache, output: OutputProbabilities | None = None
+    ) -> tuple[Tensor, Cache]:
         placed = new.boundaries
         assert placed.n_positions is not None, "the cache knows the positions of new tokens"
         cache = cache.writable(placed.n_positions)
         recall = cache.recall(placed, self.output_positions)
         x_ND = self.embed_outputs(new)
         states_ND = decode_new(self.decoder, x_ND, cache.own, cache.memory, recall)
-        return self.output_probabilities.log_probs(states_ND), cache.advanced(placed)
+        return (output or self.output_probabilities).log_probs(states_ND), cache.advanced(placed)
 
     def empty_cache(self, n_rows: int, capacity: int, like: Tensor) -> Cache:
         """Storage for `capacity` tokens in each of `n_rows` rows; dtype and device as of `like`."""

@@ -72,8 +72,9 @@ def joined(entry: str) -> str:
     imports from, as a browser would run it. Lines stay as they are but for `import` and `export`.
 
     Raises:
-        ValueError: modules import each other in a cycle, or import what is not exported; or a form of `import` or
-            `export` is not known here, such as `export let`, which the importing module would see change.
+        ValueError: modules import each other in a cycle, or import what is not exported; or a form of
+            `import` or `export` is not known here, such as `export let`, which the importing module would see
+            change.
     """
     return "".join(f"// {name}\nconst {_scope(name)} = {_wrapped(name)};\n" for name in needed(entry))
 

@@ -19,6 +19,7 @@ import { describeError } from "./state/requests.js";
  * @property {import("./state/source.js").Token[]} queries
  * @property {import("./state/source.js").Token[]} keys
  * @property {Tooltip} tip
+ * @property {string[]} screens Ids of the screens that the page has for this model.
  *
  * @typedef {object} View What a screen returns.
  * @property {(Node | false | null)[]} [controls]

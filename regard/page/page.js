@@ -5,8 +5,10 @@ import { argmax } from "./compute/tensor.js";
 import { PALETTES } from "./figures/colour.js";
 import { growth, resize } from "./figures/svg.js";
 import { bar, failed, sideBar, keyList, Tooltip, titleKey } from "./frame.js";
+import { Coach } from "./parts/coach.js";
 import { dataTable } from "./parts/controls.js";
 import { h } from "./parts/dom.js";
+import { explainTerms } from "./parts/explain.js";
 import { leaveFullScreen, presenterBar, showFullScreen } from "./parts/presenter.js";
 import { saveFigure, savePage, saveTrace } from "./parts/saving.js";
 import { readStrip, tokenStrips } from "./parts/strips.js";
@@ -38,6 +40,7 @@ export class Page {
     this.store.fit(this.about);
     this.drawn = "";
     this.tip = new Tooltip();
+    this.coach = new Coach();
     this.turn = 0;
     this.numbers = new NumberKeys((place) => this.store.set({ screen: this.screens[place].id }));
     this.selected = "";
@@ -57,7 +60,7 @@ export class Page {
       presenter: h("div", { class: "presenter", role: "group" }),
     };
     const { bar: top, rail: left, strips: texts, main, heard, lost, skip, presenter } = this.parts;
-    const content = h("div", { class: "content" }, texts, main);
+    const content = h("div", { class: "content" }, texts, main, this.coach.node);
     document.body.replaceChildren(skip, top, left, content, heard, lost, presenter, this.tip.node);
     connection.addEventListener("lost", () => this.unreached(true));
     connection.addEventListener("back", () => this.unreached(false));
@@ -110,6 +113,7 @@ export class Page {
       queries: kind ? this.about?.[kind.queries].tokens : [],
       keys: kind ? this.about?.[kind.keys].tokens : [],
       tip: this.tip,
+      screens: this.screens.map(({ id }) => id),
     };
   }
 
@@ -160,6 +164,7 @@ export class Page {
     this.parts.main.setAttribute("aria-busy", "true");
     this.parts.rail.replaceChildren(...sideBar({ ...this.context(), state: { ...state } }, this.screens));
     if (this.drawn === screen.id) return;
+    this.coach.draw(this.context(), false);
     this.parts.strips.hidden = this.parts.strips.hidden || Boolean(screen.alone);
     this.parts.main.replaceChildren(heading(this.context(), t(titleKey(screen, this.context())), t("loading")));
   }
@@ -201,8 +206,12 @@ export class Page {
       ),
     );
     this.parts.presenter.replaceChildren(...(state.present ? this.presenter(context) : []));
+    const advice = this.coach.draw(context);
+    if (advice) this.parts.heard.textContent = advice;
+    explainTerms(this.parts.main, state.lang);
     this.fill();
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
+    this.coach.takeFocus();
     this.follow(state);
     this.hintAtMore();
     if (this.keyed) this.announce(context, view, strip);

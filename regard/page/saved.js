@@ -6,6 +6,7 @@ import { alignment } from "./screens/alignment.js";
 import { beam } from "./screens/beam.js";
 import { follow } from "./screens/follow.js";
 import { head } from "./screens/head.js";
+import { learn } from "./screens/learn.js";
 import { map } from "./screens/map.js";
 import { model } from "./screens/model.js";
 import { steps } from "./screens/steps.js";
@@ -15,7 +16,7 @@ import { fileSource, unpacked } from "./state/source_file.js";
 import { kept } from "./state/preferences.js";
 import { preferredLanguage, wordsIn } from "./words/i18n.js";
 
-const SCREENS = [model, follow, map, head, walk, steps, beam, alignment]; // in the order of the side bar
+const SCREENS = [model, follow, map, head, walk, steps, beam, alignment, learn()]; // in the order of the side bar
 
 /** Show the trace that `regard/look/export/html.py` has written into the file. */
 async function start() {

@@ -2,6 +2,7 @@
 
 import { Page } from "./page.js";
 import { h } from "./parts/dom.js";
+import { liveTraining } from "./parts/live_training.js";
 import { alignment } from "./screens/alignment.js";
 import { api } from "./screens/api.js";
 import { beam } from "./screens/beam.js";
@@ -11,6 +12,7 @@ import { experiments } from "./screens/experiments.js";
 import { follow } from "./screens/follow.js";
 import { generate } from "./screens/generate.js";
 import { head } from "./screens/head.js";
+import { learn } from "./screens/learn.js";
 import { influence } from "./screens/influence.js";
 import { map } from "./screens/map.js";
 import { model } from "./screens/model.js";
@@ -30,7 +32,7 @@ const SCREENS = [
   ...[translate, generate, classify],
   ...[model, follow],
   ...[map, head, walk, steps, beam, alignment, influence, compare],
-  ...[positions, training, experiments, api],
+  ...[positions, training, experiments, learn(liveTraining), api],
 ];
 const t = wordsIn(preferredLanguage([kept("lang"), ...navigator.languages]));
 

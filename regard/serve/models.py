@@ -276,6 +276,9 @@ class ModelRegistry:
     def close(self, seconds: float | None = None) -> bool:
         """Finish queued work and stop the schedulers; returns whether they stopped within some seconds."""
         closed = [each.scheduler.close(seconds) for each in self]
+        for each in self:
+            if each.of_checkpoint is not None:
+                each.of_checkpoint.cleanup()
         return all(closed)
 
 

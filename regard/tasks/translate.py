@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.bundle import Description, describe_bundle, load_bundle
+from regard.bundle.bundle import add_file
+from regard.bundle.manifest import SHORTLIST
 from regard.config import RunConfig, registries
 from regard.data.reading import keep_stdin, parallel_corpus, refuse_shared_files, table_corpus
 from regard.data.reading.columns import Languages, language_of_column, pair_columns
 from regard.data.store import Store
+from regard.decode.shortlist import MOST_CELLS, SMALLEST_VOCABULARY, Pairs, Shortlist, learn
 from regard.durable import write_atomically
 from regard.engine.loading import EngineName
 from regard.errors import ConfigError, CorpusError, RequestError
@@ -30,6 +34,7 @@ from regard.text.files.tables import TABLE_SUFFIXES, Column, table_kind
 from regard.text.languages import known_code, language_of
 from regard.text.normalisation import composed
 from regard.text.vocabularies import read_vocabulary
+from regard.text.vocabularies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from regard.data.numerals import SplitName
@@ -41,6 +46,8 @@ NUMERALS = "numerals"
 NUMERALS_SIZES: dict[SplitName, int] = {"train": 80_000, "valid": 1_000, "test": 1_000}
 LINKED = 3000
 """Training pairs from which the links are learned by which heads are measured."""
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+"""A piece for a single byte."""
 WHICH_COLUMNS = "name two with `columns`, by name as in zh,en or by number as in 1,2"
 
 
@@ -111,6 +118,7 @@ class Translate(PairsTask):
         from regard.scores.translation import score_translations
 
         _measure_aligning_heads(job, prepared)
+        _learn_shortlist(job, prepared)
         model = scoring_translator(describe_bundle(job.folder / "best"), device=str(job.device))
         scores: dict[str, TranslationScore] = {}
         lines: list[str] = []
@@ -323,6 +331,28 @@ def _measure_aligning_heads(job: Job, prepared: Prepared) -> None:
     save_aligning_heads(best, heads)
     names = ", ".join(f"{layer}.{head}" for layer, head in heads.heads)
     job.report(f"words are aligned by heads {names} (layer.head): {heads.accuracy:.0%} of held-out links")
+
+
+def _learn_shortlist(job: Job, prepared: Prepared) -> None:
+    """Learn from the training pairs which tokens a translation may have, and store it in the best model."""
+    subwords = prepared.subwords
+    if subwords.vocab_size >= SMALLEST_VOCABULARY:
+        found = shortlist_of_pairs(prepared.lesson.train, subwords)
+        add_file(job.folder / "best", SHORTLIST, found.to_bytes())
+
+
+def shortlist_of_pairs(pairs: Pairs, subwords: Vocabulary, most_cells: int = MOST_CELLS) -> Shortlist:
+    """The shortlist of pairs as they are trained on: ids, with language tags if the model has them."""
+    everything = range(subwords.vocab_size)
+    pieces = subwords.pieces(everything)
+    return learn(
+        pairs,
+        subwords.vocab_size,
+        special=[i for i in everything if subwords.is_special(i)],
+        tags=[subwords.tag_id(language) for language in subwords.languages],
+        spelling=[i for i in everything if _BYTE.fullmatch(pieces[i])],
+        most_cells=most_cells,
+    )
 
 
 def _some(store: Store, n: int) -> list[tuple[np.ndarray, ...]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,8 @@ def test_two_traces_beside_each_other(opened, server):
 def test_a_model_and_a_checkpoint_of_its_run_stand_side_by_side(opened, tmp_path, folder, model):
     talking.talker(tmp_path)
     run = tmp_path / "run"
+    shutil.rmtree(run / "best")
+    shutil.copytree(tmp_path / "trained", run / "best")  # with its subwords
     (checkpoint,) = (run / "checkpoints").glob("step-*")
     weights = load_file(checkpoint / "weights.safetensors")
     save_file({name: 0.9 * each for name, each in weights.items()}, checkpoint / "weights.safetensors")

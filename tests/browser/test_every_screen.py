@@ -11,7 +11,7 @@ from tests.browser.waiting import drawn, is_chinese, until, visit
 pytestmark = pytest.mark.slow
 SCREENS = [
     "translate", "model", "follow", "map", "head", "walk", "steps", "beam", "alignment",
-    "influence", "compare", "positions", "training", "experiments", "api",
+    "influence", "compare", "positions", "training", "experiments", "learn", "api",
 ]  # fmt: skip
 
 

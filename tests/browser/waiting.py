@@ -5,8 +5,8 @@ import re
 import pytest
 
 
-def until(tab, condition):
-    for _ in range(750):
+def until(tab, condition, seconds=15):
+    for _ in range(50 * seconds):
         if tab.evaluate(condition):
             return
         tab.wait_for_timeout(20)

@@ -14,7 +14,7 @@ END = 2
 
 
 class Echo:
-    name, lanes = "echo", 1
+    name, lanes, queues = "echo", 1, True
 
     def __init__(self):
         self.requests = []

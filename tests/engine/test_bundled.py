@@ -68,12 +68,21 @@ def test_the_bundled_translator_knows_everyday_sentences_both_ways(engine):
 
 
 def test_its_engines_nearly_always_agree(translator):
+    """Without a shortlist, whose candidates are those of a batch: engines make other batches."""
     texts = [pair.chinese for pair in sample("test", 30, 1)]
-    exact = regard.load(engine="ctranslate2", quantisation="float32").translate(texts)
-    by_torch = regard.load(engine="torch").translate(texts)
+    exact = regard.load(engine="ctranslate2", quantisation="float32").translate(texts, shortlist=False)
+    by_torch = regard.load(engine="torch").translate(texts, shortlist=False)
     assert [each.text for each in exact] == [each.text for each in by_torch]
-    rounded = translator.translate(texts)
+    rounded = translator.translate(texts, shortlist=False)
     assert sum(a.text == b.text for a, b in zip(exact, rounded, strict=True)) >= 27
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_its_shortlist_changes_few_translations(engine):
+    texts = [pair.chinese for pair in sample("test", 20, 1)]
+    model = regard.load(engine=engine)
+    with_it, without = (model.translate(texts, to="en", beam_size=1, shortlist=on) for on in (True, False))
+    assert sum(a.text == b.text for a, b in zip(with_it, without, strict=True)) >= 17
 
 
 def test_it_is_whole_and_small():

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
+import regard
 from regard import page
 from regard.engine.engines.protocol import Search
 from regard.look.export.document import alignment, describe, steps
-from regard.look.export.html import LIMIT, html
+from regard.look.export.html import LIMIT, html, sums_in
 from regard.look.trace.recorder import look
 from tests.look.traced import ARCHITECTURES, SOURCE, model_of, subwords, trace_of
 
@@ -51,8 +52,8 @@ def test_a_file_holds_what_the_document_tells(architecture):
     assert (kept["alignment"] is None) == (architecture != "encoder-decoder")
     assert kept["beam"] is None
     recorded = {name for name in trace.arrays if not name.startswith("said.")}
-    assert kept["arrays"].keys() == recorded
-    name = min(recorded)
+    assert kept["arrays"].keys() | kept["sums"].keys() == recorded
+    name = min(kept["arrays"])
     read = np.frombuffer(kept["arrays"][name]["data"], np.float32)
     np.testing.assert_allclose(read.reshape(kept["arrays"][name]["shape"]), trace.arrays[name], rtol=1e-6)
 
@@ -116,3 +117,28 @@ def test_a_long_text_stays_within_four_megabytes():
     assert len(text.encode()) <= 1.03 * LIMIT
     assert len(text.encode()) > LIMIT / 3, "and keeps as much as fits"
     assert held(text)["precision"] == "top"
+
+
+def test_the_residual_stream_of_pre_norm_is_summed_and_that_of_post_norm_is_stored():
+    pre, post = (trace_of(model_of(torch.float32, norm_position=each)) for each in ("pre", "post"))
+    sums = sums_in(pre.arrays)
+    blocks = {name for name in pre.arrays if re.search(r"add_and_norm\.\d\.output$", name)}
+    assert sums.keys() == blocks
+    for name, (one, other) in sums.items():
+        np.testing.assert_allclose(
+            pre.arrays[one] + pre.arrays[other], pre.arrays[name], rtol=1e-4, atol=1e-4
+        )
+    assert sums_in(post.arrays) == {}
+
+
+@pytest.mark.slow
+def test_a_page_of_thirty_tokens_takes_four_megabytes_at_most():
+    """With the bundled model, whose layers are many; short texts stay exact."""
+    model = regard.load()
+    first = "Although it had rained all day, the children kept playing in the park until it got dark,"
+    trace = model.look(f"{first} and they came home wet.")
+    assert 25 <= max(len(side.tokens) for side in (trace.inputs, trace.outputs)) <= 35
+    text = html(trace, aligned=alignment(trace))
+    assert len(text.encode()) <= 4_000_000
+    assert held(text)["precision"] in ("f16", "f32")
+    assert held(html(model.look("猫坐在垫子上。")))["precision"] == "f32"

@@ -17,7 +17,7 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", ["pure.test.mjs", "server.test.mjs", "lesson.test.mjs"])
+@pytest.mark.parametrize("file", ["pure.test.mjs", "server.test.mjs", "lesson.test.mjs", "learn.test.mjs"])
 def test_modules_that_need_no_browser(node, file):
     result = node("cases", f"./{file}")
     assert result["failed"] == []
@@ -68,7 +68,7 @@ def test_forbidden_things_are_found():
 def test_every_screen_has_its_words():
     ids = [re.search(r'^  id: "(\w+)"', page.read(name), re.MULTILINE) for name in MODULES]
     screens = [found[1] for found in ids if found]
-    assert len(screens) == 17
+    assert len(screens) == 18
     assert {key for screen in screens for key in (screen, f"{screen}.note")} <= words("en").keys()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +24,10 @@ HOW_TO_TRAIN = {
     "classify": "regard train --task classify TABLE… --out RUN",
 }
 """A command that makes a model for a verb that has no bundled one."""
+PART = 256
+"""Most lines of a part of a block: enough to sort by length, and to keep all cores busy."""
+SIDE_BY_SIDE = 3
+"""Parts in work: one is decoded, one prepared, one corrected."""
 
 
 def load_models(verb: str, models: Sequence[Path] | None, flags: RunFlags) -> LoadedTranslator:
@@ -63,8 +69,26 @@ def written(
     scores: bool = False,
     as_json: bool = False,
 ) -> Generator[list[OutputLine]]:
-    """What a model writes for lines, block by block; `options` are the fields of `TranslateOptions`."""
+    """What a model writes for lines, part by part; `options` are the fields of `TranslateOptions`."""
     from regard.engine.translator import LineTranslator
 
-    write = LineTranslator(loaded.translator(**options), scores=scores, as_json=as_json)
-    yield from map(write, blocks)
+    translator = loaded.translator(**options)
+    write = LineTranslator(translator, scores=scores, as_json=as_json)
+    yield from _overlapped(write, blocks) if translator.overlaps else map(write, blocks)
+
+
+def _overlapped(
+    write: Callable[[Sequence[InputLine]], list[OutputLine]], blocks: Iterable[Sequence[InputLine]]
+) -> Iterator[list[OutputLine]]:
+    """Parts of each block in threads: while one is decoded, another one is read, checked or corrected.
+
+    A block ends before the next is requested, since the next may not have been typed yet.
+    """
+    for block in blocks:
+        n_parts = -(-len(block) // PART)
+        if n_parts < 2:
+            yield write(block)
+            continue
+        bounds = [len(block) * i // n_parts for i in range(n_parts + 1)]
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            yield from pool.map(write, [block[i:j] for i, j in pairwise(bounds)])

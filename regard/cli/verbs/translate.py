@@ -92,6 +92,13 @@ def translate(
             help="Keep inline markup of texts (`<b>`, `**`, links) at its words, or read it as text.",
         ),
     ] = True,
+    shortlist: Annotated[
+        bool,
+        typer.Option(
+            "--shortlist/--no-shortlist",
+            help="Search among likely tokens, where the model has a list of them: faster on CPUs.",
+        ),
+    ] = True,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -141,6 +148,7 @@ def translate(
         "keep": keep or (),
         "check_numbers": check_numbers,
         "markup": markup,
+        "shortlist": shortlist,
         "too_long": too_long,
         "alignment": alignment,
         "token_scores": scores and flags.as_json,

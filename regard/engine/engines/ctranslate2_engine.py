@@ -13,6 +13,7 @@ How CTranslate2's search differs from ours:
   another batch; at float32 this was not observed.
 - A prefix has probability 1 there, and the probability of forbidden tokens (an end before the minimum length,
   a repetition in a second attempt) is distributed over the others. Such hypotheses are scored once more.
+- A stream numbers tokens within the shortlist (4.8), so streams search among all tokens.
 - One random generator serves the whole process, so samples are not reproducible: sampling is unsupported.
 """
 
@@ -66,6 +67,7 @@ class CTranslate2Engine:
     """A model folder, converted on first use, that decodes and scores on CPUs."""
 
     name = "ctranslate2"
+    queues = True
 
     def __init__(
         self,
@@ -197,12 +199,14 @@ class CTranslate2Engine:
         return max(limit, len(request.prefix))
 
     def _spell(self, ids: Sequence[int]) -> list[str]:
-        for i in ids:
-            if not 0 <= i < len(self._tokens):
-                raise ShapeError(
-                    "ids", f"token ids from 0 to {len(self._tokens) - 1}", i, code="unknown_token"
-                )
-        return [self._tokens[i] for i in ids]
+        try:
+            if not ids or min(ids) >= 0:
+                return list(map(self._tokens.__getitem__, ids))
+        except IndexError:
+            pass
+        wrong = next(i for i in ids if not 0 <= i < len(self._tokens))
+        expected = f"token ids from 0 to {len(self._tokens) - 1}"
+        raise ShapeError("ids", expected, wrong, code="unknown_token")
 
     # --- searching -----------------------------------------------------------------------------------------
 
@@ -210,11 +214,7 @@ class CTranslate2Engine:
         self, requests: Sequence[Request], search: Search, no_repeat: int = 0
     ) -> list[tuple[Hypothesis, ...]]:
         found = self._search(requests, search, no_repeat)
-        forced = {i for i in found if requests[i].prefix or search.min_length > 0 or no_repeat}
-        for i, candidates in found.items():
-            candidates.sort(key=lambda each: each.score(search), reverse=True)
-            if i not in forced:
-                del candidates[search.n_best :]
+        forced = {i for i in found if self._is_forced(requests[i], search, no_repeat)}
         hypotheses = self._hypotheses(requests, found, forced, search)
         return [hypotheses.get(i, (NOTHING,)) for i in range(len(requests))]
 
@@ -230,9 +230,12 @@ class CTranslate2Engine:
         while groups:
             again = defaultdict(list)
             for i, limit, result in self._run(requests, groups, limits, search, no_repeat):
-                found[i] = list(self._candidates(result, _their_penalty(search)))
-                if limits[i] < limit and max(map(len, result.hypotheses)) >= limits[i]:
+                hypotheses = result.hypotheses  # a copy of all strings, made anew at each access
+                if limits[i] < limit and max(map(len, hypotheses)) >= limits[i]:
                     again[limits[i], has_prefix[i]].append(i)
+                    continue
+                kept = None if self._is_forced(requests[i], search, no_repeat) else search.n_best
+                found[i] = self._candidates(hypotheses, result.scores, search, kept)
             groups = list(again.values())
         return found
 
@@ -269,14 +272,31 @@ class CTranslate2Engine:
             max_decoding_length=limit,
             min_decoding_length=min(search.min_length, limit),
             no_repeat_ngram_size=no_repeat,
+            use_vmap=search.uses_shortlist(
+                batch[0], no_repeat
+            ),  # of a batch, all requests have a prefix, or none
             asynchronous=True,
         )
         return results
 
-    def _candidates(self, result: ctranslate2.TranslationResult, penalty: float) -> Iterator[_Candidate]:
-        for tokens, score in zip(result.hypotheses, result.scores, strict=True):
-            if (log_prob := score * len(tokens) ** penalty) > IMPOSSIBLE:
-                yield _Candidate(tuple(map(self._ids.__getitem__, tokens)), log_prob)
+    def _is_forced(self, request: Request, search: Search, no_repeat: int) -> bool:
+        """Whether the probabilities of CTranslate2's outputs are not the model's."""
+        return bool(request.prefix) or search.min_length > 0 or no_repeat > 0
+
+    def _candidates(
+        self, hypotheses: list[list[str]], scores: list[float], search: Search, kept: int | None
+    ) -> list[_Candidate]:
+        """The best outputs by our penalty, the best first; `kept` is their number, None for all."""
+        penalty = _their_penalty(search)
+        log_probs = [score * len(each) ** penalty for each, score in zip(hypotheses, scores, strict=True)]
+        ranks = [
+            -log_prob / length_penalty(len(each), search.length_penalty)
+            for each, log_prob in zip(hypotheses, log_probs, strict=True)
+        ]
+        order = [i for i in sorted(range(len(ranks)), key=ranks.__getitem__) if log_probs[i] > IMPOSSIBLE]
+        return [
+            _Candidate(tuple(map(self._ids.__getitem__, hypotheses[i])), log_probs[i]) for i in order[:kept]
+        ]
 
     # --- ranking -------------------------------------------------------------------------------------------
 

@@ -68,6 +68,13 @@ class Search(SamplingOptions):
     """How many tokens longer than its input an output may be (6.1)."""
     sample: bool = False
     """Sample tokens instead of searching for the most likely ones."""
+    shortlist: bool = True
+    """Consider only tokens of the model's shortlist, if it has one and nothing constrains outputs."""
+
+    def uses_shortlist(self, request: Request, no_repeat: int = 0) -> bool:
+        """Whether a request may be searched with a shortlist: a constraint may require any token."""
+        constrained = request.prefix or request.phrases or self.min_length or self.sample or no_repeat
+        return self.shortlist and not constrained
 
 
 class Engine(Protocol):
@@ -75,6 +82,8 @@ class Engine(Protocol):
 
     name: str
     """As users choose it: torch, ctranslate2."""
+    queues: bool
+    """Whether batches of several threads wait in a queue of its own, for workers of its own."""
 
     @property
     def lanes(self) -> int:

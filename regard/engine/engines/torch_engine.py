@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
@@ -19,16 +20,17 @@ from regard.decode.constraints import Constraints
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.phrases import PhraseGuide, Phrases
 from regard.decode.sampling import Sampling, sampler
+from regard.decode.shortlist import Shortlist
 from regard.decode.step import States, Step, ensemble, log_mean_exp
 from regard.decode.walk import Choose, likeliest, stream, walk
 from regard.engine.engines.captured import CapturedSearches
 from regard.engine.engines.protocol import NO_REPEAT, NOTHING, Request, Search, with_second_attempt
-from regard.engine.loading import TORCH_DTYPES, load_onto
+from regard.engine.loading import TORCH_DTYPES, load_onto, shortlist_of
 from regard.errors import RequestError
 from regard.exchange.ctranslate2.weights_file import Quantisation
 from regard.host import free_gpu_memory
 from regard.model.fast.kernels import has_fixed_shapes
-from regard.model.fast.packed_weights import ready_to_run, shared_copy
+from regard.model.fast.packed_weights import prepare, ready_to_run, shared_copy
 from regard.model.taps import is_recording
 from regard.model.transformer import Transformer
 from regard.packing import Packed, pack, unpack
@@ -53,6 +55,7 @@ class TorchEngine:
     """
 
     name = "torch"
+    queues = False
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class TorchEngine:
         eos: int,
         device: torch.device | str = "cpu",
         batch_tokens: int | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         if not models:
             raise RequestError("an engine needs at least one model", code="no_model")
@@ -76,6 +80,7 @@ class TorchEngine:
         self._bos, self._eos, self._device = bos, eos, device
         self._batch_tokens = batch_tokens or default_batch_tokens(self.models, torch.device(device))
         self._vocab_size = sizes.pop()
+        self._shortlist = shortlist if len(models) == 1 else None
         self._max_length = min(model.config.max_length for model in models)
         self._captured = CapturedSearches(self.models[0], eos) if self._can_capture() else None
         self._one_search = Lock()
@@ -255,30 +260,43 @@ class TorchEngine:
             memory = self.models[0].encode(self._inputs(requests))
             constraints = self._constraints(requests, search, 0)
             return self._captured.search(memory, constraints, width=width, alpha=alpha, n_best=n)
+        among = None if watched else self._among(requests, search, no_repeat)
         if search.sample or (width == 1 and observer is None):
             rows = [request for request in requests for _ in range(n)]
-            constraints = self._constraints(rows, search, no_repeat)
-            step, state = self._start(rows, constraints, beams=1)
+            constraints = self._constraints(rows, search, no_repeat, among)
+            step, state = self._start(rows, constraints, beams=1, among=among)
             outputs = walk(step, state, constraints, self._choose(rows, search), alpha)
+            if among is not None:
+                outputs = among.restored(outputs)
             groups = (outputs[i : i + n] for i in range(0, len(outputs), n))
             return [tuple(sorted(group, key=lambda one: -one.score)) for group in groups]
-        constraints = self._constraints(requests, search, no_repeat)
+        constraints = self._constraints(requests, search, no_repeat, among)
         guide = None
         if any(request.phrases for request in requests):
             guide = PhraseGuide([Phrases(request.phrases) for request in requests], constraints)
-        step, state = self._start(requests, constraints, beams=width)
-        return beam_search(
+        step, state = self._start(requests, constraints, beams=width, among=among)
+        found = beam_search(
             step, state, constraints, width=width, alpha=alpha, n_best=n, guide=guide, observer=observer
         )
+        return found if among is None else [tuple(among.restored(each)) for each in found]
 
-    def _constraints(self, requests: Sequence[Request], search: Search, no_repeat: int) -> Constraints:
+    def _among(self, requests: Sequence[Request], search: Search, no_repeat: int) -> _Candidates | None:
+        """The candidates of a batch; None if all tokens are."""
+        if self._shortlist is None or not all(search.uses_shortlist(one, no_repeat) for one in requests):
+            return None
+        ids_C = torch.from_numpy(self._shortlist.candidates([one.ids for one in requests]))
+        return _Candidates(ids_C, self.models[0])
+
+    def _constraints(
+        self, requests: Sequence[Request], search: Search, no_repeat: int, among: _Candidates | None = None
+    ) -> Constraints:
         # One position is for the token that starts an output; a prefix always fits.
         longest = [min(len(one.ids) + search.extra_length, self._max_length - 1) for one in requests]
         limits = (max(1, limit, len(one.prefix)) for limit, one in zip(longest, requests, strict=True))
         prefixes = tuple(request.prefix for request in requests)
         return Constraints(
-            bos=self._bos,
-            eos=self._eos,
+            bos=self._bos if among is None else among.place_of(self._bos),
+            eos=self._eos if among is None else among.place_of(self._eos),
             limits=tuple(limits),
             min_length=search.min_length,
             prefixes=prefixes if any(prefixes) else (),
@@ -287,13 +305,17 @@ class TorchEngine:
         )
 
     def _start(
-        self, requests: Sequence[Request], constraints: Constraints, beams: int
+        self,
+        requests: Sequence[Request],
+        constraints: Constraints,
+        beams: int,
+        among: _Candidates | None = None,
     ) -> tuple[Step[Any], Any]:
         """The step function of all models, and their initial state."""
         inputs, capacity = self._inputs(requests), max(constraints.limits)
         states = [model.start(model.encode(inputs), capacity, beams) for model in self.models]
         if len(states) == 1:
-            return self.models[0].step, states[0]
+            return self.models[0].step if among is None else among.step, states[0]
         return ensemble([model.step for model in self.models]), States(tuple(states))
 
     def _can_capture(self) -> bool:
@@ -331,6 +353,27 @@ class TorchEngine:
             ]
             by_model.append(torch.cat(log_probs))
         return unpack(log_mean_exp(by_model), outputs.boundaries)
+
+
+class _Candidates:
+    """A search among some tokens: for it, they are the vocabulary, with numbers from 0."""
+
+    def __init__(self, ids_C: Tensor, model: Transformer) -> None:
+        self._ids_C, self._model = ids_C, model
+        self._output = model.output_probabilities.among(ids_C)
+        prepare(self._output, model.compute_dtype)
+
+    def place_of(self, token: int) -> int:
+        """The number of a token here."""
+        return int(torch.searchsorted(self._ids_C, token))
+
+    def step(self, places_R: Tensor, cache: Any) -> tuple[Tensor, Any]:
+        """A step of the model: numbers in, log-probabilities of numbers out, (R, C)."""
+        return self._model.step(self._ids_C[places_R], cache, self._output)
+
+    def restored(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Hypotheses with the tokens of the model."""
+        return [replace(one, ids=tuple(self._ids_C[list(one.ids)].tolist())) for one in found]
 
 
 def cores(device: torch.device | str) -> int:
@@ -415,4 +458,8 @@ def open_engine(
         quantisation = "bfloat16" if torch.device(device).type == "cuda" else "float32"
     for model in transformers:
         model.compute_dtype = getattr(torch, quantisation)
-    return TorchEngine(transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device)
+    # On GPUs, steps are captured, and the scores of all tokens cost less than choosing some.
+    shortlist = shortlist_of(described[0]) if len(described) == 1 and device == "cpu" else None
+    return TorchEngine(
+        transformers, bos=subwords.bos_id, eos=subwords.eos_id, device=device, shortlist=shortlist
+    )

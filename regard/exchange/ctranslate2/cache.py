@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.bundle.bundle import Description, describe_bundle
-from regard.bundle.manifest import DAMAGED, MANIFEST, SUBWORDS, WEIGHTS, read_manifest
+from regard.bundle.manifest import DAMAGED, MANIFEST, SHORTLIST, SUBWORDS, WEIGHTS, read_manifest
 from regard.bundle.writing import write_folder
 from regard.durable import make_folder, remove_abandoned, write_atomically
 from regard.errors import BundleError
-from regard.exchange.ctranslate2.convert import MODEL, SETTINGS, VOCABULARY, ctranslate2_files
+from regard.exchange.ctranslate2.convert import CANDIDATES, MODEL, SETTINGS, VOCABULARY, ctranslate2_files
 from regard.exchange.ctranslate2.weights_file import Quantisation
 
 CONVERTER = 2
@@ -89,7 +89,7 @@ def _name(described: Description, quantisation: Quantisation, bos: int, eos: int
     """A hash of everything that the conversion depends on."""
     manifest = read_manifest(described.folder)
     hashes: dict[str, str] = {}
-    for name in (WEIGHTS, SUBWORDS):
+    for name in (WEIGHTS, SUBWORDS, SHORTLIST):
         if name not in manifest.files:
             continue
         hashes[name] = remembered_sha256(described.folder / name, cache_folder() / "hashes")
@@ -118,7 +118,7 @@ def conversion_problem(folder: Path, *, deep: bool = False) -> str | None:
     try:
         digests = json.loads((folder / DIGEST).read_bytes())
         written = (folder / DIGEST).stat().st_mtime_ns
-        for name in (MODEL, VOCABULARY, SETTINGS):
+        for name in (MODEL, VOCABULARY, SETTINGS, *({CANDIDATES} & {*digests})):
             path, saved = folder / name, digests[name]
             with path.open("rb") as file:
                 intact = sample_of(file) == saved["sample"]

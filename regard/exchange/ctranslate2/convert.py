@@ -9,6 +9,7 @@ other programs can run the folder; without a subword model, they are the ids as 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast, get_args
@@ -16,10 +17,11 @@ from typing import cast, get_args
 import numpy as np
 
 from regard.bundle.bundle import describe_bundle, load_bundle
-from regard.bundle.manifest import SUBWORDS, WEIGHTS, intact_files, read_manifest
+from regard.bundle.manifest import SHORTLIST, SUBWORDS, WEIGHTS, intact_files, read_manifest
 from regard.bundle.weights import float32_weights
 from regard.bundle.writing import write_folder
 from regard.config import ModelConfig
+from regard.decode.shortlist import Shortlist, read_shortlist
 from regard.errors import BundleError, ConfigError
 from regard.exchange.ctranslate2.usage import usage_files
 from regard.exchange.ctranslate2.weights_file import Array, Quantisation, quantised, to_bytes
@@ -27,7 +29,11 @@ from regard.exchange.verification import ProbeSequences, Verified, compare, draw
 from regard.text.vocabularies import read_vocabulary
 
 MODEL, VOCABULARY, SETTINGS = "model.bin", "shared_vocabulary.json", "config.json"
+CANDIDATES = "vmap.txt"
+"""The shortlist, if there is one, which searches with `use_vmap=True` use."""
 UNKNOWN = "<unk>"
+_SEPARATORS = re.compile(r"[ \t\r\n]")
+"""What no token may contain that is listed among candidates."""
 EXPRESSIBLE = {
     "positions": ("sinusoidal", "learned", "rotary", "none"),
     "similarity": ("scaled-dot", "dot", "bilinear"),
@@ -133,11 +139,24 @@ def ctranslate2_files(bundle: Path, quantisation: Quantisation, *, bos: int, eos
         raise BundleError(problems, str(bundle), code="damaged_model_folder")
     variables = dict(variables_of(config, float32_weights(contents[WEIGHTS])))
     tokens = _tokens(config, contents.get(SUBWORDS), bundle)
-    return {
+    files = {
         MODEL: to_bytes(quantised(variables, quantisation)),
         VOCABULARY: json.dumps(tokens).encode(),
         SETTINGS: json.dumps(_settings(config, tokens, bos, eos), indent=2).encode(),
     }
+    if SHORTLIST in contents and not any(map(_SEPARATORS.search, tokens)):
+        files[CANDIDATES] = _candidates(
+            read_shortlist(contents[SHORTLIST], config.vocab_size, bundle), tokens
+        )
+    return files
+
+
+def _candidates(shortlist: Shortlist, tokens: list[str]) -> bytes:
+    """A line for each token that has candidates; the first one, without a token, has what all have."""
+    lines = [("", shortlist.always.tolist()), *zip(tokens, shortlist.as_lists, strict=True)]
+    return "".join(
+        f"{token}\t{' '.join([tokens[i] for i in candidates])}\n" for token, candidates in lines if candidates
+    ).encode()
 
 
 def _tokens(config: ModelConfig, subwords: bytes | None, bundle: Path) -> list[str]:

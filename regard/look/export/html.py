@@ -12,6 +12,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
@@ -36,6 +37,9 @@ HEIGHT = 640
 """Pixels of a frame in a notebook."""
 
 _ENTRY = "saved.js"
+_BLOCK = re.compile(
+    r"(?P<of>(?P<stack>encoder|decoder)\.layers\.(?P<layer>\d+)\.)add_and_norm\.(?P<place>\d+)\.output"
+)
 
 
 def html(trace: TraceData, *, aligned: dict[str, Any] | None = None, start: str = "") -> str:
@@ -104,17 +108,20 @@ class Frame:
 def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
     """Arrays in base64 with their `precision`: f32 or f16 if all fit into the budget in bytes, else `top`.
 
-    With `top`, each kind, layer and head has the largest weights of every query, largest first: pairs of a
-    key and a weight in units of 1/65535, two bytes each.
+    What is the sum of two other arrays is not stored, but named in `sums`. With `top`, each kind, layer and
+    head has the largest weights of every query, largest first: pairs of a key and a weight in units of
+    1/65535, two bytes each.
     """
     stored = {
         name: array for name, array in trace.arrays.items() if not name.startswith(("said.", INFLUENCE))
     }
-    numbers = sum(array.size for array in stored.values())
+    sums = sums_in(stored)
+    kept = {name: array for name, array in stored.items() if name not in sums}
+    numbers = sum(array.size for array in kept.values())
     for precision, width in (("f32", 4), ("f16", 2)):
         if numbers * width <= budget:
-            arrays = {name: _encoded(array, DTYPES[precision]) for name, array in stored.items()}
-            return {"precision": precision, "arrays": arrays, "sentences": sentences(trace)}
+            arrays = {name: _encoded(array, DTYPES[precision]) for name, array in kept.items()}
+            return {"precision": precision, "arrays": arrays, "sums": sums, "sentences": sentences(trace)}
     n_heads = trace.config.n_heads
     rows = sum(layers_of(trace.config, kind) * n_heads * len(trace.queries(kind)) for kind in trace.kinds)
     most = max(1, budget // (4 * rows))
@@ -125,6 +132,31 @@ def embedded(trace: TraceData, budget: int) -> dict[str, Any]:
         for head in range(n_heads)
     }
     return {"precision": "top", "arrays": arrays, "kept": most}
+
+
+def sums_in(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str]]:
+    """The residual stream, where it is the sum of two other arrays up to rounding, and their names.
+
+    With post-norm it is normalised after the sum, and there are none.
+    """
+    sums: dict[str, tuple[str, str]] = {}
+    stream = {"encoder": "input_embedding.with_positions", "decoder": "output_embedding.with_positions"}
+    blocks = (match for name in arrays if (match := _BLOCK.fullmatch(name)))
+    for block in sorted(blocks, key=lambda block: (block["stack"], int(block["layer"]), int(block["place"]))):
+        name, layer, before = block[0], block["of"], stream[block["stack"]]
+        stream[block["stack"]] = name
+        outputs = (each for each in arrays if each.startswith(layer) and each.endswith(".output"))
+        for added in outputs:
+            if not _BLOCK.fullmatch(added) and _adds_up(arrays.get(before), arrays[added], arrays[name]):
+                sums[name] = before, added
+                break
+    return sums
+
+
+def _adds_up(one: np.ndarray | None, other: np.ndarray, total: np.ndarray) -> bool:
+    if one is None or not one.shape == other.shape == total.shape:
+        return False
+    return np.allclose(one + other, total, rtol=1e-5, atol=1e-5)
 
 
 def _packed(held: dict[str, Any]) -> str:

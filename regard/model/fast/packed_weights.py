@@ -53,7 +53,7 @@ def ready_to_run(model: Transformer) -> Transformer:
         ready = shared_copy(model)
         for module in ready.modules():
             if isinstance(module, Linear):
-                module.product = PackedWeights(module, dtype)
+                prepare(module, dtype)
         return ready
     if device.type != "cpu" and dtype != torch.float32:
         ready = shared_copy(model)
@@ -63,6 +63,12 @@ def ready_to_run(model: Transformer) -> Transformer:
                     setattr(module, name, nn.Parameter(weight.detach().to(dtype), requires_grad=False))
         return ready
     return model
+
+
+def prepare(linear: Linear, dtype: torch.dtype) -> None:
+    """Pack the weights of a map that no longer change, on CPUs where oneDNN can."""
+    if _packs(dtype):
+        linear.product = PackedWeights(linear, dtype)
 
 
 def shared_copy(model: Model) -> Model:

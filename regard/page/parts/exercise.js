@@ -13,6 +13,7 @@ import {
   weightsBefore,
 } from "../compute/substitute.js";
 import { dot } from "../compute/tensor.js";
+import { solve } from "../state/score.js";
 import { checkbox } from "./controls.js";
 import { h } from "./dom.js";
 
@@ -142,6 +143,7 @@ function box(context, at, task) {
   if (!isSought(context, at))
     return h("strong", { id: "verdict", role: "status" }, t(`walk.hand.${solved.right ? "right" : "is"}`, { value }));
   const tell = (right) => {
+    if (right) solve(`walk-${at.steps[at.index].name}`);
     solved = { which: named(context, at), right };
     void store.notify();
   };

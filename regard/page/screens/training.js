@@ -68,8 +68,9 @@ async function moment(context, { run, ...place }) {
  * @param {Context} context
  * @param {string} run
  * @param {number} validations How many there are by now.
+ * @param {Player} player
  */
-async function attentionThroughTraining(context, run, validations) {
+export async function attentionThroughTraining(context, run, validations, player) {
   const { state, store, t } = context;
   const { steps, probes } = await probesOf(run, validations);
   if (!probes.length) return [h("p", { class: "soft" }, t("training.no-probes"))];
@@ -152,7 +153,7 @@ function speeds(entries) {
 }
 
 /** @param {Context} context @param {Run[]} runs */
-function lines({ state, t }, runs) {
+export function lines({ state, t }, runs) {
   const [trained, valid] = MEASURES[state.measure] ?? MEASURES.loss;
   const several = runs.length > 1;
   return runs.flatMap(({ run, entries }, hue) =>
@@ -178,7 +179,7 @@ export function spreadOut(all, most) {
 }
 
 /** Sample outputs from the first validation to the last. @param {Context} context @param {Run} run */
-function samples({ t }, { entries }) {
+export function samples({ t }, { entries }) {
   const shown = spreadOut(entries.filter((each) => each.sample), SAMPLES);
   if (!shown.length) return null;
   return h(
@@ -238,7 +239,7 @@ export const training = {
       title,
     );
     const validations = first.entries.filter((each) => each.valid_loss !== undefined).length;
-    const played = await attentionThroughTraining(context, first.run, validations);
+    const played = await attentionThroughTraining(context, first.run, validations, player);
     const { step = 0 } = first.entries[first.entries.length - 1] ?? {};
     return {
       controls: [

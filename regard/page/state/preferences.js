@@ -1,8 +1,9 @@
-// Language and colours that the user chose, for addresses that do not name them. Some frames allow no storage.
+// Language and colours that the user chose, for addresses that do not name them, and solved exercises. Some frames
+// allow no storage.
 
 const PREFIX = "regard-";
 
-/** @param {"lang" | "theme"} name */
+/** @param {"lang" | "theme" | "score"} name */
 export function kept(name) {
   try {
     return localStorage.getItem(PREFIX + name) ?? "";
@@ -11,7 +12,7 @@ export function kept(name) {
   }
 }
 
-/** @param {"lang" | "theme"} name @param {string} value */
+/** @param {"lang" | "theme" | "score"} name @param {string} value */
 export function keep(name, value) {
   try {
     localStorage.setItem(PREFIX + name, value);

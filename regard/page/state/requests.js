@@ -59,13 +59,14 @@ export function hasKey() {
  * @param {string} address
  * @param {unknown} [body] Sent as JSON by POST; default: GET.
  * @param {AbortSignal} [signal] Cancels the request.
+ * @param {"GET" | "POST" | "DELETE"} [method]
  * @returns {Promise<Response>}
  */
-export async function request(address, body, signal) {
+export async function request(address, body, signal, method = body === undefined ? "GET" : "POST") {
   const key = globalThis.sessionStorage?.getItem(KEPT);
   const response = await fetch(address, {
     signal,
-    method: body === undefined ? "GET" : "POST",
+    method,
     headers: {
       ...(key ? { Authorization: `Bearer ${key}` } : {}),
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),

@@ -40,6 +40,11 @@ export function fileSource(held) {
   /** @type {Map<string, import("../compute/tensor.js").Tensor>} */
   const decoded = new Map();
   const arrays = (name) => {
+    const added = held.sums?.[name];
+    if (added && !decoded.has(name)) {
+      const [one, other] = added.map(arrays);
+      decoded.set(name, { data: one.data.map((value, i) => value + other.data[i]), shape: one.shape });
+    }
     const written = held.arrays[name];
     if (written && !decoded.has(name)) {
       const data = decode(written.bytes ?? fromBase64(written.data), precision === "top" ? "u16" : precision);

@@ -23,6 +23,8 @@ import { keep, kept } from "./preferences.js";
  * @property {number} hand Whether the walk has exercises.
  * @property {number} step The step that wrote the selected output token; -1: of the selected query.
  * @property {number} node The node of the beam tree; -1: that of the selected output token.
+ * @property {number} tour The step of the tour; -1: none.
+ * @property {string} exercise The exercise that is open; empty: none.
  * @property {string} box The box of Figure 1 that is open; empty: none.
  * @property {string} stage The stage of the path of a word, such as `encoder.3.weights`; empty: the first.
  * @property {number} present Whether the page is presented: full screen, large type.
@@ -82,6 +84,8 @@ export const DEFAULTS = {
   hand: 0,
   step: -1,
   node: -1,
+  tour: -1,
+  exercise: "",
   box: "",
   stage: "",
   present: 0,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.requests import Request
 
 from regard.serve.cache import BlobStore
+from regard.serve.demonstration import Demonstration
 from regard.serve.http.errors import ApiError
 from regard.serve.http.keys import Key, KeyRing, RateLimiter
 from regard.serve.http.limits import ByteBudget, Limits, Pacing
@@ -60,6 +62,7 @@ class AppState:
         self.keys, self._rates, self._wrong = keys, RateLimiter(), RateLimiter()
         self.n_followers = 0
         """Number of clients that follow runs."""
+        self.demonstration = Demonstration(self.limits.training_s)
 
     def authorize(self, secret: object, address: str) -> Key | None:
         """Check the key of a request, and count the request; None if the server has no keys.
@@ -83,6 +86,7 @@ class AppState:
 
     def close(self, seconds: float) -> bool:
         """Stop the threads; returns whether all of them ended within some seconds."""
+        self.demonstration.close()
         ended = self.models.close(seconds)
         if self.keys is not None:
             self.keys.close()
@@ -92,6 +96,14 @@ class AppState:
 def is_public(path: str) -> bool:
     """Whether a path needs no key and does no work."""
     return path in PUBLIC or path.startswith(PUBLIC_UNDER)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def state_of(request: Request) -> AppState:

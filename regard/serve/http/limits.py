@@ -91,6 +91,8 @@ class Limits:
     """Texts that the interventions of a request may refer to."""
     followers: int = 64
     """Clients that follow runs at a time."""
+    training_s: float = 120.0
+    """Seconds that the training which the page can start may take; one runs at a time."""
     drain_s: float = 30.0
     """Seconds for requests to finish after the signal to stop."""
 

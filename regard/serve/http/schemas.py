@@ -96,7 +96,14 @@ class TranslateRequest(RequestBody):
         )
         sampling = ("temperature", "top_k", "top_p", "min_p", "seed")
         given = {name: getattr(self, name) for name in (*same_name, *sampling)}
-        return given | {"beam_size": self.beam, "token_scores": self.scores}
+        # A shortlist is that of a whole batch: a translation would depend on the texts of other clients.
+        return given | {"beam_size": self.beam, "token_scores": self.scores, "shortlist": False}
+
+
+class DemonstrationRequest(BaseModel):
+    """Nothing: everything about the training is fixed."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class HypothesisItem(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import ipaddress
 import logging
 import os
 import socket
@@ -25,7 +24,7 @@ from regard.errors import ConfigError
 from regard.host import allow_open_files, share_freed_memory, step_back
 from regard.serve.http.app import create_app
 from regard.serve.http.connections import SPARE, Connection, Connections
-from regard.serve.http.dependencies import AppState
+from regard.serve.http.dependencies import AppState, is_loopback
 from regard.serve.http.keys import KeyRing
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
@@ -227,14 +226,6 @@ def check_access(settings: ServerSettings) -> None:
             "or --open to serve without keys",
             code="open_server",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def log_to_stderr(*, requests: bool) -> None:

@@ -1,4 +1,4 @@
-"""Recorded results: the training runs behind the models, and the experiments of the package."""
+"""Training runs: those behind the models, and one that the page can start; and recorded experiments."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from regard.experiments.registry import recorded_results
 from regard.look.export.document import plain
 from regard.look.trace.blocks import Kind
 from regard.look.trace.probes import Probe, probe_files, read_probes
-from regard.serve.http.dependencies import AppState, state_of
-from regard.serve.http.errors import busy, not_found, shutting_down
+from regard.serve.http.dependencies import AppState, is_loopback, state_of
+from regard.serve.http.errors import ApiError, busy, not_found, shutting_down
 from regard.serve.http.responses import MATRIX, HeadOrAll, Index, event, event_stream, matrix_response
-from regard.serve.http.schemas import ERRORS
+from regard.serve.http.schemas import ERRORS, DemonstrationRequest
 from regard.serve.models import JOURNAL
 
 router = APIRouter(prefix="/api/v1", responses=ERRORS)
@@ -100,6 +100,43 @@ async def attention(
     return matrix_response(chosen.tobytes(), chosen.shape, "u8", 1 / 255)
 
 
+@router.get("/demonstration", tags=["runs"])
+async def demonstration(request: Request) -> Any:
+    """The training that the page can start: its phase, its run, and whether this client may start it."""
+    return {**state_of(request).demonstration.to_json(), "allowed": may_train(request)}
+
+
+@router.post("/demonstration", status_code=201, tags=["runs"])
+async def start_demonstration(request: Request, _: DemonstrationRequest) -> Any:
+    """Train a small translator of dates in a process of its own; one at a time."""
+    state = state_of(request)
+    if not may_train(request):
+        where = "with a key" if state.keys else "on the machine of the server, at an address of that machine"
+        raise ApiError(403, f"Only a client {where} may start a training.", code="not_allowed")
+    if state.executor.draining:
+        raise shutting_down()
+    await asyncio.to_thread(state.demonstration.start, request.scope["state"]["client"])
+    return await demonstration(request)
+
+
+@router.delete("/demonstration", tags=["runs"])
+async def stop_demonstration(request: Request) -> Any:
+    """Stop it; what it has learned so far stays visible."""
+    await asyncio.to_thread(state_of(request).demonstration.stop, request.scope["state"]["client"])
+    return await demonstration(request)
+
+
+def may_train(request: Request) -> bool:
+    """Whether a client may start a training: it has a key, or is on this machine.
+
+    Behind a proxy that is not declared, every client seems to be on this machine; but the name that it
+    requests is then one of those that other machines use.
+    """
+    if state_of(request).keys is not None:
+        return request.scope["state"]["key"] is not None
+    return is_loopback(request.scope["state"]["address"]) and is_loopback(request.url.hostname or "")
+
+
 async def follow(path: Path, stopped: Callable[[], bool]) -> AsyncIterator[str]:
     """The entries of a journal as they are written, until `stopped()`.
 
@@ -131,6 +168,8 @@ def read_journal(path: Path, place: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def _folder(state: AppState, run: str) -> Path:
+    if run == state.demonstration.run and state.demonstration.folder is not None:
+        return state.demonstration.folder
     folder = state.models.named(run).run
     if folder is None:
         raise not_found(f"Model {run!r} was not served from the folder of a run.", "run")

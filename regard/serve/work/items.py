@@ -135,6 +135,7 @@ class _ScheduledEngine:
     """An engine for one job: every call waits for its turn at the scheduler."""
 
     lanes = 1
+    queues = True
 
     def __init__(
         self,

@@ -107,7 +107,7 @@ class LoadedTranslator(LoadedModel):
     ) -> TranslatedLines:
         """Translate the lines of a test set as they are; a line that is too long is split, and counted.
 
-        Numbers are not checked: the scores are those of the model's own search.
+        Numbers are not checked, and there is no shortlist: the scores are those of the model's own search.
 
         Args:
             lines: the sources.
@@ -129,6 +129,7 @@ class LoadedTranslator(LoadedModel):
             whole_lines=True,
             check_numbers=False,
             markup=False,
+            shortlist=False,
         )
         engines = sorted({result.engine for result in results if result.engine})
         penalty = f"length penalty {self.decoding.length_penalty:g}"
@@ -238,7 +239,8 @@ class LoadedTranslator(LoadedModel):
             )
         model = self.bundle.model
         ids = self._checked(self.read(source, to=to) if isinstance(source, str) else source)
-        search = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty).search(self.decoding)
+        options = TranslateOptions(beam_size=beam_size, length_penalty=length_penalty, shortlist=False)
+        search = options.search(self.decoding)
         if beam_size is None and not interventions:
             engine = self.engines.choose(request := Request(ids=ids, prefix=tuple(prefix)), search)
             if engine.name != "torch":  # whose search the trace records
