@@ -180,7 +180,9 @@ def main(place: Path) -> None:
     stop = threading.Event()
 
     def wait_for_the_server() -> None:
-        sys.stdin.buffer.read()
+        # Unbuffered: a thread that holds the lock of a buffer would abort the interpreter at its end.
+        while os.read(sys.stdin.fileno(), 64):
+            pass
         stop.set()
 
     threading.Thread(target=wait_for_the_server, daemon=True).start()

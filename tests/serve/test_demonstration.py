@@ -1,6 +1,7 @@
 """The training that the page can start: who may start it, what it leaves, and how it ends."""
 
 import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -141,6 +142,18 @@ def test_it_trains_one_at_a_time_and_can_be_followed_and_stopped(models):
         assert process.returncode is not None
         assert not place.exists()
         assert server.post(PATH).status_code == 409, "nothing starts on a server that has ended"
+
+
+@pytest.mark.slow
+def test_it_finishes_and_has_learned():
+    found = Demonstration(PATIENCE_S * 4)
+    found.start("one")
+    until(lambda: found.phase != "running", PATIENCE_S * 4)
+    log = (found.folder.parent / "log.txt").read_text(encoding="utf-8")
+    assert found.phase == "finished", log
+    last = [json.loads(line) for line in (found.folder / "journal.jsonl").read_text().splitlines()][-1]
+    assert last["valid_accuracy"] > 0.9
+    found.close()
 
 
 @pytest.mark.slow
