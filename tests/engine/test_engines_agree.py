@@ -103,7 +103,9 @@ def test_a_constraint_needs_no_candidates(shortened):
         )
         assert {*limited.ids} <= {0, 1}
         assert {*free.ids} <= {*REQUESTS[0].ids}
-        ((prefixed,),) = engine.decode([replace(REQUESTS[0], prefix=(11,))], Search(extra_length=5, shortlist=True))
+        ((prefixed,),) = engine.decode(
+            [replace(REQUESTS[0], prefix=(11,))], Search(extra_length=5, shortlist=True)
+        )
         assert prefixed.ids[0] == 11
 
 
@@ -112,4 +114,6 @@ def test_a_stream_searches_among_all_tokens(shortened):
         for request in REQUESTS[:20]:
             greedy = Search(beam_size=1, extra_length=5, shortlist=False)
             ((best,),) = engine._decode([request], greedy)
-            assert [each for each in engine.stream(request, greedy) if each != EOS] == [*best.ids]
+            assert [
+                each for each in engine.stream(request, replace(greedy, shortlist=True)) if each != EOS
+            ] == [*best.ids]

@@ -96,8 +96,8 @@ def translate(
         bool,
         typer.Option(
             "--shortlist",
-            help="Search among likely tokens only, where the model has a list of them: faster on CPUs, but an "
-            "output depends a little on the other lines, and a test set loses about 0.1 BLEU.",
+            help="Search among likely tokens only, where the model has a list of them: faster on CPUs, but "
+            "an output depends a little on the other lines, and a test set loses about 0.1 BLEU.",
         ),
     ] = False,
     output: Annotated[
