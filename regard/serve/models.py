@@ -352,6 +352,11 @@ def load_models(
     return ModelRegistry(list(models.values()))
 
 
+def models_apart(places: Sequence[tuple[str, Path]]) -> ModelRegistry:
+    """The models of a server, by name and folder, as its process for large work has them."""
+    return ModelRegistry([served_model(name, path) for name, path in places])
+
+
 def served_model(name: str, path: Path, metrics: Metrics | None = None, **options: Any) -> ServedModel[Any]:
     """A model, served as its task needs it."""
     model = load(path, **options)

@@ -181,7 +181,7 @@ def test_their_screens_are_those_that_they_have(opened, server, model, language)
     first = {"writer": "generate", "labeller": "classify"}[model]
     ids = tab.locator(".rail button").evaluate_all("all => all.map(each => each.id.replace('screen-', ''))")
     looking = ["model", "follow", "map", "head", "walk", "steps", "influence", "compare", "positions"]
-    assert ids == [first, *looking, "training", "experiments", "api"]
+    assert ids == [first, *looking, "training", "experiments", "learn", "api"]
     for screen in ids:
         drawn(
             tab,

@@ -209,6 +209,7 @@ def test_numbers_that_changed_are_marked_and_told(opened, server, model, languag
     lost = {"target": "", "target_start": None, "target_end": None, "target_value": ""}
     with_fields(tab, numbers=[{**kept, **other}, {**kept, **lost}])
     typed(tab, SOURCE)
+    until(tab, "document.querySelectorAll('.notice li').length === 2")
     told = tab.locator(".notice li").all_inner_texts()
     assert told == [
         page_text("translate.number.changed", language, **kept, **other),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import zlib
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -158,7 +160,9 @@ def test_what_made_a_label_is_told_with_it(look, alone, tmp_path):
     assert {f"{value:+.3f}".replace("-", "−") for value in values} <= set(picture)
     look("the cat sat", *words, "-o", "a.html", model=alone["encoder"])
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert re.search(r'"influence": \{"values": \[-?\d', page)
+    held = json.loads(re.search(r'id="held">(.*?)</script>', page, re.DOTALL)[1])
+    kept = json.loads(zlib.decompress(b64decode(held["text"])))
+    assert kept["influence"]["values"] == pytest.approx(values, abs=1e-4)
     refused = look("the cat sat", "--view", "beam", model=alone["encoder"])
     assert "error[nothing_to_show]" in refused.err
 

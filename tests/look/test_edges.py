@@ -358,7 +358,7 @@ def test_a_patch_from_a_trace_needs_its_head_and_is_written_without_defaults():
     patch = Patch(at=heads, head=2).of_trace(trace)
     np.testing.assert_allclose(patch.values, trace.arrays[heads][:, 2])
     (written,) = to_json([patch])
-    assert {*written} == {"op", "at", "head", "positions", "values"}
+    assert {*written} == {"op", "at", "head", "values"}
     assert to_json([Ablate(at=heads, by="zero")]) == [{"op": "ablate", "at": heads, "by": "zero"}]
 
 

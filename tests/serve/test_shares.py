@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from types import SimpleNamespace
 
@@ -375,6 +376,30 @@ def test_a_client_waits_for_its_errors(gate):
         assert time.monotonic() - started > 0.4
         assert statuses == [422] * 6
         assert server.get("/livez").status_code == 200
+
+
+def test_a_client_waits_for_refusals_of_what_is_not_http(gate):
+    _, registry = gate
+    with running(registry, limits=Limits(errors_a_second=4)) as server:
+        started, answers = time.monotonic(), []
+        for _ in range(6):
+            with connected(server) as client:
+                client.sendall(b"NOT HTTP\r\n\r\n")
+                answers.append(read_all(client)[:12])
+        assert time.monotonic() - started > 0.4
+        assert answers == [b"HTTP/1.1 400"] * 6
+        with connected(server) as client:  # 17 requests at a time, while the first one is answered
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 40)
+            assert read_all(client).count(b"200 OK") < 17
+        assert server.get("/livez").status_code == 200
+
+
+def test_many_connections_are_accepted_together(server):
+    with ExitStack() as several:
+        clients = [several.enter_context(connected(server)) for _ in range(150)]
+        for client in clients:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert all(read_all(client).startswith(b"HTTP/1.1 200") for client in clients)
 
 
 def test_requests_that_arrive_together_begin_a_few_in_every_turn():

@@ -7,26 +7,24 @@ call, the server has `Answers`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from regard.engine.engines.protocol import Decoded, Engine, Engines, Request, Search
 from regard.engine.results import Aligner, Ids, WordLink
 
 if TYPE_CHECKING:
     from regard.serve.cache import BlobStore
-    from regard.serve.models import ModelRegistry
     from regard.serve.work.jobs import RequestJob
 
 Ask = Callable[..., Any]
 """Asks the server about the engines of a model: `ask(what, *arguments)`."""
 
 
-def models_apart(places: Sequence[tuple[str, Path]]) -> ModelRegistry:
-    """The models of the server, by name and folder, as the process has them; called when it starts."""
-    from regard.serve.models import ModelRegistry, served_model
+class Models(Protocol):
+    """The models of the server."""
 
-    return ModelRegistry([served_model(name, path) for name, path in places])
+    def named(self, name: str) -> Any:
+        """The model with this id."""
 
 
 class AskingEngines(Engines):
@@ -110,7 +108,7 @@ class AskingAligner:
 class Answers:
     """Answers what a call in the process asks; engines wait for their turn at the scheduler."""
 
-    def __init__(self, models: ModelRegistry, traces: BlobStore, job: RequestJob) -> None:
+    def __init__(self, models: Models, traces: BlobStore, job: RequestJob) -> None:
         self._models, self._traces, self._job = models, traces, job
         self._stream: Iterator[int] = iter(())
 

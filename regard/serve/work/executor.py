@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -21,14 +21,12 @@ from regard.serve.cache import BlobStore
 from regard.serve.http.errors import ApiError, busy, client_gone, deadline_passed, shutting_down
 from regard.serve.http.limits import Limits
 from regard.serve.http.metrics import Metrics
-from regard.serve.work.apart import Answers, models_apart
+from regard.serve.models import ModelRegistry, models_apart
+from regard.serve.work.apart import Answers
 from regard.serve.work.jobs import RequestJob
 from regard.serve.work.pool import Pool
 from regard.serve.work.process import WorkProcess
 from regard.serve.work.turns import Turns
-
-if TYPE_CHECKING:
-    from regard.serve.models import ModelRegistry
 
 T = TypeVar("T")
 _END, _STOPPED = object(), object()
