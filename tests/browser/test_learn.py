@@ -48,7 +48,7 @@ def test_the_tour_can_be_followed_by_keyboard_and_left(opened, server):
     assert tab.evaluate("document.activeElement.id") in ("text", "coach-next"), "not lost"
     tab.focus("#coach-next")
     drawn(tab, lambda: tab.keyboard.press("Enter"))
-    assert tab.evaluate("document.activeElement.id") == "coach-next"
+    until(tab, "document.activeElement.id === 'coach-next'")
     tab.reload()
     tab.wait_for_selector("body[data-drawn]")
     assert "2 / 8" in tab.locator(".coach h2").inner_text(), "the step is part of the address"

@@ -57,6 +57,7 @@ def test_every_text_has_contrast_and_every_control_a_name(opened, server, theme)
     tab = opened(at(server, lang="en", text=SOURCE, theme=theme, off="cross.0.1"))
     tab.emulate_media(reduced_motion="reduce")
     for screen in visit(tab, SCREENS):
+        until(tab, "!document.querySelector('.unwritten')")  # words that are still to be written
         assert tab.evaluate(CONTRASTS) == [], screen
         assert tab.evaluate(NAMELESS) == [], screen
 

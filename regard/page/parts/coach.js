@@ -47,8 +47,11 @@ export class Coach {
     this.drawn = shown;
     this.verdict.textContent = "";
     this.node.setAttribute("aria-label", context.t(task ? "practice" : "learn.tour"));
+    const active = document.activeElement;
+    const held = active && this.node.contains(active) ? active.id : "";
     this.node.replaceChildren(...(task ? this.exercise(task, solved) : place < 0 ? [] : this.stop(tour, place)));
     explainTerms(this.node, state.lang);
+    if (held) document.getElementById(held)?.focus({ preventScroll: true });
     this.opened = hidden && !this.node.hidden;
     return [...this.node.querySelectorAll("h2, p")].map(({ textContent }) => textContent).join(" ");
   }

@@ -221,7 +221,7 @@ function card({ about, store, t }, stage, path, shown) {
 /** @type {import("../frame.js").Screen} */
 export const follow = {
   id: "follow",
-  sign: "⇝",
+  sign: "↠",
   keys: player.keys,
   strip: async (context) => {
     const path = await pathOf(context);

@@ -28,7 +28,7 @@ from regard.serve.http.schemas import ERRORS, AblateRequest, TraceRequest
 from regard.serve.inspector import TracedText
 from regard.serve.models import ModelRegistry, ServedModel
 from regard.serve.work.jobs import RequestJob
-from regard.serve.work.process import AskingJob
+from regard.serve.work.process import AT_REST, AskingJob
 from regard.tasks.loaded import LoadedModel
 
 T = TypeVar("T")
@@ -42,6 +42,7 @@ FILE: dict[int | str, dict[str, Any]] = {
 KEPT_TRACES = 2
 """Traces that the process for large work keeps: the page asks for many parts of one."""
 _RECENT: OrderedDict[str, Future[Trace]] = OrderedDict()
+AT_REST.append(_RECENT.clear)
 PAGE: dict[int | str, dict[str, Any]] = {
     200: {"description": "An HTML file.", "content": {"text/html": {"schema": {"type": "string"}}}}
 }

@@ -43,6 +43,8 @@ MOST_CALLS = 256
 TRIM_S = 5.0
 """Seconds without messages until freed memory is returned to the system."""
 NUMBER_BYTES = 8
+AT_REST: list[Callable[[], object]] = []
+"""What the process calls before it returns memory: to forget what was kept for the next calls."""
 
 Kind = Literal["start", "ask", "answer", "piece", "done", "failed", "cancel"]
 Message = tuple[Kind, Any]
@@ -303,6 +305,8 @@ def _work(connection: Connection, begin: Callable[[], object]) -> None:
         while has_worked and pipe.is_quiet(TRIM_S):
             if not calls:
                 has_worked = False
+                for forget in AT_REST:
+                    forget()
                 return_freed_memory()
         try:
             number, data = pipe.receive()
